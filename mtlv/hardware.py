@@ -1,8 +1,10 @@
-"""Processor cores and memory available to this process; does not import PyTorch."""
+"""Processor cores, memory and threads of this process; its import does not import PyTorch."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 CPUS = Path("/sys/devices/system/cpu")
@@ -63,3 +65,19 @@ def _text(path: Path) -> str | None:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return None
+
+
+@contextmanager
+def compute_threads(count: int | None) -> Iterator[None]:
+    """Set PyTorch's threads of this process until the exit; None leaves them as they are."""
+    if count is None:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -10,6 +10,7 @@ from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed
 from mtlv.execution.executor import Executor
 from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
+from mtlv.hardware import compute_threads
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
 from mtlv.units.input_cache import InputCache
@@ -38,24 +39,18 @@ class LocalExecutor(Executor):
         *,
         threads: int | None = None,
     ) -> None:
-        self.store, self.callback, self.jobs, self.threads = store, callback, jobs, threads
+        self.store, self.callback, self.jobs = store, callback, jobs
+        self._threads = compute_threads(threads)
         self._runner = UnitRunner(cache, store, callback, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
         self._told: set[str] = set()  # keys of units whose end was reported
 
     def __enter__(self) -> Self:
-        if self.threads is not None:
-            import torch
-
-            self._threads_before = torch.get_num_threads()
-            torch.set_num_threads(self.threads)
+        self._threads.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.threads is not None:
-            import torch
-
-            torch.set_num_threads(self._threads_before)
+        self._threads.__exit__(None, None, None)
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
         job = self.jobs[self._places[job.unit.key]]  # shared units have the name of the first member

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import WarningGiven
+from mtlv.hardware import compute_threads
 from mtlv.processes import ChildProcess, Crashed, Failed
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import UnitRecord
@@ -114,7 +115,11 @@ def _together(
     device = device_of(job.settings.training.device, 0, world).type
     need_group()
     threads = max(1, torch.get_num_threads() // world)
-    with tempfile.TemporaryDirectory(prefix="mtlv-") as folder, _threads(threads), _variables(surroundings()):
+    with (
+        tempfile.TemporaryDirectory(prefix="mtlv-") as folder,
+        compute_threads(threads),
+        _variables(surroundings()),
+    ):
         meeting = Path(folder) / "ranks"
         folder_of = checkpoints.folder
         calls = [
@@ -136,19 +141,6 @@ def _together(
         finally:
             rank_group.end()  # first: their end unblocks processes that wait for them
             LEAVE[device]()
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Set the number of compute threads of this process."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

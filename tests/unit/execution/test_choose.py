@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from mtlv.execution import choose
 from mtlv.execution.concurrency import AdaptiveConcurrency, Concurrency
 from mtlv.planning.resolve import resolve
 from mtlv.settings import load_overrides
+from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 
 CPU, GPU, OTHER = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
@@ -61,3 +63,12 @@ def test_a_device_that_cannot_be_asked_has_no_room(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(torch.cuda, "mem_get_info", full)
     assert choose._free_on(GPU) == 0
+
+
+def test_threads_of_a_suite_end_with_it(tmp_path: Path, table: Callable, suite: Callable) -> None:
+    cache, before = InputCache(), torch.get_num_threads()
+    changes = ("execution.processes=1", f"execution.threads={before + 1}")
+    member = resolve(cache, suite(table("t"), *changes).members[0])
+    with choose.executor_of(cache, Store(tmp_path / "store"), lambda _: None, [list(member.jobs)]):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
