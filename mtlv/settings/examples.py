@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -16,6 +17,7 @@ def located(path: Path) -> Path:
         >>> located(Path("quickstart.yml")).read_text().splitlines()[0]
         '# mtlv run config/quickstart.yml'
     """
-    if path.exists() or path.parent not in (Path(), Path("config")):
+    if os.path.exists(path) or path.parent not in (Path(), Path("config")):
         return path
-    return next((folder / path.name for folder in FOLDERS if (folder / path.name).is_file()), path)
+    files = [folder / path.name for folder in FOLDERS]
+    return next((file for file in files if os.path.isfile(file)), path)  # False for names that are too long

@@ -27,7 +27,7 @@ if HELPERS not in sys.path:
     sys.path.append(HELPERS)  # `importlib` mode imports no sibling by itself
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
     """Save one pixel for each figure; the real function is for the tests of figures."""
     import pixel
