@@ -57,6 +57,21 @@ def test_intervals_of_open_i_are_those_of_the_experiment(page, results):
     assert told <= kept
 
 
+def test_scores_of_students_are_those_of_the_experiment():
+    folder = ROOT / "experiments" / "distillation"
+    scores, text = (
+        rows(folder / "results" / "overview.csv"),
+        (folder / "README.md").read_text(encoding="utf-8"),
+    )
+    told = re.findall(r"^\| `([^`|]+)`[^|]* \| (\d) \|([^|]+(?:\|[^|]+){3})\|$", text, re.MULTILINE)
+    assert {name for name, *_ in told} == set(scores)
+    for name, models, cells in told:
+        assert int(models) == int(float(scores[name]["models"]))
+        assert [float(cell) for cell in cells.split("|")] == [
+            round(float(scores[name][column]), 3) for column in COLUMNS
+        ]
+
+
 def test_predictors_of_groups_are_those_of_the_experiment():
     text = (WHICH / "README.md").read_text(encoding="utf-8")
     with (WHICH / "results" / "predicted_untrained.csv").open(encoding="utf-8", newline="") as file:
