@@ -72,6 +72,15 @@ def test_scores_of_students_are_those_of_the_experiment():
         ]
 
 
+def test_scores_after_pretraining_are_those_of_the_experiment():
+    folder = ROOT / "experiments" / "pretraining"
+    kept = rows(folder / "results" / "small" / "overview.csv").values()
+    marks = {"not trained to the end": " (e)", "nothing learned": " (n)", "": ""}
+    scores = [f"{float(row['score']):.3f} ± {float(row['score_sd']):.3f}{marks[row['note']]}" for row in kept]
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\d\.\d{3} ± \d\.\d{3}(?: \([en]\))?", text)) == sorted(scores)
+
+
 def test_predictors_of_groups_are_those_of_the_experiment():
     text = (WHICH / "README.md").read_text(encoding="utf-8")
     with (WHICH / "results" / "predicted_untrained.csv").open(encoding="utf-8", newline="") as file:
