@@ -133,13 +133,14 @@ def standings(comparison: Comparison) -> list[Standing]:
     ]
     if not scored:
         return []
-    best = max(scored, key=lambda each: each.mean)
+    scored.sort(key=lambda each: (-each.mean, bool(each.control)))  # of equal models, a control comes last
+    best = scored[0]
     pairs = _by_runs(comparison)
     return [
         Standing(
             each.run, each.mean, each.sd, pairs.get(frozenset((each.run.key, best.run.key))), each is best
         )
-        for each in sorted(scored, key=lambda each: -each.mean)
+        for each in scored
         if comparable(each.run, best.run)
     ]
 

@@ -117,6 +117,13 @@ def test_random_groups_are_recommended_only_without_others():
 PARTS = (("a", "b"), ("c", "d"))
 
 
+def test_of_equal_models_a_control_is_not_the_best(answered):
+    lower = a_run("lower", models=2, groups=PARTS, params={"grouping.place": "2"})
+    runs = [lower, a_run("proposed", models=2, groups=PARTS), a_run("low", score=0.1)]
+    section = answered(runs, [])
+    assert "“proposed” has the highest" in answer_of([section])
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
