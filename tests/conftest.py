@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
-    """A suite leaves its threads to what follows; with two of them, small models take ten times the time."""
+    """Threads that a test sets end with it; with two of them, small models take ten times the time."""
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)

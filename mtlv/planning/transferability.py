@@ -16,7 +16,7 @@ from mtlv.evaluation import transferability as measures
 from mtlv.formatting import enumerated
 from mtlv.plan import Task
 from mtlv.planning.changed_weights import alone, each_alone, weights_of
-from mtlv.planning.task_vectors import VectorSource, task_feature
+from mtlv.planning.task_vectors import Compute, TaskFeature, VectorSource, task_feature
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
@@ -46,13 +46,18 @@ def _of_one_source(tasks: Sequence[Task]) -> None:
         )
 
 
-@task_feature(
-    kind="affinity",
-    embedded=True,
-    cover=partial(each_alone, "h_score"),
-    weights=True,
-    fits=partial(_of_classes, "h_score"),
-)
+def _of_encoders(feature: str) -> Callable[[Compute], TaskFeature]:
+    """Convert the decorated function to a feature by the encoders of models of each task alone."""
+    return task_feature(
+        kind="affinity",
+        embedded=True,
+        cover=partial(each_alone, feature),
+        weights=True,
+        fits=partial(_of_classes, feature),
+    )
+
+
+@_of_encoders("h_score")
 def h_score(view: VectorSource) -> Pairs:
     """Return how much higher the H-score of a task is with the encoder that learned another [T, T].
 
@@ -65,13 +70,7 @@ def h_score(view: VectorSource) -> Pairs:
     return _over_published(view, "h_score", measures.h_score)
 
 
-@task_feature(
-    kind="affinity",
-    embedded=True,
-    cover=partial(each_alone, "log_me"),
-    weights=True,
-    fits=partial(_of_classes, "log_me"),
-)
+@_of_encoders("log_me")
 def log_me(view: VectorSource) -> Pairs:
     """Return how much higher the LogME of a task is with the encoder that learned another [T, T].
 

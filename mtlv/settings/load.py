@@ -73,7 +73,7 @@ def load_suite(
         return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path(), further)
     path = Path(config)
     file = located(path)
-    document = read(file, shorten(str(path), 200))
+    document = read(file, str(path))
     if document.value is None and not overrides:
         raise ConfigError(
             [

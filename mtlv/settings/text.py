@@ -85,7 +85,7 @@ def read(path: Path, name: str = "") -> YamlDocument:
     Raises:
         ConfigError: it is missing, not a file, too large, not UTF-8, or not YAML.
     """
-    name = name or shorten(str(path), 200)
+    name = shorten(name or str(path), 200)
     if path.suffix.lower() in TABLES and path.exists():
         raise ConfigError([f"{name}: a table, not a config; write one for it: `mtlv init {name}`"])
     try:
