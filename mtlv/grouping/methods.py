@@ -58,7 +58,7 @@ class Space:
 
 Find = Callable[[Space, int | None], Grouping | cluster.GroupLabels]
 Gains = GroupValue | NDArray[np.float64]
-Search = Callable[[Gains, int | None, GroupingSpec], Partition]
+Search = Callable[[Gains, int | None, GroupingSpec], Grouping]
 OfNames = Callable[[GroupingSpec, Sequence[str]], Grouping]
 Kind = Literal["vectors", "affinity", "group values"]
 """What a feature is: a vector of each task [T, D], what each task gains from each other [T, T] (row: the task
@@ -75,8 +75,8 @@ class GroupingMethod:
         takes_k: whether it makes `grouping.k` groups; other methods determine the number of groups.
         own_curve: whether the elbow's curve uses this method; otherwise it uses k-medoids on the same
             distances.
-        search: for a method that takes affinities or values of groups instead of vectors: function of
-            (gains, k or None to choose it, spec) that returns the best partition.
+        search: for a method that takes affinities or values of groups: function of (gains, k or None to
+            choose it, spec) that returns the groups and, as their notes, how they were found.
         of_names: for a method that takes no features: function of (spec, names of all tasks) that returns the
             groups and, as their note, the reason for their number.
         random: whether groups are random: a control, which no conclusion recommends.
@@ -94,9 +94,8 @@ class GroupingMethod:
     @property
     def takes(self) -> tuple[Kind, ...]:
         """Kinds of features that it takes."""
-        if self.find is not None:
-            return ("vectors",)
-        return () if self.search is None else ("affinity", "group values")
+        vectors: tuple[Kind, ...] = () if self.find is None else ("vectors",)
+        return vectors if self.search is None else (*vectors, "affinity", "group values")
 
 
 def group_into(space: Space, k: int | None) -> Grouping:
@@ -141,10 +140,19 @@ def _kmedoids(space: Space, k: int | None) -> Grouping:
 
 def _random(space: Space, k: int | None) -> Grouping:
     """Return random groups with the sizes that k-medoids finds for this k, as a control."""
-    sizes = group_into(replace(space, spec=replace(space.spec, method="kmedoids")), k).sizes
-    labels = random_like(sizes, seed=space.spec.seed).labels
-    note = f"random groups with the sizes that k-medoids finds for k = {k}: {', '.join(map(str, sizes))}"
-    return _described(space, labels, (note,))
+    like = group_into(replace(space, spec=replace(space.spec, method="kmedoids")), k)
+    found = _shuffled(like, space.spec.seed, f"that k-medoids finds for k = {k}")
+    return _described(space, found.labels, found.notes)
+
+
+def _random_like_best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
+    """Return random groups with the sizes of the best partition, as a control."""
+    return _shuffled(_best(gains, k, spec), spec.seed, "of the best partition")
+
+
+def _shuffled(like: Grouping, seed: int, of: str) -> Grouping:
+    note = f"random groups with the sizes {of}: {', '.join(map(str, like.sizes))}"
+    return replace(random_like(like.sizes, seed=seed), notes=(note,))
 
 
 def _described(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> Grouping:
@@ -161,8 +169,13 @@ def _described(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> G
 VALUES = {"mean": PairMeans, "sum": PairSums}
 
 
-def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Partition:
+def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
     value = gains if isinstance(gains, GroupValue) else VALUES[spec.value](gains)
+    found = _best_partition(value, k, spec)
+    return Grouping(found.labels, notes=(found.note, *([value.note] if value.note else [])))
+
+
+def _best_partition(value: GroupValue, k: int | None, spec: GroupingSpec) -> Partition:
     if spec.place > 1:
         if not isinstance(value, ListedValues):
             raise GroupingError(
@@ -214,8 +227,9 @@ given = GroupingMethod(of_names=_given, title="the groups of `grouping.groups`")
 random = GroupingMethod(
     _random,
     takes_k=True,
+    search=_random_like_best,
     random=True,
-    title="random groups of the sizes that kmedoids finds: the control for any claim about a grouping",
+    title="random groups of the sizes that kmedoids, or best, finds: the control for any claim",
 )
 random_even = GroupingMethod(
     of_names=_random_even,

@@ -15,7 +15,6 @@ from mtlv.grouping import (
     Elbow,
     Grouping,
     GroupingSpec,
-    GroupValue,
     distances,
     elbow,
     group,
@@ -77,12 +76,12 @@ def task_groups(view: VectorSource) -> TaskGroups:
     if method.of_names is not None:
         found = method.of_names(spec, names)
         return TaskGroups(names, found, None, None, {}, "; ".join(found.notes))
-    raw: Any = FEATURES[section.features].compute(view)
-    if method.search is not None:
-        best = method.search(raw, None if spec.k == "auto" else spec.k, spec)
-        notes = [best.note, *([raw.note] if isinstance(raw, GroupValue) and raw.note else [])]
-        follow = TaskGroups(names, Grouping(best.labels), None, None, {}, "; ".join(notes))
-        predict = FEATURES[section.features].predict
+    feature = FEATURES[section.features]
+    raw: Any = feature.compute(view)
+    if method.search is not None and feature.kind != "vectors":
+        found = method.search(raw, None if spec.k == "auto" else spec.k, spec)
+        follow = TaskGroups(names, found, None, None, {}, "; ".join(found.notes))
+        predict = None if method.random else feature.predict
         if predict is None or spec.place > 1:  # a place below the first is a choice, not a prediction
             return follow
         prediction = replace(predict(view, follow.groups), distances=_distances(view, spec))

@@ -268,7 +268,7 @@ def _unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tup
     if method.takes_k and section.k != "auto":
         k, words = section.k, f"{section.k} groups"
     else:
-        by_elbow = method.takes_k and method.search is None
+        by_elbow = method.takes_k and FEATURES[section.features].kind == "vectors"
         k = min(section.k_max, len(tasks)) if by_elbow else len(tasks)
         words = f"up to {k} groups"
     single = len(ARCHITECTURES[settings.architecture.name].build(["a", "b"], [["a"], ["b"]], 1).models) == 1

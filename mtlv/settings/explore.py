@@ -2,7 +2,7 @@
 
 With `halving`, all partitions are trained for a share of the epochs first, and the better half of them for a
 larger share, round by round (successive halving; Jamieson and Talwalkar, AISTATS 2016). The groups that the
-first round predicts to be best join the second one.
+first round predicts to be best join the second one. `controls` are random groups of the proposed sizes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mtlv.settings.draft import Change, Draft, Origin
 from mtlv.settings.problems import sentence
 from mtlv.settings.variant import Variant
 
-FORM = "a mapping with partitions, k, seed, changes and halving"
-DRAWN, ROUND, PROPOSED = "drawn", "round", "proposed"
+FORM = "a mapping with partitions, k, seed, changes, halving and controls"
+DRAWN, ROUND, PROPOSED, CONTROL = "drawn", "round", "proposed", "random"
 ARCHITECTURE = "gmtl"  # only groups with a model each are measured apart from one another
 LENGTHS = ("epochs", "budget")  # of `training`: what `halving` shares out
 
@@ -26,7 +26,7 @@ def _best(features: str, of: str) -> dict[str, Any]:
 
 
 def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tuple[list[Variant], list[str]]:
-    """Return the members of an exploration, the proposed groups last, and problems."""
+    """Return the members of an exploration, the proposed groups and their controls last, and problems."""
     problems = list(_problems(explore, draft, place)) or list(_problems_of_halving(explore, draft, place))
     if problems:
         return [Variant(())], problems
@@ -63,7 +63,12 @@ def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tupl
             member(f"{name} place {best}", by | {"place": best}, length, {}) for best in range(1, count + 1)
         ]
         of, features = name, "group_score"
-    return [*members, member(PROPOSED, _best(features, of), {}, {})], []
+    proposed = _best(features, of)
+    members.append(member(PROPOSED, proposed, {}, {}))
+    for number in range(explore.get("controls") or 0):
+        control = proposed | {"method": "random", "seed": seed + number}
+        members.append(member(f"{CONTROL} {number + 1}", control, {}, {}))
+    return members, []
 
 
 def _lengths(explore: Mapping[str, Any], draft: Draft) -> list[dict[str, int]]:
@@ -126,5 +131,6 @@ TAKEN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "k": (_are_counts, "a number of groups, or a list of them"),
     "seed": (lambda value: _is_count(value, 0), "a whole number of 0 or more"),
     "changes": (lambda value: isinstance(value, dict), "a mapping of keys to values"),
+    "controls": (lambda value: _is_count(value, 0), "a whole number of 0 or more"),
     "halving": (_are_shares, "two or more increasing numbers above 0, the last of them 1"),
 }

@@ -187,6 +187,18 @@ def test_random_has_the_sizes_of_the_k_medoids_groups():
     assert "random groups with the sizes that k-medoids finds for k = 3" in found.notes[0]
 
 
+def test_random_has_the_sizes_of_the_best_partition():
+    pairs = [{0, 1}, {2, 3, 4}, {5}]
+    gains = np.array([[1.0 if any({i, j} <= p for p in pairs) else -1.0 for i in range(6)] for j in range(6)])
+    find = GROUPINGS["random"].search
+    found = [find(gains, None, GroupingSpec(method="random", seed=seed)) for seed in range(5)]
+    assert {tuple(sorted(each.sizes)) for each in found} == {(1, 2, 3)}
+    assert len({each.labels for each in found}) > 1
+    assert sorted(find(gains, 2, GroupingSpec(method="random")).sizes) == [3, 3]
+    (note,) = found[0].notes
+    assert note.startswith("random groups with the sizes of the best partition: ")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_random_like_keeps_the_sizes(seed):
     found = random_like([5, 1, 3], seed=seed)

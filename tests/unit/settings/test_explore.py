@@ -36,6 +36,19 @@ def test_members_are_random_partitions_and_the_proposed_groups(load) -> None:
     assert last.training.epochs == 9
 
 
+def test_controls_are_random_groups_of_the_proposed_sizes(load) -> None:
+    explored = "explore: {partitions: 3, k: 2, seed: 5, changes: {training.epochs: 1}, controls: 2%s}\n"
+    for halving, sources in (("", "drawn *"), (", halving: [0.5, 1]", "round 2 *")):
+        text = explored if not halving else explored.replace("changes: {training.epochs: 1}, ", "")
+        *_, proposed, one, other = load(text % halving + "training: {epochs: 4}\n").members
+        assert [each.name for each in (proposed, one, other)] == ["proposed", "random 1", "random 2"]
+        assert proposed.settings.grouping.sources == (sources,)
+        for seed, control in ((5, one), (6, other)):
+            wanted = proposed.settings.grouping.model_copy(update={"method": "random", "seed": seed})
+            assert control.settings.grouping == wanted
+            assert control.settings.training == proposed.settings.training
+
+
 HALVING = "explore: {partitions: 5, k: 2, halving: [0.25, 0.5, 1]}\n"
 
 
@@ -85,7 +98,7 @@ def test_other_members_stand_beside_it(load) -> None:
 @pytest.mark.parametrize(
     ("explore", "message"),
     [
-        ("all", "`explore`: got 'all'; allowed: a mapping with partitions, k, seed, changes and halving"),
+        ("all", "`explore`: got 'all'; allowed: a mapping with partitions, k, seed, changes, halving"),
         ("{partitions: 2, k: 3}", "`explore.partitions`: got 2; allowed: a whole number of 3 or more"),
         ("{partitions: true, k: 3}", "`explore.partitions`: got"),
         ("{k: 3}", "`explore.partitions`: got"),
@@ -94,6 +107,7 @@ def test_other_members_stand_beside_it(load) -> None:
         ("{partitions: 5, k: []}", "`explore.k`: got"),
         ("{partitions: 5, k: 3, seed: -1}", "`explore.seed`: got -1"),
         ("{partitions: 5, k: 3, changes: 2}", "`explore.changes`: got 2"),
+        ("{partitions: 5, k: 3, controls: x}", "`explore.controls`: got 'x'; allowed: a whole number"),
         ("{partitions: 5, k: 3, halve: 2}", "`explore.halve`: unknown key; allowed here: partitions, k"),
         ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: got 2; allowed: two or more increasing"),
         ("{partitions: 5, k: 3, halving: [1]}", r"`explore.halving`: got \[1\]"),

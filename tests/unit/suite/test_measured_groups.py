@@ -228,11 +228,17 @@ def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured
     suite: Callable, table: Callable
 ) -> None:
     tracker = MemoryTracker()
-    explore = "explore={partitions: 9, k: 2, changes: {training.weight_decay: 0.3}}"
+    explore = "explore={partitions: 9, k: 2, changes: {training.weight_decay: 0.3}, controls: 4}"
     made = suite(table("t"), explore, "training.epochs=1", "grouping.metric=cosine")
     result = run_suite(made, ignore, tracker)
-    found = result.members[-1].resolved.children[0].groups.prediction
+    children = {each.resolved.member.name: each.resolved.children[0] for each in result.members}
+    found = children["proposed"].groups.prediction
     assert not found.alike
+    controls = [children[f"random {number}"].groups for number in range(1, 5)]
+    assert len({each.groups for each in controls}) > 1
+    for each in controls:
+        assert sorted(map(len, each.groups)) == sorted(map(len, found.groups))
+        assert each.reason.startswith("random groups with the sizes of the best partition: ")
     assert "label_name" in found.distances
     assert "label_count" not in found.distances, "one number has no cosine"
     logged = [
