@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 
 from mtlv.evaluation.learned import CONSTANT_ANSWERS, Learning, TrainingEnd, Unlearned
 from mtlv.formatting import enumerated
@@ -46,7 +47,9 @@ def note(found: Learning) -> str:
 
 def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -> list[str]:
     """Describe what is wrong with several runs by name, in a sentence for each rule."""
-    going = [f"{named(name)} ({_shortly(r.end)})" for name, r in runs.items() if r.end and not r.ended]
+    ends = [(name, found.end) for name, found in runs.items() if found.end and not found.ended]
+    ends.sort(key=lambda each: -inf if each[1].rise is None else -each[1].rise)  # the least trained first
+    going = [f"{named(name)} ({_shortly(end)})" for name, end in ends]
     nothing = [named(name) for name, found in runs.items() if found.nothing]
     some = [
         f"{named(name)} ({enumerated([named(each.task.name) for each in found.unlearned], NAMED)})"

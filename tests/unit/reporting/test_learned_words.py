@@ -67,7 +67,7 @@ def test_the_note_of_a_row_is_short() -> None:
 
 def test_several_runs_have_one_warning_for_each_rule() -> None:
     assert warnings({"a": GOOD, "b": RISING, "c": SOME, "d": NONE}) == [
-        "Not trained to the end: `b` (validation +0.023), `c` (validation +0.250), `d` (one epoch).",
+        "Not trained to the end: `d` (one epoch), `c` (validation +0.250), `b` (validation +0.023).",
         "Nothing was learned by `d`: no task is predicted better than by a constant answer.",
         "Not learned, as no better than a constant answer: `c` (`Catheter`).",
     ]
