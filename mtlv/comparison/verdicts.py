@@ -13,8 +13,8 @@ SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
 
 
 def signed(value: float) -> str:
-    """Format a number as `+0.012` or `−0.012`."""
-    return f"{value:+.3f}".replace("-", "−")
+    """Format a number as `+0.012` or `−0.012`; zero, of runs that are equal, as `0.000`."""
+    return f"{value:+.3f}".replace("-", "−") if value else "0.000"
 
 
 def p_text(p: float) -> str:

@@ -10,6 +10,7 @@ import pytest
 from mtlv.comparison.sections import answer
 from mtlv.comparison.sections.answer import MARGIN, Standing, answer_of, passes, recommended, shown_worse
 from mtlv.comparison.sections.shared_groups import numbering, together
+from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.reporting.learned_words import NOTHING
 
@@ -306,3 +307,7 @@ def test_the_answer_of_whole_runs(comparison_of):
     section = answer.build(comparison_of(runs=6, children=3))
     assert answer_of([section]).startswith("Learn all 6 tasks together, in one model. “mtl · minilm”")
     assert len(section.blocks[-1].rows) == 6
+
+
+def test_equal_runs_differ_by_zero_without_a_sign() -> None:
+    assert [signed(value) for value in (0.0, -0.0, 0.0124, -0.0004)] == ["0.000", "0.000", "+0.012", "−0.000"]
