@@ -13,18 +13,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mtlv.data.targets import TARGETS, spans_column
 from mtlv.execution.runner import UnitRunner
+from mtlv.plan import Scores
+from mtlv.plan.spans import Span
 from mtlv.planning.resolve import UnfinishedError, resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.lessons import write_lessons
 from mtlv.store.local import Store
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.input_cache import InputCache
+from mtlv.units.inputs import Outputs
 from mtlv.units.job import Job
 
 PLAIN = (
@@ -39,31 +44,67 @@ PLAIN = (
 
 
 def keep(store: Store, job: Job, cache: InputCache, path: Path) -> None:
-    record, names = store.load(job.unit.key), job.unit.model.tasks
+    record, inputs = store.load(job.unit.key), cache.inputs(job.settings)
     plain = {key: getattr(record, key) for key in PLAIN}
     plain |= {"epochs": [vars(epoch) for epoch in record.epochs], "chosen_epochs": dict(record.chosen_epochs)}
-    parts = {part: getattr(record, part).matrix(names)[0] for part in ("validation", "test")}
-    curve = np.stack([np.stack([outputs[name] for name in names], 1) for outputs in record.curve])
-    if store.has_weights(job.unit.key):
-        lessons = UnitRunner(cache, store, print, ()).lessons(job)
-        parts["lessons"] = np.stack([lessons[name] for name in names], 1)
-    np.savez_compressed(path, record=json.dumps(plain), curve=curve.astype(np.float32), **parts)
+    masks = {name: task.mask for name, task in record.validation.tasks.items()}
+    kept = {f"curve {epoch}": own(outputs, masks) for epoch, outputs in enumerate(record.curve)}
+    for part in ("validation", "test"):
+        scores = getattr(record, part)
+        kept[part] = own(scores.outputs, {name: task.mask for name, task in scores.tasks.items()})
+    can_teach = all(TARGETS[inputs.tasks[name].kind].own for name in job.unit.model.tasks)
+    if can_teach and store.has_weights(job.unit.key):
+        kept["lessons"] = UnitRunner(cache, store, print, ()).lessons(job)
+    columns = {
+        f"{part} {number}": packed(values[name])
+        for part, values in kept.items()
+        for number, name in enumerate(job.unit.model.tasks)
+    }
+    np.savez_compressed(path, record=json.dumps(plain), **columns)
 
 
 def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
-    found = np.load(path)
-    plain, names = json.loads(str(found["record"])), job.unit.model.tasks
-    inputs, scores = cache.inputs(job.settings), {}
-    for part in ("validation", "test"):
+    found, inputs = by_part(path, job.unit.model.tasks), cache.inputs(job.settings)
+    plain = json.loads(str(np.load(path)["record"]))
+
+    def scores(part: str, outputs: Outputs) -> Scores:
         rows = job.fold.part(part)
-        outputs = dict(zip(names, found[part].astype(np.float32).T, strict=True))
-        scores[part] = inputs.scores(job.unit.key, part, rows, inputs.parts(names, rows), outputs)
+        return inputs.scores(job.unit.key, part, rows, inputs.parts(tuple(outputs), rows), outputs)
+
     epochs = tuple(EpochRecord(**epoch) for epoch in plain.pop("epochs"))
-    curve = tuple(dict(zip(names, each.T, strict=True)) for each in found["curve"])
-    store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, **scores, **plain), None)
+    curve = tuple(scores("validation", found[f"curve {epoch}"]).outputs for epoch in range(len(epochs)))
+    both = {part: scores(part, found[part]) for part in ("validation", "test")}
+    store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, **both, **plain), None)
     if "lessons" in found:
-        lessons = dict(zip(names, found["lessons"].T, strict=True))
-        write_lessons(store.units / job.unit.key, lessons)
+        write_lessons(store.units / job.unit.key, found["lessons"])
+
+
+def by_part(path: Path, names: Sequence[str]) -> dict[str, Outputs]:
+    """Return outputs by part (`curve 0`, ...) and task; earlier files have a matrix of all tasks for each."""
+    kept = dict(np.load(path))
+    old = {f"curve {epoch}": values for epoch, values in enumerate(kept.pop("curve", ()))}
+    old |= {part: kept.pop(part) for part in ("validation", "test", "lessons") if part in kept}
+    found = {part: dict(zip(names, values.astype(np.float32).T, strict=True)) for part, values in old.items()}
+    for key in kept.keys() - {"record"}:
+        part, number = key.rsplit(" ", 1)
+        found.setdefault(part, {})[names[int(number)]] = unpacked(kept[key])
+    return found
+
+
+def own(outputs: Outputs, masks: Mapping[str, NDArray]) -> Outputs:
+    """Return the outputs of the documents of each task's own source."""
+    return {name: values[masks[name]] for name, values in outputs.items()}
+
+
+def packed(values: NDArray) -> NDArray:
+    """Return spans as text, because NumPy would pickle them; other values as they are."""
+    return np.array(json.dumps(values.tolist())) if values.dtype == object else values
+
+
+def unpacked(values: NDArray) -> NDArray:
+    if values.dtype.kind != "U":
+        return values
+    return spans_column([[Span(*span) for span in row] for row in json.loads(str(values))])
 
 
 def jobs(cache: InputCache, config: str, overrides: list[str]) -> Iterator[Job]:

@@ -59,7 +59,7 @@ def join_folds(
     Documents whose text is in the test part of another source are removed from training and
     validation, and those whose text is in another's validation part from training, because corpora share
     abstracts. Within a corpus, its own folds are unchanged. With `repeats: keep`, all documents stay. Texts
-    without targets are left out likewise, and leave out none, because no model is judged by them.
+    without given labels are left out likewise, and leave out none, because no model is judged by them.
 
     Args:
         corpora: S corpora.
@@ -99,7 +99,7 @@ class _Texts:
         self.source = np.repeat(np.arange(len(corpora)), [len(corpus) for corpus in corpora])
         self.texts = repeats_of(corpora)
         self.keep = keep
-        self.targeted = np.array([corpus.targeted for corpus in corpora])[self.source]
+        self.labelled = np.array([corpus.labelled for corpus in corpora])[self.source]
 
     def without(self, rows: Rows, held: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
         """Return `rows` without those with a text in another source's `held`, or all; and a note per source.
@@ -109,7 +109,7 @@ class _Texts:
             held: rows of other parts.
             part, where: names of these parts.
         """
-        held = held[self.targeted[held]]
+        held = held[self.labelled[held]]
         left: list[Rows] = []
         notes = []
         for number, name in enumerate(self.names):

@@ -66,7 +66,7 @@ class DataOptions:
         seed: seed for `limit` and generated text.
         alias: name of the corpus instead of its catalog name.
         hub: name of a data set on a hub, instead of `path`.
-        text_only: whether to read only texts, for masked language modelling.
+        text_only: whether to read only texts, for masked language modelling; or `next_sentence`, for pairs.
     """
 
     path: Path | None = None
@@ -78,7 +78,7 @@ class DataOptions:
     seed: int = 0
     alias: str | None = None
     hub: str | None = None
-    text_only: bool = False
+    text_only: bool | str = False
 
 
 def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Task, ...]:

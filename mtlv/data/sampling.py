@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.targets import IGNORED
+
 if TYPE_CHECKING:
-    from mtlv.data.tokens import Tokens
+    import torch
+
+    from mtlv.data.batches import PartDocuments
 
 
 class Batching(Protocol):
@@ -85,21 +89,53 @@ class Pace:
         return found
 
 
-def _rarity(tokens: Tokens, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the negative log-likelihood of each document's tokens, by their shares in all of the rows."""
-    each = [tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]] for row in rows]
+def _rarity(part: PartDocuments) -> NDArray[np.float64]:
+    """Return the negative log-likelihood of each document's tokens, by their shares in the whole part."""
+    tokens = part.tokens
+    each = [tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]] for row in part.index]
     counts = np.bincount(np.concatenate(each))
     rarity = -np.log(np.maximum(counts, 1) / counts.sum())
     return np.array([rarity[ids].sum() for ids in each])
 
 
-Difficulty = Callable[["Tokens", NDArray[np.int64], int], NDArray]
+def _loss(part: PartDocuments) -> NDArray[np.float64]:
+    """Return the loss of the lessons of each document on its true targets, summed over its tasks."""
+    found = np.zeros(len(part.tokens))
+    for batch in part.inference(256):
+        for name, outputs in batch.lessons.items():
+            found[batch.index] += _losses(outputs, batch.targets[name]).numpy()
+    return found[part.index]
+
+
+def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Return the loss of each document [B], as in training: of words, the mean over those that are learned.
+
+    Args:
+        outputs: numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
+        targets: [B] or [B, W].
+    """
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    if targets.is_floating_point():
+        return (outputs - targets) ** 2
+    if outputs.ndim == 1:  # the logit of no is 0
+        outputs = torch.stack([torch.zeros_like(outputs), outputs], dim=1)
+    flat = cross_entropy(outputs.flatten(0, -2), targets.long().flatten(), reduction="none")
+    if targets.ndim == 1:
+        return flat
+    learned = (targets != IGNORED).sum(1).clamp(min=1)
+    return flat.view(targets.shape).sum(1) / learned
+
+
+Difficulty = Callable[["PartDocuments", int], NDArray]
 DIFFICULTIES: dict[str, Difficulty] = {
-    "length": lambda tokens, rows, _: tokens.lengths[rows],
-    "rarity": lambda tokens, rows, _: _rarity(tokens, rows),
-    "random": lambda _, rows, seed: np.random.default_rng(seed).random(len(rows)),
+    "length": lambda part, _: part.tokens.lengths[part.index],
+    "rarity": lambda part, _: _rarity(part),
+    "loss": lambda part, _: _loss(part),
+    "random": lambda part, seed: np.random.default_rng(seed).random(len(part)),
 }
-"""Difficulty of documents by name in a config, from tokens, rows of documents and the unit's seed."""
+"""Difficulty of the documents of a part by name in a config, from the part and the unit's seed."""
 
 
 def longest_first(

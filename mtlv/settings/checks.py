@@ -149,6 +149,18 @@ def _teacher_without_stages(s: Settings) -> str:
     return "set, but only a stage has a teacher: an earlier stage; write `stages`" if alone else ""
 
 
+@_check("training.pace.by", "training.teach")
+def _loss_without_teachers(s: Settings) -> str:
+    pace, teach = s.training.pace, s.training.teach
+    missing = pace is not None and pace.by == "loss" and (teach is None or teach.crossfit is None)
+    return (
+        "loss is that of teachers that did not learn the document; give the stage cross-fitted ones, such as "
+        "`teach: {from: STAGE, crossfit: 5, gold: 1}`, where `gold: 1` learns nothing else from them"
+        if missing
+        else ""
+    )
+
+
 @_check("training.head_weights", "training.head_loss")
 def _weights_missing(s: Settings) -> str:
     t = s.training

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from mtlv.settings.values import Count, Flag, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
+from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
 
 OF_A_SOURCE = ("name", "alias", "path", "hub", "text_only", "labels", "limit")
 WITHOUT_TARGET = ("mlm",)
 """Kinds of tables that have no column with a target."""
+TextOnly = Annotated[bool | Literal["next_sentence"], Field(description="true, false or next_sentence")]
 LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
@@ -45,7 +46,7 @@ class SourceSettings(SettingsSection):
     alias: MaybeText = None
     path: MaybeText = None
     hub: MaybeText = None
-    text_only: Flag = False
+    text_only: TextOnly = False
     columns: Annotated[ColumnSettings | None, Field(description="a mapping, or null")] = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
@@ -69,7 +70,7 @@ class DataSettings(SettingsSection):
     alias: MaybeText
     path: MaybeText
     hub: MaybeText
-    text_only: Flag
+    text_only: TextOnly
     labels: Annotated[Names | None, Field(description="a list of label names (numbers in quotes), or null")]
     limit: MaybeCount
     documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]

@@ -96,7 +96,7 @@ class TeachSettings(SettingsSection):
 class PaceSettings(SettingsSection):
     """A curriculum: easy documents first."""
 
-    by: Literal["length", "rarity", "random"]
+    by: Literal["length", "rarity", "loss", "random"]
     reverse: Flag
     start: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]

@@ -112,6 +112,13 @@ def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> 
             "so none is new to it; leave `crossfit` out, or let that stage start anew without a teacher"
         )
         yield "teach.crossfit", text
+    pace, chosen = stage.training.pace, teacher.training.select == "best" or teacher.training.patience
+    if pace is not None and pace.by == "loss" and chosen:
+        text = (
+            f"the validation part chooses the epochs of stage `{teacher.name}`, so difficulty would follow "
+            "from its labels; set `training: {select: last, patience: null}` there"
+        )
+        yield "pace.by", text
 
 
 def _known(names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtlv.settings.data_schema import DataSettings
 
 HELD_TEXTS = 0.03
-"""Share of texts without targets in the validation part, and in the test part: enough to measure a loss."""
+"""Share of texts without given labels in the validation part, and in the test part: enough for a loss."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def surely_splits(data: DataSettings, corpus: Corpus) -> bool:
 
 
 def _split(data: DataSettings, corpus: Corpus) -> dict[str, Any]:
-    own = corpus.targeted
+    own = corpus.labelled
     return {
         "test_share": data.test_share if own else HELD_TEXTS,
         "validation_share": data.validation_share if own else HELD_TEXTS,

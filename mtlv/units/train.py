@@ -254,7 +254,7 @@ def _training(job: Job, inputs: UnitInputs) -> Mixture:
 def _pace(settings: PaceSettings, part: PartDocuments, epochs: int, seed: int) -> Pace:
     from mtlv.data.sampling import DIFFICULTIES, Pace
 
-    hard = DIFFICULTIES[settings.by](part.tokens, part.index, seed)
+    hard = DIFFICULTIES[settings.by](part, seed)
     order = np.argsort(-hard if settings.reverse else hard, kind="stable")
     return Pace(order, settings.until * epochs, settings.start)
 

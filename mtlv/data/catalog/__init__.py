@@ -17,6 +17,7 @@ import numpy as np
 
 from mtlv.data.options import DataOptions, select
 from mtlv.data.source import Card, Corpus, text_task
+from mtlv.data.texts.next_sentence import NEXT_SENTENCE, next_sentences, next_task
 from mtlv.errors import DataError, nearest
 from mtlv.plan.task import Task
 from mtlv.registries import Registry
@@ -47,8 +48,10 @@ def location(name: str, options: DataOptions | None = None) -> Path:
 
 def tasks(name: str, options: DataOptions) -> tuple[Task, ...]:
     """Return the T tasks that a run would have, without reading documents if the card has them."""
+    called = options.alias or name
+    if options.text_only == NEXT_SENTENCE:
+        return (next_task(called),)
     if options.text_only:
-        called = options.alias or name
         return (text_task(f"{called}.text", called),)
     known = card(name).tasks()
     return select(known, options, name) if known else load(name, options).tasks
@@ -81,7 +84,9 @@ def load(name: str, options: DataOptions) -> Corpus:
     chosen = select(corpus.tasks, options, name)
     targets = {task.name: corpus.targets[task.name] for task in chosen}
     corpus = replace(corpus, name=options.alias or corpus.name, tasks=chosen, targets=targets)
-    if options.text_only or not corpus.targeted:  # the task has the name of the corpus, which may be an alias
+    if options.text_only == NEXT_SENTENCE:
+        corpus = next_sentences(corpus, options.seed)
+    elif options.text_only or not corpus.targeted:  # its task has the name of the corpus, maybe an alias
         corpus = corpus.text_only()
     if options.limit is not None and options.limit < len(corpus):
         corpus = _draw(corpus, options.limit, options.seed)
