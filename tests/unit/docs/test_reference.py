@@ -41,7 +41,7 @@ def test_every_choice_is_listed(pages):
     for names in (ARCHITECTURES, GROUPINGS, FEATURES, OBJECTIVES, BALANCERS, catalog.names()):
         assert all(f"| `{name}` |" in page for name in names)
     assert (
-        "| `random` | random groups of the sizes that kmedoids finds: the control for any claim about a "
+        "| `random` | random groups of the sizes that kmedoids, or best, finds: the control for any claim | "
         in page
     )
     assert "| `hdbscan` | HDBSCAN: dense regions of vectors | no |" in page
