@@ -92,6 +92,7 @@ class ComparedFold:
             `val/score`, `val.tasks.M/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
         kept: validation scores by task name of the kept weights, by the metric that is logged per epoch.
         prediction: what measured groups said of its groups; None if they follow from something else.
+        suits: measures of how well the model from which it starts suits a task, by measure and task name.
         validation, test: raw scores; None if they were not read.
     """
 
@@ -103,6 +104,7 @@ class ComparedFold:
     curves: Mapping[str, Curve] = field(default_factory=dict)
     kept: Mapping[str, float] = field(default_factory=dict)
     prediction: Prediction | None = field(default=None, repr=False)
+    suits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     validation: Scores | None = field(default=None, repr=False)
     test: Scores | None = field(default=None, repr=False)
 

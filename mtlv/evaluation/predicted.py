@@ -136,7 +136,7 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
         tuple(tasks),
         _order({(each.fold, each.task): (each.predicted_gain, each.validation_gain) for each in tasks}),
         _order({(each.fold, each.task): (each.predicted_gain, each.test_gain) for each in tasks}),
-        _order_within_tasks((each.tasks, *gains_of_others(each)) for each in predictions.values()),
+        order_within_tasks((each.tasks, *gains_of_others(each)) for each in predictions.values()),
         _untrained(list(predictions.values())),
     )
 
@@ -233,7 +233,7 @@ def _untrained(predictions: Sequence[Prediction]) -> dict[str, RankCorrelation |
     for name in (name for name in predictions[0].distances if name in common):
         said[name] = [-mean_distances(each.member, each.distances[name]) for each in predictions]
     return {
-        name: _order_within_tasks(
+        name: order_within_tasks(
             (each.tasks, predicted, each.scores) for each, predicted in zip(predictions, by_fold, strict=True)
         )
         for name, by_fold in said.items()
@@ -252,7 +252,7 @@ def mean_distances(member: NDArray[np.bool_], distances: Floats) -> Floats:
         return np.where(member & (others > 0), member @ distances / others, np.nan)
 
 
-def _order_within_tasks(folds: Iterable[tuple[Sequence[str], Floats, Floats]]) -> RankCorrelation | None:
+def order_within_tasks(folds: Iterable[tuple[Sequence[str], Floats, Floats]]) -> RankCorrelation | None:
     """Return the mean over tasks, and folds, of the correlation over measured groups.
 
     Args:

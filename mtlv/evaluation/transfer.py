@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
@@ -92,6 +92,7 @@ class Transfers:
         after: scores by (source, target); cells may be missing.
         wording: texts for intermediate tasks or for pairs.
         unlearned: tasks that a model of their own does not learn.
+        suits: how well the model of a source suits a target, by measure and (source, target).
 
     Raises:
         ValueError: a name is duplicated or is in no row or column, a task has itself as source, or a score is
@@ -104,6 +105,7 @@ class Transfers:
     after: Mapping[tuple[str, str], Scores]
     wording: TransferText = INTERMEDIATE
     unlearned: frozenset[str] = frozenset()
+    suits: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for what, names in (("`targets`", self.targets), ("`sources`", self.sources)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
@@ -21,11 +21,13 @@ class TransferRun:
         stages: names of the tasks or data sets of each stage; empty if it learned all.
         scores: returns scores by fold and seed for a name of the last stage.
         nothing: whether it learned nothing, see `mtlv.evaluation.learned`.
+        suits: returns for a name how well the first stage suits it, by measure.
     """
 
     stages: tuple[Names, ...]
     scores: Callable[[str], Mapping[Pair, float]]
     nothing: bool = False
+    suits: Callable[[str], Mapping[str, float]] = lambda _: {}
 
 
 def mean_score(
@@ -65,7 +67,16 @@ def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
         found = ((child.pair, mean_score(name, comparison.tasks, child.tasks)) for child in run.children)
         return {pair: value for pair, value in found if value is not None}
 
-    return TransferRun(run.learned, scores, comparison.learning(run).nothing)
+    def suits(name: str) -> dict[str, float]:
+        meant = [task.name for task in comparison.tasks if name in (task.name, task.source)]
+        found: dict[str, list[float]] = {}
+        for child in run.children:
+            for measure, values in child.suits.items():
+                if values.keys() >= set(meant):
+                    found.setdefault(measure, []).append(fmean(values[task] for task in meant))
+        return {measure: fmean(values) for measure, values in found.items()}
+
+    return TransferRun(run.learned, scores, comparison.learning(run).nothing, suits)
 
 
 def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
@@ -100,4 +111,8 @@ def _matrix(
     if not any(row["source"] for row in rows):
         return ()
     unlearned = [name for name, run in alone.items() if run.nothing]
-    return (from_rows(rows, wording=wording, unlearned=unlearned),)
+    suits: dict[str, dict[tuple[str, str], float]] = {}
+    for (source, target), run in cells.items():
+        for measure, value in run.suits(target).items():
+            suits.setdefault(measure, {})[source, target] = value
+    return (replace(from_rows(rows, wording=wording, unlearned=unlearned), suits=suits),)

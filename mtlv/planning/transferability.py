@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +23,8 @@ from mtlv.planning.task_vectors import Compute, TaskFeature, VectorSource, task_
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
+    from mtlv.units.input_cache import InputCache
+    from mtlv.units.job import Job
 
 Score = Callable[[NDArray[np.float32], NDArray[np.int64]], float]
 Pairs = NDArray[np.float64]
@@ -98,14 +103,10 @@ def leep(view: VectorSource) -> Pairs:
     total, count = np.zeros((len(names), len(names))), np.zeros(len(names))
     labels = {name: record.validation.tasks[name] for name, record in records}
     for giver, record in records:
-        outputs = np.asarray(record.validation.tasks[giver].outputs, dtype=np.float64)
-        outputs = np.stack([1 - outputs, outputs], axis=1) if outputs.ndim == 1 else outputs
         column = names.index(giver)
         count[column] += 1
         for row, name in enumerate(names):
-            scores = labels[name]
-            without = measures.leep(np.ones((len(scores.targets), 1)), scores.targets)
-            total[row, column] += measures.leep(outputs, scores.targets) - without
+            total[row, column] += _told(record.validation.tasks[giver].outputs, labels[name].targets)
     found = total / count
     np.fill_diagonal(found, 0.0)
     return found
@@ -113,30 +114,87 @@ def leep(view: VectorSource) -> Pairs:
 
 def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
     """Return the scores of all tasks with the encoder of each [T, T], minus those with the published one."""
-    from mtlv.training.embed import embed_texts
-
     names, settings = view.corpus.names, view.settings
     _of_classes(feature, view.corpus.tasks)
-    known = _rows_and_labels(view)
     records = alone(view, feature)
     paths = weights_of(view, feature, records)
     encoder = view.cache.encoder(settings.encoder, settings.data)
-    rows = np.unique(np.concatenate([own for own, _ in known]))
-    texts = [view.corpus.texts[row] for row in rows]
-
-    def scores(of: Encoder) -> NDArray[np.float64]:
-        vectors = embed_texts(
-            of, texts, special_tokens=view.special_tokens, max_length=settings.data.max_length
-        )
-        return np.array([score(vectors[np.searchsorted(rows, own)], labels) for own, labels in known])
-
     total, count = np.zeros((len(names), len(names))), np.zeros(len(names))
     for (giver, _), path in zip(records, paths, strict=True):
-        total[:, names.index(giver)] += scores(encoder.trained(path))
+        total[:, names.index(giver)] += _scores(view, encoder.trained(path), [score])[0]
         count[names.index(giver)] += 1
-    found = total / count - scores(encoder)[:, None]
+    found = total / count - _scores(view, encoder, [score]).T
     np.fill_diagonal(found, 0.0)
     return found
+
+
+def _scores(view: VectorSource, encoder: Encoder, scores: Sequence[Score]) -> Pairs:
+    """Return M scores of each task [M, T] with the vectors of its training documents, as models read them."""
+    from mtlv.training.embed import embed
+    from mtlv.training.optim import resolve_device
+
+    known = _rows_and_labels(view)
+    device = resolve_device(view.settings.training.device)
+    encoder = replace(encoder, module=copy.deepcopy(encoder.module).to(device))
+    rows = np.unique(np.concatenate([own for own, _ in known]))
+    tokens = view.cache.tokens(encoder, view.settings.data)
+    vectors = embed(encoder, tokens, tokens.rows(rows), special_tokens=view.special_tokens)
+    return np.array(
+        [[score(vectors[np.searchsorted(rows, own)], labels) for own, labels in known] for score in scores]
+    )
+
+
+MEASURES: Mapping[str, Score] = {"h_score": measures.h_score, "log_me": measures.log_me}
+
+
+def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
+    """Return how well the model from which a unit starts suits its tasks, by measure and task.
+
+    As the features of these names, on training documents, and for documents of any source: H-score and LogME
+    with the encoder of the start, minus those with the published one; LEEP of its outputs, plus the entropy
+    of the labels, the mean over its tasks. Without tasks with a class per text, and without kept weights,
+    there is none.
+
+    Args:
+        cache: corpora and encoders, with the store.
+        job: a finished unit that starts from another one.
+    """
+    from safetensors.torch import load_file
+
+    from mtlv.units.lessons import outputs_elsewhere
+
+    start, store = job.start, cache.store
+    assert start is not None
+    assert store is not None
+    own = [each for each in cache.tasks(job.settings) if each.name in job.unit.model.tasks]
+    tasks = [each.name for each in own if TARGETS[each.kind].by_class]
+    key = start.unit.key
+    path = store.whole(key, partial(store.weights, key), cache.warn) if tasks else None
+    if path is None:
+        return {}
+    settings = job.settings.model_copy(update={"tasks": tuple(tasks)})
+    view = VectorSource(cache, settings, job.fold, settings.grouping.special_tokens)
+    encoder, scores = cache.encoder(settings.encoder, settings.data), list(MEASURES.values())
+    published = ("suitability", encoder.digest, settings.data.model_dump_json(), job.fold.index, *tasks)
+    before = cache.once(published, lambda: _scores(view, encoder, scores))
+    after = _scores(view, encoder.trained(path), scores)
+    found = {
+        name: dict(zip(tasks, row, strict=True))
+        for name, row in zip(MEASURES, (after - before).tolist(), strict=True)
+    }
+    inputs, weights = cache.inputs(start.settings), load_file(path)
+    told = {
+        name: [_told(each, labels) for each in outputs_elsewhere(start, inputs, weights, rows).values()]
+        for name, (rows, labels) in zip(tasks, _rows_and_labels(view), strict=True)
+    }
+    return found | {"leep": {name: fmean(values) for name, values in told.items() if values}}
+
+
+def _told(outputs: NDArray, labels: NDArray[np.int64]) -> float:
+    """Return LEEP of outputs [N] or [N, Z], plus the entropy of the labels [N]."""
+    given = np.asarray(outputs, dtype=np.float64)
+    given = np.stack([1 - given, given], axis=1) if given.ndim == 1 else given
+    return measures.leep(given, labels) - measures.leep(np.ones((len(labels), 1)), labels)
 
 
 def _rows_and_labels(view: VectorSource) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:

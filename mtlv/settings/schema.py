@@ -190,9 +190,12 @@ class GridSettings(SettingsSection):
 
 
 class EvaluationSettings(SettingsSection):
+    later = {"transferability": False}  # noqa: RUF012
+
     threshold: Literal["per_plan", "per_task", "fixed"]
     fixed: Fraction
     grid: GridSettings
+    transferability: Flag
 
 
 class TrackingSettings(SettingsSection):

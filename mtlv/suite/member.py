@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from mtlv.evaluation.learned import constant_scores
 from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
+from mtlv.planning.transferability import suitability
 from mtlv.reporting.datasets import fold_parts, whole
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.reporting.fold_run import write_child
@@ -90,6 +92,17 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
     return result
 
 
+def _write_transferability(session: SuiteContext, run: str, child: FoldRun) -> None:
+    """Log how well the models from which those of a child start suit their tasks, by measure and task."""
+    found: dict[str, dict[str, float]] = {}
+    for job in child.jobs:
+        if job.start is not None:
+            for measure, values in suitability(session.models.cache, job).items():
+                found.setdefault(measure, {}).update(values)
+    if found:
+        session.tracker.text(run, json.dumps(found, ensure_ascii=False), "transferability.json")
+
+
 def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
     """Return the name of a child, with fold and seed first, because nested names are cut off."""
     seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
@@ -155,5 +168,7 @@ def _run_child(
         constants = constant_scores(found.test, resolved.known, training)
         result = FoldResult(resolved.name, spec.name, child, names, found, live.points, constants)
         write_child(session.tracker, run, result)
+        if settings.evaluation.transferability:
+            _write_transferability(session, run, child)
         session.models.child(run, resolved, child, found)
     return result

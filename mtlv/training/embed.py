@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from mtlv.data.batches import PartDocuments
-from mtlv.data.tokens import tokenise
+from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import Encoder, check_length
 from mtlv.training.predict import inference_batches
 
@@ -28,19 +28,36 @@ def embed_texts(
     check_length(encoder, max_length)
     tokenizer = encoder.tokenizer
     tokens = tokenise(texts, tokenizer, max_length=max_length, pad=tokenizer.pad_token_id)
-    special = torch.tensor(sorted(tokenizer.all_special_ids))
-    out = np.zeros((len(texts), encoder.width), dtype=np.float32)
+    return embed(encoder, tokens, np.arange(len(texts)), special_tokens=special_tokens)
+
+
+def embed(
+    encoder: Encoder, tokens: Tokens, rows: NDArray[np.int64], *, special_tokens: bool
+) -> NDArray[np.float32]:
+    """Return the vectors of n rows of tokens [n, H], as `embed_texts` does.
+
+    Args:
+        encoder: the encoder.
+        tokens: tokens of a corpus.
+        rows: n different rows, in order.
+        special_tokens: see `embed_texts`.
+    """
+    special = torch.tensor(sorted(encoder.tokenizer.all_special_ids))
+    out = np.zeros((len(rows), encoder.width), dtype=np.float32)
     device = next(encoder.module.parameters()).device
+    two = getattr(encoder.module.config, "type_vocab_size", 1) > 1
     encoder.module.eval()
     with torch.inference_mode():
-        documents = PartDocuments(tokens, {}, np.arange(len(texts)))
-        for batch in inference_batches(documents, device, "fp32"):
+        for batch in inference_batches(PartDocuments(tokens, {}, rows), device, "fp32"):
+            pairs = batch.segments if two else None
+            given = {} if pairs is None else {"token_type_ids": pairs.to(device)}
             hidden = encoder.module(
-                input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device)
+                input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device), **given
             ).last_hidden_state  # [B, L, H]
             counted = batch.attention_mask
             if not special_tokens:
                 counted = counted & ~torch.isin(batch.input_ids, special)
             weights = counted.to(hidden).unsqueeze(-1)  # [B, L, 1]
-            out[batch.index] = ((hidden * weights).sum(1) / weights.sum(1).clamp(min=1)).cpu().numpy()
+            means = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1)
+            out[np.searchsorted(rows, batch.index)] = means.cpu().numpy()
     return out

@@ -76,6 +76,11 @@ class UnitInputs:
             found.append(PartDocuments(self.tokens, columns, self.tokens.rows(here), masking=masking))
         return tuple(found)
 
+    def elsewhere(self, names: Sequence[str], rows: NDArray[np.int64]) -> PartDocuments:
+        """Return the documents of these rows, of any source, to predict these tasks; they have no targets."""
+        columns = {name: self._column(name) for name in names}
+        return PartDocuments(self.tokens, columns, self.tokens.rows(rows))
+
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the sources with some of these tasks, in the order of `parts`."""
         return tuple(source.name for source, _ in self._sources(names))

@@ -21,6 +21,7 @@ from mtlv.plan.prediction import Prediction
 from mtlv.tracking.reader import FOLD, RunReader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
+MEASURED, SUITS = "evaluation.transferability", "transferability.json"
 KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
 ONE_BY_ONE = 20  # with more members, all folds are requested together
@@ -130,6 +131,7 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     folds = [fold for run in members for fold in children[run.id]]
     files.fetch(folds, "curves.json", "grouping/groups.json")
     files.fetch([fold for run in members if predicts(run) for fold in children[run.id]], PREDICTION)
+    files.fetch([fold for run in members if MEASURED in run.params for fold in children[run.id]], SUITS)
     names = unique_names(members)
     sources = [_Source(reader, files, member, children[member.id]) for member in members]
     runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
@@ -235,6 +237,7 @@ def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Comp
     number, seed = _fold_and_seed(fold)
     curves = _curves(source, fold, names, heads)
     predicted = source.files.json(fold, PREDICTION)
+    suits = source.files.json(fold, SUITS) or {}
     tasks = {slug: _task(each, content) for slug, each in content.get("tasks", {}).items()}
     return ComparedFold(
         run_id=fold.id,
@@ -245,6 +248,7 @@ def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> Comp
         curves=curves,
         kept=kept_scores(content, tasks, fold.metrics, curves),
         prediction=None if predicted is None else Prediction.of_json(predicted),
+        suits={name: {task: float(value) for task, value in each.items()} for name, each in suits.items()},
     )
 
 

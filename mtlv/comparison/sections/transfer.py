@@ -6,6 +6,7 @@ from collections import Counter
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import listed
+from mtlv.comparison.sections.predicted.transfers import said_and_came
 from mtlv.comparison.sections.transfer_graph import graph
 from mtlv.comparison.sections.transfer_matrix import matrix
 from mtlv.evaluation.comparison import Comparison
@@ -50,6 +51,7 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
         matrix(transfers, found, id),
         *([drawn] if drawn else []),
         _table(transfers, partners, id),
+        *said_and_came(transfers, found, id),
     ]
     title = f"{wording.title}: {of}" if of else wording.title
     intro = (

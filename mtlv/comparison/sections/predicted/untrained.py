@@ -24,7 +24,7 @@ def untrained(found: Validated, id: str) -> list[TableBlock]:
     if not known:
         return []
     rows = [
-        of_run(found.run) | {"by": name, "order": str(rank), "shown": _shown(rank)}
+        of_run(found.run) | {"by": name, "order": str(rank), "shown": shown(rank)}
         for name, rank in {found.first.feature: found.on_others, **known}.items()
         if rank is not None
     ]
@@ -51,7 +51,8 @@ def _known(found: Validated) -> dict[str, RankCorrelation]:
     return {name: rank for name, rank in found.untrained.items() if rank is not None}
 
 
-def _shown(rank: RankCorrelation) -> str:
+def shown(rank: RankCorrelation) -> str:
+    """Say whether an order is shown."""
     if rank.interval.high < 0:
         return "reversed"
     return "yes" if rank.shown else "no"

@@ -138,6 +138,23 @@ def test_a_prediction_and_the_scores_of_the_kept_weights_are_read(tmp_path: Path
         read_runs(shelf, shelf.members)  # type: ignore[arg-type]
 
 
+def test_measures_of_transferability_are_read_where_they_were_asked_for(tmp_path: Path) -> None:
+    class Measured(Shelf):
+        def _file(self, run: StoredRun, name: str) -> Path:
+            path = self.folder / f"{run.id}-{name}"
+            path.write_text(
+                json.dumps({"h_score": {"heart": 1}} if name == "transferability.json" else TASKS)
+            )
+            return path
+
+    held = dict.fromkeys(("m0", "f0", "m1", "f1"), ("tasks.json", "transferability.json"))
+    shelf = Measured(tmp_path, held, "FINISHED")
+    shelf.members[0] = replace(shelf.members[0], params={"evaluation.transferability": "True"})
+    first, second = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
+    assert first.children[0].suits == {"h_score": {"heart": 1.0}}
+    assert second.children[0].suits == {}
+
+
 def test_scores_of_kept_weights_are_unknown_without_their_epoch(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, {"m0": ("tasks.json",)}, "FINISHED")
     assert read_runs(shelf, shelf.members).runs[0].children[0].kept == {}  # type: ignore[arg-type]

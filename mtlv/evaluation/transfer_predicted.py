@@ -1,0 +1,64 @@
+"""Measures of transferability beside what each source gained: Spearman's correlation within targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from mtlv.evaluation.predicted import RankCorrelation, order_within_tasks
+from mtlv.evaluation.transfer import TransferEffect, Transfers
+
+
+@dataclass(frozen=True)
+class MeasuredTransfer:
+    """What a measure said of the sources of each target, and what came; gains are fractions.
+
+    Args:
+        measure: its name.
+        targets: number of targets with two sources or more.
+        cells: number of their cells.
+        order: order of the cells within targets; None of too few targets or sources.
+        named: gain of the source for which the measure is largest, mean over targets.
+        average, best: the same of all sources, and of the one that gained most.
+    """
+
+    measure: str
+    targets: int
+    cells: int
+    order: RankCorrelation | None
+    named: float
+    average: float
+    best: float
+
+
+def measured_transfers(transfers: Transfers, found: Sequence[TransferEffect]) -> Iterator[MeasuredTransfer]:
+    """Yield what came of each measure, over cells of learned tasks that have it and a gain.
+
+    Args:
+        transfers: the transfers.
+        found: their effects.
+    """
+    judged = [cell for cell in found if not {cell.source, cell.target} & transfers.unlearned]
+    for measure, values in transfers.suits.items():
+        rows: dict[str, list[tuple[float, float]]] = {}
+        said, came = np.full((2, len(transfers.sources), len(transfers.targets)), np.nan)
+        for cell in judged:
+            if (cell.source, cell.target) in values:
+                value = values[cell.source, cell.target]
+                at = transfers.sources.index(cell.source), transfers.targets.index(cell.target)
+                said[at], came[at] = value, cell.mean
+                rows.setdefault(cell.target, []).append((value, cell.mean))
+        several = [each for each in rows.values() if len(each) > 1]
+        if several:
+            yield MeasuredTransfer(
+                measure,
+                len(several),
+                sum(map(len, several)),
+                order_within_tasks([(transfers.targets, said, came)]),
+                fmean(max(each)[1] for each in several),
+                fmean(fmean(gain for _, gain in each) for each in several),
+                fmean(max(gain for _, gain in each) for each in several),
+            )
