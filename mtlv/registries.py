@@ -135,6 +135,7 @@ FEATURES: Registry[TaskFeature] = Registry(
         "h_score": "mtlv.planning.transferability:h_score",
         "log_me": "mtlv.planning.transferability:log_me",
         "leep": "mtlv.planning.transferability:leep",
+        "merge_gain": "mtlv.planning.merged:merge_gain",
         "pair_gain": "mtlv.planning.measured:pair_gain",
         "group_score": "mtlv.planning.measured:group_score",
         "surrogate": "mtlv.planning.measured:surrogate",

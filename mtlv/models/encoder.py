@@ -53,19 +53,24 @@ class Encoder:
         """H, the size of a token's vector."""
         return int(self.module.config.hidden_size)
 
-    def trained(self, weights: Path) -> Encoder:
+    def trained(self, *weights: Path) -> Encoder:
         """Return a copy with the weights of a trained model; a pooler that was not trained is as it was.
 
         Args:
-            weights: safetensors file of a `MultiTaskModel` with this encoder.
+            weights: safetensors file of a `MultiTaskModel` with this encoder; of several the mean is taken,
+                whose change of the published weights is the mean of their changes.
         """
         from safetensors.torch import load_file
 
         from mtlv.models.lora import merged
         from mtlv.models.transfer_weights import ENCODER
 
-        module, found = copy.deepcopy(self.module), merged(load_file(weights))
-        own = {n.removeprefix(ENCODER): each for n, each in found.items() if n.startswith(ENCODER)}
+        module, states = copy.deepcopy(self.module), [merged(load_file(each)) for each in weights]
+        own = {
+            name.removeprefix(ENCODER): sum(state[name] for state in states) / len(states)
+            for name in states[0]
+            if name.startswith(ENCODER)
+        }
         module.load_state_dict(own, strict=False)
         return replace(self, module=module)
 

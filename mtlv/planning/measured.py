@@ -48,12 +48,13 @@ def _each_unit(view: VectorSource) -> Units:
     for record in view.records:
         scores = record.validation.tasks
         if scores.keys() <= known.keys():
-            each = {name: _score(known[name], scores[name]) for name in scores}
+            each = {name: validation_score(known[name], scores[name]) for name in scores}
             found.setdefault(frozenset(scores), []).append(each)
     return found
 
 
-def _score(task: Task, scores: TaskScores) -> float:
+def validation_score(task: Task, scores: TaskScores) -> float:
+    """Return the metric that is logged per epoch, which needs no threshold."""
     return task_figures(task, scores)[SCORING[task.kind].watched(task)]
 
 

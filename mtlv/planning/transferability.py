@@ -30,7 +30,8 @@ Score = Callable[[NDArray[np.float32], NDArray[np.int64]], float]
 Pairs = NDArray[np.float64]
 
 
-def _of_classes(feature: str, tasks: Sequence[Task]) -> None:
+def of_classes(feature: str, tasks: Sequence[Task]) -> None:
+    """Raise an error if a task has no class per text."""
     unfit = [task.name for task in tasks if not TARGETS[task.kind].by_class]
     if unfit:
         raise GroupingError(
@@ -41,7 +42,7 @@ def _of_classes(feature: str, tasks: Sequence[Task]) -> None:
 
 
 def _of_one_source(tasks: Sequence[Task]) -> None:
-    _of_classes("leep", tasks)
+    of_classes("leep", tasks)
     sources = list(dict.fromkeys(task.source for task in tasks))
     if len(sources) > 1:
         raise GroupingError(
@@ -51,18 +52,18 @@ def _of_one_source(tasks: Sequence[Task]) -> None:
         )
 
 
-def _of_encoders(feature: str) -> Callable[[Compute], TaskFeature]:
+def of_encoders(feature: str) -> Callable[[Compute], TaskFeature]:
     """Convert the decorated function to a feature by the encoders of models of each task alone."""
     return task_feature(
         kind="affinity",
         embedded=True,
         cover=partial(each_alone, feature),
         weights=True,
-        fits=partial(_of_classes, feature),
+        fits=partial(of_classes, feature),
     )
 
 
-@_of_encoders("h_score")
+@of_encoders("h_score")
 def h_score(view: VectorSource) -> Pairs:
     """Return how much higher the H-score of a task is with the encoder that learned another [T, T].
 
@@ -75,7 +76,7 @@ def h_score(view: VectorSource) -> Pairs:
     return _over_published(view, "h_score", measures.h_score)
 
 
-@_of_encoders("log_me")
+@of_encoders("log_me")
 def log_me(view: VectorSource) -> Pairs:
     """Return how much higher the LogME of a task is with the encoder that learned another [T, T].
 
@@ -115,7 +116,7 @@ def leep(view: VectorSource) -> Pairs:
 def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
     """Return the scores of all tasks with the encoder of each [T, T], minus those with the published one."""
     names, settings = view.corpus.names, view.settings
-    _of_classes(feature, view.corpus.tasks)
+    of_classes(feature, view.corpus.tasks)
     records = alone(view, feature)
     paths = weights_of(view, feature, records)
     encoder = view.cache.encoder(settings.encoder, settings.data)
@@ -130,18 +131,23 @@ def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
 
 def _scores(view: VectorSource, encoder: Encoder, scores: Sequence[Score]) -> Pairs:
     """Return M scores of each task [M, T] with the vectors of its training documents, as models read them."""
-    from mtlv.training.embed import embed
-    from mtlv.training.optim import resolve_device
-
-    known = _rows_and_labels(view)
-    device = resolve_device(view.settings.training.device)
-    encoder = replace(encoder, module=copy.deepcopy(encoder.module).to(device))
+    known = rows_and_labels(view)
     rows = np.unique(np.concatenate([own for own, _ in known]))
-    tokens = view.cache.tokens(encoder, view.settings.data)
-    vectors = embed(encoder, tokens, tokens.rows(rows), special_tokens=view.special_tokens)
+    vectors = vectors_of(view, encoder, rows)
     return np.array(
         [[score(vectors[np.searchsorted(rows, own)], labels) for own, labels in known] for score in scores]
     )
+
+
+def vectors_of(view: VectorSource, encoder: Encoder, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the vectors [n, H] of n documents, in order, as models read them."""
+    from mtlv.training.embed import embed
+    from mtlv.training.optim import resolve_device
+
+    device = resolve_device(view.settings.training.device)
+    there = replace(encoder, module=copy.deepcopy(encoder.module).to(device))
+    tokens = view.cache.tokens(encoder, view.settings.data)
+    return embed(there, tokens, tokens.rows(rows), special_tokens=view.special_tokens)
 
 
 MEASURES: Mapping[str, Score] = {"h_score": measures.h_score, "log_me": measures.log_me}
@@ -185,7 +191,7 @@ def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
     inputs, weights = cache.inputs(start.settings), load_file(path)
     told = {
         name: [_told(each, labels) for each in outputs_elsewhere(start, inputs, weights, rows).values()]
-        for name, (rows, labels) in zip(tasks, _rows_and_labels(view), strict=True)
+        for name, (rows, labels) in zip(tasks, rows_and_labels(view), strict=True)
     }
     return found | {"leep": {name: fmean(values) for name, values in told.items() if values}}
 
@@ -197,14 +203,16 @@ def _told(outputs: NDArray, labels: NDArray[np.int64]) -> float:
     return measures.leep(given, labels) - measures.leep(np.ones((len(labels), 1)), labels)
 
 
-def _rows_and_labels(view: VectorSource) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the rows of each task's training documents, and their labels."""
-    corpus, train = view.corpus, view.fold.train
+def rows_and_labels(
+    view: VectorSource, part: str = "train"
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the rows of each task's documents of a part of the fold, and their labels."""
+    corpus, documents = view.corpus, view.fold.part(part)
     members = corpus.members or (corpus,)
     found = []
     for name in corpus.names:
         number = next(at for at, each in enumerate(members) if name in each.names)
         first, end = begins(members)[number : number + 2]
-        rows = train[(train >= first) & (train < end)]
+        rows = documents[(documents >= first) & (documents < end)]
         found.append((rows, corpus.targets[name][rows]))
     return found

@@ -25,7 +25,7 @@ from mtlv.planning.changed_weights import products_of_changes, task_vectors
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import _distances
 from mtlv.planning.task_vectors import VectorSource
-from mtlv.planning.transferability import _rows_and_labels, h_score, leep, log_me
+from mtlv.planning.transferability import h_score, leep, log_me, rows_and_labels
 from mtlv.registries import FEATURES
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
@@ -111,8 +111,8 @@ def suited(view: VectorSource) -> None:
 def test_labels_are_those_of_a_tasks_own_documents(one_corpus_per_kind: list[Corpus]) -> None:
     corpus = join(one_corpus_per_kind[:2])
     rows = np.array([3, 39, 40, 69])
-    view = SimpleNamespace(corpus=corpus, fold=SimpleNamespace(train=rows))
-    first, second, third = _rows_and_labels(view)
+    view = SimpleNamespace(corpus=corpus, fold=SimpleNamespace(part={"train": rows}.get))
+    first, second, third = rows_and_labels(view)
     assert [own.tolist() for own, _ in (first, second, third)] == [[3, 39], [3, 39], [40, 69]]
     classes = one_corpus_per_kind[1].targets["relation"]
     assert third[1].tolist() == [classes[0], classes[29]]
@@ -120,7 +120,7 @@ def test_labels_are_those_of_a_tasks_own_documents(one_corpus_per_kind: list[Cor
 
 def test_tasks_without_classes_or_common_documents_are_refused(one_corpus_per_kind: list[Corpus]) -> None:
     labels, classes, numbers, tags = (corpus.tasks for corpus in one_corpus_per_kind)
-    for name in ("h_score", "log_me", "leep"):
+    for name in ("h_score", "log_me", "leep", "merge_gain"):
         fits = FEATURES[name].fits
         fits(labels)
         fits(classes)

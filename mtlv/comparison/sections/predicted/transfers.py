@@ -18,8 +18,8 @@ CAPTION = (
     "for them. Spearman's correlation with the measured gains, within targets over their sources, mean over "
     f"targets, with a 95% interval over targets; none with fewer than {FEWEST} targets of {FEWEST} sources "
     "each. Gains are in points, means over targets: of the source that the measure puts first, of all "
-    "sources, and of the one that gained most (chosen on the test set, so partly chance). Only targets with a "
-    "class per text, for LEEP also such sources; tasks that are not learned alone are left out."
+    "sources, and of the one that gained most (chosen on the test set, so partly chance). Only targets with "
+    "a class per text, for LEEP also such sources; tasks that are not learned alone are left out."
 )
 
 

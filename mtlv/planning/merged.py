@@ -1,0 +1,81 @@
+"""The feature of tasks that previews their joint training: merged encoders of models of each task alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.plan import Task, TaskScores
+from mtlv.planning.changed_weights import alone, weights_of
+from mtlv.planning.measured import validation_score
+from mtlv.planning.task_vectors import VectorSource
+from mtlv.planning.transferability import Pairs, of_classes, of_encoders, rows_and_labels, vectors_of
+
+
+@of_encoders("merge_gain")
+def merge_gain(view: VectorSource) -> Pairs:
+    """Return what a ridge probe of each task gains on the encoder merged with that of each other [T, T].
+
+    Rows receive, columns give: the validation score of the probe on the vectors of the encoder whose change
+    of weights is the mean of those of both tasks, minus that with the encoder of the task alone; the diagonal
+    is 0. Probes are fitted to training documents. With several units of a task, such as those of several
+    seeds, the first of one task is merged with the first of the other, and so on. Sources: Ilharco et al.,
+    "Editing models with task arithmetic" (ICLR 2023); merging as a preview of joint training: arXiv
+    2412.08147.
+
+    Raises:
+        GroupingError: a task was not learned alone, or has no class per text, or weights were not kept.
+    """
+    tasks = view.corpus.tasks
+    of_classes("merge_gain", tasks)
+    units = alone(view, "merge_gain")
+    paths = weights_of(view, "merge_gain", units)
+    of_task = [
+        [path for (name, _), path in zip(units, paths, strict=True) if name == task.name] for task in tasks
+    ]
+    own = [[_scores(view, [at], [path])[0] for path in each] for at, each in enumerate(of_task)]
+    found = np.zeros((len(tasks), len(tasks)))
+    for one, other in combinations(range(len(tasks)), 2):
+        gains = [
+            _scores(view, [one, other], pair) - np.array(before)
+            for *pair, before in zip(
+                of_task[one], of_task[other], zip(own[one], own[other], strict=False), strict=False
+            )
+        ]
+        found[one, other], found[other, one] = np.mean(gains, axis=0)
+    return found
+
+
+def _scores(view: VectorSource, tasks: Sequence[int], paths: Sequence[Path]) -> NDArray[np.float64]:
+    """Return the validation scores of probes of tasks, by index, on the encoder with the mean of weights."""
+    settings = view.settings
+    encoder = view.cache.encoder(settings.encoder, settings.data).trained(*paths)
+    parts = [[rows_and_labels(view, part)[at] for at in tasks] for part in ("train", "validation")]
+    rows = np.unique(np.concatenate([own for part in parts for own, _ in part]))
+    vectors = vectors_of(view, encoder, rows).astype(np.float64)
+    found = []
+    for at, (train, labels), (held, truth) in zip(tasks, *parts, strict=True):
+        fitted, judged = (vectors[np.searchsorted(rows, own)] for own in (train, held))
+        outputs = _probed(view.corpus.tasks[at], fitted, labels, judged)
+        scores = TaskScores(outputs, truth, np.ones(len(truth), bool))
+        found.append(validation_score(view.corpus.tasks[at], scores))
+    return np.array(found)
+
+
+def _probed(
+    task: Task, vectors: NDArray[np.float64], labels: NDArray[np.int64], others: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the outputs of a ridge regression for other vectors, [N] of yes or [N, C].
+
+    Vectors are standardised; the penalty is chosen by leave-one-out (scikit-learn's `RidgeCV`).
+    """
+    from sklearn.linear_model import RidgeCV
+
+    mean, spread = vectors.mean(0), np.maximum(vectors.std(0), 1e-9)
+    vectors, others = (vectors - mean) / spread, (others - mean) / spread
+    columns = np.eye(len(task.classes))[labels] if task.classes else labels.astype(np.float64)
+    return np.asarray(RidgeCV(alphas=np.logspace(0, 5, 11)).fit(vectors, columns).predict(others))
