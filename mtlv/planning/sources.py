@@ -76,7 +76,8 @@ def check_feature(settings: Settings, tasks: Sequence[Task]) -> None:
         return
     if feature.kind not in (takes or ["vectors"]):
         fitting = [name for name in FEATURES if FEATURES[name].kind in takes]
-        methods = [name for name in GROUPINGS if feature.kind in GROUPINGS[name].takes]
+        others = [name for name in GROUPINGS if not GROUPINGS[name].random]  # a control is no remedy
+        methods = [name for name in others if feature.kind in GROUPINGS[name].takes]
         raise GroupingError(
             f"`grouping.method: {section.method}` does not take `grouping.features: {section.features}` "
             f"({feature.kind})",
