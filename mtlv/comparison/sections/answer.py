@@ -168,9 +168,15 @@ def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
 
 
 def recommended(found: Sequence[Standing]) -> Standing:
-    """Return the cheapest run of those as good as the best; a control only without others."""
-    equal = [each for each in found if each.worse is not True and each.mean >= found[0].mean - MARGIN]
-    return min(equal, key=lambda each: (bool(each.control), *each.cost))
+    """Return the cheapest run of those as good as the best that is no control.
+
+    The best of several controls is high by chance, so a control is recommended only if all others are shown
+    to be worse.
+    """
+    near = found[0].mean - MARGIN
+    equal = [each for each in found if each.worse is False or (each.worse is None and each.mean >= near)]
+    own = [each for each in equal if not each.control] or equal
+    return min((each for each in own if each.mean >= own[0].mean - MARGIN), key=lambda each: each.cost)
 
 
 def _what(run: ComparedRun) -> str:
@@ -187,9 +193,10 @@ def _what(run: ComparedRun) -> str:
 def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
     best, title = found[0], plan_title(comparison)
     if not chosen.best:
+        random = ", whose groups are random" if is_random(best.run) else ""
         return (
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} than the best "
-            f"run, “{best.run.name}”{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
+            f"run, “{best.run.name}”{random}{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
         )
     following = found[1]
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "

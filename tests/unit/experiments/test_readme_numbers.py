@@ -12,12 +12,14 @@ ROOT = Path(__file__).parents[3]
 FULL = ROOT / "experiments" / "openi-minilm" / "results" / "full"
 COLUMNS = ("f1_macro", "f1_micro", "subset_accuracy", "hamming_score")
 WHICH = ROOT / "experiments" / "which-tasks"
+HOC = ROOT / "experiments" / "hoc-minilm"
 PAGES = (
     (ROOT / "README.md", FULL),
     (FULL.parents[1] / "README.md", FULL),
     (WHICH / "README.md", WHICH / "results"),
+    (HOC / "README.md", HOC / "results"),
 )
-NAMES = ["README", "openi-minilm", "which-tasks"]
+NAMES = ["README", "openi-minilm", "which-tasks", "hoc-minilm"]
 NUMBER = r"([-+]\d\.\d{3})"
 INTERVAL = rf"{NUMBER} \(95% interval over test documents {NUMBER} to {NUMBER}\)"
 LINE = re.compile(r"^\| `([^`|]+)`[^|]* \| (\d+) \| (\d+) \|([^|]+(?:\|[^|]+){3})\|$", re.MULTILINE)
@@ -29,7 +31,7 @@ def rows(path: Path) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "results"), PAGES, ids=NAMES)
-def test_results_of_open_i_are_those_of_the_experiment(page, results):
+def test_results_are_those_of_the_experiment(page, results):
     scores, answer = rows(results / "overview.csv"), rows(results / "answer.csv")
     text = page.read_text(encoding="utf-8")
     lines = LINE.findall(text[text.index("passes") :])
@@ -43,8 +45,8 @@ def test_results_of_open_i_are_those_of_the_experiment(page, results):
         )
 
 
-@pytest.mark.parametrize(("page", "results"), PAGES[:2], ids=NAMES[:2])
-def test_intervals_of_open_i_are_those_of_the_experiment(page, results):
+@pytest.mark.parametrize(("page", "results"), [*PAGES[:2], PAGES[3]], ids=(*NAMES[:2], NAMES[3]))
+def test_intervals_are_those_of_the_experiment(page, results):
     text = page.read_text(encoding="utf-8").replace("\n", " ")
     told = set(
         re.findall(r"(-\d\.\d{3}) \(95% interval over test documents (-\d\.\d{3}) to ([-+]\d\.\d{3})\)", text)

@@ -115,6 +115,16 @@ def test_random_groups_are_recommended_only_without_others():
         assert recommended([best]) is best
 
 
+def test_the_best_of_several_random_groups_is_high_by_chance():
+    random = {"groups": PARTS, "method": "random", "models": 2}
+    best, far = standing("best", 0.8, **random), 0.8 - 3 * MARGIN
+    one, more = standing("one", far, models=1), standing("more", far + MARGIN / 2, models=4)
+    low = standing("low", far - MARGIN, models=1, seconds=1.0)
+    assert recommended([best, more, one, low]) is one, "the cheapest of those as good as the best other"
+    assert recommended([best, standing("one", far, worse=True)]) is best
+    assert recommended([best, standing("one", far, worse=None)]) is best, "nothing can decide"
+
+
 PARTS = (("a", "b"), ("c", "d"))
 
 
@@ -123,6 +133,13 @@ def test_of_equal_models_a_control_is_not_the_best(answered):
     runs = [lower, a_run("proposed", models=2, groups=PARTS), a_run("low", score=0.1)]
     section = answered(runs, [])
     assert "“proposed” has the highest" in answer_of([section])
+
+
+def test_random_groups_with_a_higher_score_are_named_as_such(answered):
+    random, one = a_run("r", models=2, groups=PARTS, method="random", score=0.85), a_run("one", score=0.8)
+    said = answer_of([answered([random, one], [a_pair(one, random, interval=(-0.1, 0.1))])])
+    assert said.startswith("Learn all 4 tasks together, in one model.")
+    assert "0.050 lower than the best run, “r”, whose groups are random (95% interval" in said
 
 
 @pytest.mark.parametrize(
