@@ -30,13 +30,14 @@ SECONDS = "time/train_seconds"
 VARIED = ("stages", "training.patience", "data.sources")
 TIME = dict(COSTS)[SECONDS]
 CAPTION = (
-    "Recommended: the run with the fewest models, then the shortest training, of all that are not shown to be "
-    f"worse than the best and at most {MARGIN:g} below it; if the best are controls, below the best of the "
-    "others. Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. Difference: to the highest score, with a 95% interval over "
-    "resampled test documents where the runs' scores are known. A run is shown to be worse by the tests over "
-    "folds and seeds. If these cannot decide, as with few of them, it is worse on these test documents if "
-    "that interval is below 0; another seed may change this. A pass is an epoch of one model over the "
-    "training documents. Passes and training time are the totals of all models."
+    "Recommended: the run with the fewest models, then the shortest training, of all that are not shown to "
+    f"be worse than the best and at most {MARGIN:g} below it; if the best are controls, below the best of "
+    "the others. Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. "
+    "Difference: to the highest score, with a 95% interval over resampled test documents where the runs' "
+    "scores are known. A run is shown to be worse by the tests over folds and seeds. If these cannot "
+    "decide, as with few of them, it is worse on these test documents if that interval is below 0; another "
+    "seed may change this. A pass is an epoch of one model over the training documents. Passes and "
+    "training time are the totals of all models."
 )
 
 
