@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import EncoderError
+
+if TYPE_CHECKING:
+    import torch
 
 
 def base_class(config: Any) -> Any:
@@ -33,3 +36,12 @@ def empty_model(config: Any) -> Any:
 
     with torch.device("meta"):
         return base_class(config).from_config(config, trust_remote_code=False)
+
+
+def token_types(encoder: Any, segments: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    """Return the argument of an encoder that says to which text of a pair [B, L] a token belongs, if any.
+
+    RoBERTa and DistilBERT distinguish two texts only by the separator.
+    """
+    two = getattr(encoder.config, "type_vocab_size", 1) > 1
+    return {"token_type_ids": segments} if two and segments is not None else {}

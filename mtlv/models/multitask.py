@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from mtlv.errors import PlanError
+from mtlv.models.base import token_types
 from mtlv.models.compiled import Compile
 from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.frozen_cache import FrozenCache
@@ -171,9 +172,7 @@ class MultiTaskModel(nn.Module):
             heads: names of the requested heads; None is all.
             padded: whether `attention_mask` may be false anywhere; if False, the encoder gets no mask.
         """
-        # RoBERTa and DistilBERT distinguish two texts only by the separator.
-        two = getattr(self.encoder.config, "type_vocab_size", 1) > 1
-        given = {"token_type_ids": segments} if two and segments is not None else {}
+        given = token_types(self.encoder, segments)
         wanted = [name for name in self.specs if heads is None or name in heads]
         outputs = self._outputs(input_ids, attention_mask, given, padded, wanted)
         places = TokenPositions(attention_mask, words, mentions)

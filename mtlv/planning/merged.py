@@ -34,17 +34,16 @@ def merge_gain(view: VectorSource) -> Pairs:
     of_classes("merge_gain", tasks)
     units = alone(view, "merge_gain")
     paths = weights_of(view, "merge_gain", units)
+    alike = list(zip((name for name, _ in units), paths, strict=True))
     of_task = [
-        [path for (name, _), path in zip(units, paths, strict=True) if name == task.name] for task in tasks
+        [(path, _scores(view, [at], [path])[0]) for name, path in alike if name == task.name]
+        for at, task in enumerate(tasks)
     ]
-    own = [[_scores(view, [at], [path])[0] for path in each] for at, each in enumerate(of_task)]
     found = np.zeros((len(tasks), len(tasks)))
     for one, other in combinations(range(len(tasks)), 2):
         gains = [
-            _scores(view, [one, other], pair) - np.array(before)
-            for *pair, before in zip(
-                of_task[one], of_task[other], zip(own[one], own[other], strict=False), strict=False
-            )
+            _scores(view, [one, other], [path, with_path]) - np.array([own, with_own])
+            for (path, own), (with_path, with_own) in zip(of_task[one], of_task[other], strict=False)
         ]
         found[one, other], found[other, one] = np.mean(gains, axis=0)
     return found
@@ -54,7 +53,8 @@ def _scores(view: VectorSource, tasks: Sequence[int], paths: Sequence[Path]) -> 
     """Return the validation scores of probes of tasks, by index, on the encoder with the mean of weights."""
     settings = view.settings
     encoder = view.cache.encoder(settings.encoder, settings.data).trained(*paths)
-    parts = [[rows_and_labels(view, part)[at] for at in tasks] for part in ("train", "validation")]
+    known = [rows_and_labels(view, part) for part in ("train", "validation")]
+    parts = [[part[at] for at in tasks] for part in known]
     rows = np.unique(np.concatenate([own for part in parts for own, _ in part]))
     vectors = vectors_of(view, encoder, rows).astype(np.float64)
     found = []

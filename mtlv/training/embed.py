@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import Tokens, tokenise
+from mtlv.models.base import token_types
 from mtlv.models.encoder import Encoder, check_length
 from mtlv.training.predict import inference_batches
 
@@ -45,14 +46,14 @@ def embed(
     special = torch.tensor(sorted(encoder.tokenizer.all_special_ids))
     out = np.zeros((len(rows), encoder.width), dtype=np.float32)
     device = next(encoder.module.parameters()).device
-    two = getattr(encoder.module.config, "type_vocab_size", 1) > 1
     encoder.module.eval()
     with torch.inference_mode():
         for batch in inference_batches(PartDocuments(tokens, {}, rows), device, "fp32"):
-            pairs = batch.segments if two else None
-            given = {} if pairs is None else {"token_type_ids": pairs.to(device)}
+            types = token_types(encoder.module, batch.segments)
             hidden = encoder.module(
-                input_ids=batch.input_ids.to(device), attention_mask=batch.attention_mask.to(device), **given
+                input_ids=batch.input_ids.to(device),
+                attention_mask=batch.attention_mask.to(device),
+                **{name: each.to(device) for name, each in types.items()},
             ).last_hidden_state  # [B, L, H]
             counted = batch.attention_mask
             if not special_tokens:

@@ -37,10 +37,11 @@ def test_members_are_random_partitions_and_the_proposed_groups(load) -> None:
 
 
 def test_controls_are_random_groups_of_the_proposed_sizes(load) -> None:
-    explored = "explore: {partitions: 3, k: 2, seed: 5, changes: {training.epochs: 1}, controls: 2%s}\n"
-    for halving, sources in (("", "drawn *"), (", halving: [0.5, 1]", "round 2 *")):
-        text = explored if not halving else explored.replace("changes: {training.epochs: 1}, ", "")
-        *_, proposed, one, other = load(text % halving + "training: {epochs: 4}\n").members
+    for halving, sources in (("null", "drawn *"), ("[0.5, 1]", "round 2 *")):
+        explored = "partitions: 3, k: 2, seed: 5, changes: {training.batch_size: 4}, controls: 2"
+        text = f"explore: {{{explored}, halving: {halving}}}\ntraining: {{epochs: 4, batch_size: 8}}\n"
+        *_, proposed, one, other = load(text).members
+        assert proposed.settings.training.batch_size == 8
         assert [each.name for each in (proposed, one, other)] == ["proposed", "random 1", "random 2"]
         assert proposed.settings.grouping.sources == (sources,)
         for seed, control in ((5, one), (6, other)):
