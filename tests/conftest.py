@@ -22,6 +22,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_CACHE", str(Path(tempfile.gettempdir()) / "mtlv-tests-datasets"))
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums of two threads are rounded otherwise
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 gc.set_threshold(100_000)  # as `mtlv` does: Python's default of 700 takes a tenth of the time

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
+from mtlv.comparison.ranking import recommended_run
 from mtlv.errors import ConfigError
 from mtlv.settings import Suite
 
@@ -38,6 +39,12 @@ class ComparisonPage:
     def answer(self) -> str:
         """What to learn together, why, and how sure that is; empty if the runs do not allow an answer."""
         return self._found.answer
+
+    @property
+    def recommended(self) -> str | None:
+        """Name of the recommended run; None if the runs do not allow an answer."""
+        run = recommended_run(self._found.comparison)
+        return None if run is None else run.name
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per run and one column per tracked metric: means over folds and seeds."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from mtlv.comparison.blocks import Block, GroupsBlock, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.ranking import (
+    MARGIN,
+    SECONDS,
+    Standing,
+    by_runs,
+    difference_of,
+    interval_of,
+    recommended,
+    standings,
+)
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets
 from mtlv.comparison.sections.overview import COSTS
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
@@ -17,16 +25,13 @@ from mtlv.comparison.sections.shared_groups import colours, numbering
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
-from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
-from mtlv.evaluation.significance import fewest_pairs
+from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.formatting import many
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
 SHOWN, ON_DOCUMENTS = "shown to be worse", "worse on these test documents"
-MARGIN = 0.01  # of the score, that a lower cost is worth
-SECONDS = "time/train_seconds"
 VARIED = ("stages", "training.patience", "data.sources")
 TIME = dict(COSTS)[SECONDS]
 CAPTION = (
@@ -41,52 +46,6 @@ CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A run compared with the best.
-
-    Args:
-        run: the run.
-        mean, sd: of its main score.
-        pair: the test of this run and the best; None for the best itself, or without a test.
-        best: whether it is the best.
-    """
-
-    run: ComparedRun
-    mean: float
-    sd: float | None
-    pair: PairwiseTest | None = None
-    best: bool = False
-
-    @property
-    def worse(self) -> bool | None:
-        """Whether it is shown to be worse than the best; None if nothing can decide."""
-        return False if self.best else shown_worse(self.run, self.pair)
-
-    @property
-    def tested(self) -> bool:
-        """Whether tests over folds and seeds decide, and not only the interval over test documents."""
-        return self.pair is not None and decided(self.pair)
-
-    @property
-    def difference(self) -> float:
-        """Return its score minus that of the best, over the folds and seeds of both."""
-        assert self.pair is not None
-        return _difference(self.run, self.pair)
-
-    @property
-    def control(self) -> str:
-        """What its groups are if others are to be recommended: random, or measured to choose them."""
-        lower = self.run.params.get("grouping.place", "1") != "1"
-        return "control: random groups" if is_random(self.run) else lower * "measured to choose groups"
-
-    @property
-    def cost(self) -> tuple[int, float, float]:
-        """Models, seconds of training and negative score: the order of runs that are equally good."""
-        seconds = self.run.values(SECONDS)
-        return len(self.run.plan), fmean(seconds) if seconds else 0.0, -self.mean
-
-
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None for a single run, runs of different tasks, and runs without scores."""
     if len(comparison.runs) < 2 or different_tasks(comparison):
@@ -96,9 +55,9 @@ def build(comparison: Comparison) -> Section | None:
         return None
     if not found:
         return Section("answer", TITLE, "", [TextBlock(NOTHING, "finding")])
-    if len(found) == 1:
-        return _no_answer(comparison, found[0])
     chosen = recommended(found)
+    if chosen is None:
+        return _no_answer(comparison, found[0])
     reason = f"{_why(comparison, found, chosen)}{_gains(comparison, found, chosen)}"
     blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
@@ -120,64 +79,6 @@ def answer_of(sections: Sequence[Section]) -> str:
     """Return the answer in words; empty if no section has one."""
     blocks = [block for each in sections if each.id == "answer" for block in each.blocks]
     return " ".join(block.text for block in blocks if isinstance(block, TextBlock))
-
-
-def standings(comparison: Comparison) -> list[Standing]:
-    """Return the finished runs that learned something and are comparable with the best, highest first."""
-    left = {run.key for run in learned_nothing(comparison)}
-    scored = [
-        Standing(run, mean, sd)
-        for run in comparison.runs
-        if run.key not in left and run.status == "FINISHED"
-        for mean, sd in [mean_and_sd(run.mains)]
-        if mean is not None and known(mean) is not None
-    ]
-    if not scored:
-        return []
-    scored.sort(key=lambda each: (-each.mean, bool(each.control)))  # of equal models, a control comes last
-    best = scored[0]
-    pairs = _by_runs(comparison)
-    return [
-        Standing(
-            each.run, each.mean, each.sd, pairs.get(frozenset((each.run.key, best.run.key))), each is best
-        )
-        for each in scored
-        if comparable(each.run, best.run)
-    ]
-
-
-def _by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
-    return {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
-
-
-def decided(pair: PairwiseTest) -> bool:
-    """Whether the tests over folds and seeds decide: they show a difference, or could have shown one.
-
-    With fewer pairs than Wilcoxon's test needs, that the t-test shows nothing says nothing.
-    """
-    return bool(pair.verdict.sign or (pair.verdict.said and pair.values.n >= fewest_pairs()))
-
-
-def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
-    """Whether `run` is shown to be worse than the other run of `pair`; None if nothing can decide."""
-    if pair is None:
-        return None
-    if decided(pair):
-        return pair.verdict.sign == (-1 if pair.run is run else 1)
-    interval = _interval(run, pair)
-    return None if interval is None else interval[1] < 0
-
-
-def recommended(found: Sequence[Standing]) -> Standing:
-    """Return the cheapest run of those as good as the best that is no control.
-
-    The best of several controls is high by chance, so a control is recommended only if all others are shown
-    to be worse.
-    """
-    near = found[0].mean - MARGIN
-    equal = [each for each in found if each.worse is False or (each.worse is None and each.mean >= near)]
-    own = [each for each in equal if not each.control] or equal
-    return min((each for each in own if each.mean >= own[0].mean - MARGIN), key=lambda each: each.cost)
 
 
 def _what(run: ComparedRun) -> str:
@@ -212,13 +113,13 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
     """Return the gains over the other ways to learn the tasks, but for runs that `_why` names."""
     named = found[1:2] if chosen.best else found[:1]
-    pairs = _by_runs(comparison)
+    pairs = by_runs(comparison)
 
     def gain(each: Standing) -> Gain:
         pair = pairs.get(frozenset((chosen.run.key, each.run.key)))
         if pair is None:
             return Gain(each.run, chosen.mean - each.mean)
-        return Gain(each.run, _difference(chosen.run, pair), _interval(chosen.run, pair))
+        return Gain(each.run, difference_of(chosen.run, pair), interval_of(chosen.run, pair))
 
     others = [each for each in found if not each.control and each not in (*named, chosen)]
     return gains(chosen.run, map(gain, others))
@@ -233,9 +134,8 @@ def _lower(each: Standing, best: Standing) -> str:
 
 def _between(each: Standing) -> str:
     """Return what is known of a difference: its interval, and whether it is shown."""
-    interval = each.pair and _interval(each.run, each.pair)
     parts = []
-    if interval:
+    if interval := each.interval:
         parts.append(f"95% interval of the difference {signed(interval[0])} to {signed(interval[1])}")
     if not each.worse:
         parts.append("not tested" if each.worse is None else "not shown to be more than chance")
@@ -270,19 +170,6 @@ def _sure(chosen: Standing) -> str:
     )
 
 
-def _difference(run: ComparedRun, pair: PairwiseTest) -> float:
-    """Return the score of `run` minus that of the other, over the folds and seeds of both."""
-    return pair.values.mean if pair.run is run else -pair.values.mean
-
-
-def _interval(run: ComparedRun, pair: PairwiseTest) -> tuple[float, float] | None:
-    """Return the ends of the interval of `run` - the other over test documents."""
-    if pair.documents is None:
-        return None
-    low, high = pair.documents.main.low, pair.documents.main.high
-    return (low, high) if pair.run is run else (-high, -low)
-
-
 def _groups(comparison: Comparison, run: ComparedRun) -> GroupsBlock:
     """Return the groups with the numbers and colours that they have in all figures."""
     assert run.groups is not None
@@ -313,9 +200,8 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing |
 
 
 def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
-    interval = _interval(each.run, each.pair) if each.pair else None
     difference = signed(each.difference) if each.pair else ""
-    difference += in_brackets(interval)
+    difference += in_brackets(each.interval)
     worse = SHOWN if each.tested else ON_DOCUMENTS
     verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[each.worse]
     verdict = "highest score" if each.best else verdict

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from mtlv.api.comparison import ComparisonPage
+from mtlv.comparison import ranking
+from mtlv.comparison.load.compare import Compared
+from mtlv.comparison.ranking import MARGIN, Standing, recommended, recommended_run, shown_worse
 from mtlv.comparison.sections import answer
-from mtlv.comparison.sections.answer import MARGIN, Standing, answer_of, passes, recommended, shown_worse
+from mtlv.comparison.sections.answer import answer_of, passes
 from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
@@ -47,8 +52,10 @@ def answered(monkeypatch):
     """The section of runs and of their tests."""
 
     def build(runs, pairs=(), nothing=()):
-        monkeypatch.setattr(answer, "tested_pairs", lambda _: tuple(pairs))
-        monkeypatch.setattr(answer, "learned_nothing", lambda _: [run for run in runs if run.name in nothing])
+        monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
+        for module in (answer, ranking):
+            left = [run for run in runs if run.name in nothing]
+            monkeypatch.setattr(module, "learned_nothing", lambda _, left=left: left)
         monkeypatch.setattr(answer, "open_ends", lambda _: "")
         return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=()))
 
@@ -112,7 +119,7 @@ def test_random_groups_are_recommended_only_without_others():
         best, other = standing("best", 0.8, **groups), standing("other", 0.799, models=9)
         assert (best.control, other.control) == (said, "")
         assert recommended([best, other]) is other
-        assert recommended([best]) is best
+        assert recommended([best, standing("other", 0.799, worse=True)]) is best
 
 
 def test_the_best_of_several_random_groups_is_high_by_chance():
@@ -318,10 +325,16 @@ def test_there_is_no_answer_for_one_run_or_other_tasks(comparison_of):
     few = replace(child, tasks=dict(list(child.tasks.items())[:2]))
     runs = (replace(comparison.runs[0], children=(few,)), comparison.runs[1])
     assert answer.build(replace(comparison, runs=runs)) is None
+    assert recommended_run(comparison_of(runs=1)) is None
+    assert recommended_run(replace(comparison, runs=runs)) is None
+    page = Compared(replace(comparison, runs=runs), Path("compare.html"), ())
+    assert ComparisonPage(page).recommended is None
 
 
 def test_the_answer_of_whole_runs(comparison_of):
-    section = answer.build(comparison_of(runs=6, children=3))
+    comparison = comparison_of(runs=6, children=3)
+    section = answer.build(comparison)
+    assert ComparisonPage(Compared(comparison, Path("compare.html"), ())).recommended == "mtl · minilm"
     assert answer_of([section]).startswith("Learn all 6 tasks together, in one model. “mtl · minilm”")
     assert len(section.blocks[-1].rows) == 6
 

@@ -1,0 +1,150 @@
+"""Ranking of runs: which are shown to be worse than the best, and which one is recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.sections.parts import known, learned_nothing
+from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
+from mtlv.evaluation.pairs import comparable, different_tasks
+from mtlv.evaluation.significance import fewest_pairs
+
+MARGIN = 0.01  # of the score, that a lower cost is worth
+SECONDS = "time/train_seconds"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run compared with the best.
+
+    Args:
+        run: the run.
+        mean, sd: of its main score.
+        pair: the test of this run and the best; None for the best itself, or without a test.
+        best: whether it is the best.
+    """
+
+    run: ComparedRun
+    mean: float
+    sd: float | None
+    pair: PairwiseTest | None = None
+    best: bool = False
+
+    @property
+    def worse(self) -> bool | None:
+        """Whether it is shown to be worse than the best; None if nothing can decide."""
+        return False if self.best else shown_worse(self.run, self.pair)
+
+    @property
+    def tested(self) -> bool:
+        """Whether tests over folds and seeds decide, and not only the interval over test documents."""
+        return self.pair is not None and decided(self.pair)
+
+    @property
+    def difference(self) -> float:
+        """Return its score minus that of the best, over the folds and seeds of both."""
+        assert self.pair is not None
+        return difference_of(self.run, self.pair)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of the 95% interval of the difference over test documents, where it is known."""
+        return interval_of(self.run, self.pair) if self.pair else None
+
+    @property
+    def control(self) -> str:
+        """What its groups are if others are to be recommended: random, or measured to choose them."""
+        lower = self.run.params.get("grouping.place", "1") != "1"
+        return "control: random groups" if is_random(self.run) else lower * "measured to choose groups"
+
+    @property
+    def cost(self) -> tuple[int, float, float]:
+        """Models, seconds of training and negative score: the order of runs that are equally good."""
+        seconds = self.run.values(SECONDS)
+        return len(self.run.plan), fmean(seconds) if seconds else 0.0, -self.mean
+
+
+def standings(comparison: Comparison) -> list[Standing]:
+    """Return the finished runs that learned something and are comparable with the best, highest first."""
+    left = {run.key for run in learned_nothing(comparison)}
+    scored = [
+        Standing(run, mean, sd)
+        for run in comparison.runs
+        if run.key not in left and run.status == "FINISHED"
+        for mean, sd in [mean_and_sd(run.mains)]
+        if mean is not None and known(mean) is not None
+    ]
+    if not scored:
+        return []
+    scored.sort(key=lambda each: (-each.mean, bool(each.control)))  # of equal models, a control comes last
+    best = scored[0]
+    pairs = by_runs(comparison)
+    return [
+        Standing(
+            each.run, each.mean, each.sd, pairs.get(frozenset((each.run.key, best.run.key))), each is best
+        )
+        for each in scored
+        if comparable(each.run, best.run)
+    ]
+
+
+def by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
+    """Return the test of two runs by their keys."""
+    return {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
+
+
+def decided(pair: PairwiseTest) -> bool:
+    """Whether the tests over folds and seeds decide: they show a difference, or could have shown one.
+
+    With fewer pairs than Wilcoxon's test needs, that the t-test shows nothing says nothing.
+    """
+    return bool(pair.verdict.sign or (pair.verdict.said and pair.values.n >= fewest_pairs()))
+
+
+def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
+    """Whether `run` is shown to be worse than the other run of `pair`; None if nothing can decide."""
+    if pair is None:
+        return None
+    if decided(pair):
+        return pair.verdict.sign == (-1 if pair.run is run else 1)
+    interval = interval_of(run, pair)
+    return None if interval is None else interval[1] < 0
+
+
+def recommended(found: Sequence[Standing]) -> Standing | None:
+    """Return the cheapest run of those as good as the best that is no control; None without two to compare.
+
+    The best of several controls is high by chance, so a control is recommended only if all others are shown
+    to be worse.
+
+    Args:
+        found: `standings`, highest first.
+    """
+    if len(found) < 2:
+        return None
+    near = found[0].mean - MARGIN
+    equal = [each for each in found if each.worse is False or (each.worse is None and each.mean >= near)]
+    own = [each for each in equal if not each.control] or equal
+    return min((each for each in own if each.mean >= own[0].mean - MARGIN), key=lambda each: each.cost)
+
+
+def recommended_run(comparison: Comparison) -> ComparedRun | None:
+    """Return the recommended run; None if fewer than two runs of the same tasks can be ranked."""
+    found = None if different_tasks(comparison) else recommended(standings(comparison))
+    return None if found is None else found.run
+
+
+def difference_of(run: ComparedRun, pair: PairwiseTest) -> float:
+    """Return the score of `run` minus that of the other, over the folds and seeds of both."""
+    return pair.values.mean if pair.run is run else -pair.values.mean
+
+
+def interval_of(run: ComparedRun, pair: PairwiseTest) -> tuple[float, float] | None:
+    """Return the ends of the interval of `run` - the other over test documents."""
+    if pair.documents is None:
+        return None
+    low, high = pair.documents.main.low, pair.documents.main.high
+    return (low, high) if pair.run is run else (-high, -low)
