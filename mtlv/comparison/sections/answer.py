@@ -38,11 +38,11 @@ CAPTION = (
     "Recommended: the run with the fewest models, then the shortest training, of all that are not shown to "
     f"be worse than the best and at most {MARGIN:g} below it; if the best are controls, below the best of "
     "the others. Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. "
-    "Difference: to the highest score, with a 95% interval over resampled test documents where the runs' "
-    "scores are known. A run is shown to be worse by the tests over folds and seeds. If these cannot "
-    "decide, as with few of them, it is worse on these test documents if that interval is below 0; another "
-    "seed may change this. A pass is an epoch of one model over the training documents. Passes and "
-    "training time are the totals of all models."
+    "Difference: to the highest score, over the folds and seeds of both runs, with a 95% interval over "
+    "resampled test documents where their scores are known. A run is shown to be worse by the tests over "
+    "folds and seeds. If these cannot decide, as with few of them, it is worse on these test documents if "
+    "that interval is below 0; another seed may change this. A pass is an epoch of one model over the "
+    "training documents. Passes and training time are the totals of all models."
 )
 
 

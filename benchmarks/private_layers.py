@@ -1,0 +1,88 @@
+"""What private layers of GMHL cost: python benchmarks/private_layers.py; about 5 minutes on one core
+
+A BERT of 12 layers, 384 wide and of random weights, trained on the generated reports: by one model for all
+labels (`mtl`), and by one with 5 heads, each with its own copy of the top 2 layers
+(`architecture.private_layers`). Each peer trains an epoch, in turn, in one process. The cost is in seconds of
+the processor: with one thread these are the same beside other work.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+
+from harness import Claim, Result, interleaved, profiled, publish, sized
+
+LAYERS, WIDTH, BATCH, DOCUMENTS = sized(12, 2), sized(384, 32), 16, sized(160, 48)
+GROUPS, PRIVATE = 5, sized(2, 1)
+SHARED, OWN = "MTL", f"{GROUPS} heads with {PRIVATE} private layers"
+
+
+def trainers():
+    """An epoch of training of each peer, as a call that returns seconds of the processor."""
+    import numpy as np
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from mtlv.data import catalog
+    from mtlv.data.batches import PartDocuments
+    from mtlv.data.columns import dense
+    from mtlv.data.options import DataOptions
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.multitask import MultiTaskModel
+    from mtlv.models.tiny import build_tiny
+    from mtlv.plan import with_private_layers
+    from mtlv.registries import ARCHITECTURES
+    from mtlv.training.loop import train
+    from mtlv.training.memory import keep_freed_memory
+    from mtlv.training.objective import Objective
+    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.state import TrainingState
+
+    keep_freed_memory()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    corpus = catalog.load("synthetic", DataOptions(documents=DOCUMENTS))
+    tokenizer = build_tiny(corpus.texts)[1]
+    tokens = tokenise(corpus.texts, tokenizer, max_length=128, pad=tokenizer.pad_token_id)
+    size = {"hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": max(1, WIDTH // 32)}
+    encoder = BertModel(BertConfig(vocab_size=len(tokenizer), intermediate_size=4 * WIDTH, **size))
+    tasks = {task.name: task for task in corpus.tasks}
+    part = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)))
+    names = list(tasks)
+    groups = tuple(tuple(names[at::GROUPS]) for at in range(GROUPS))
+    plans = {
+        SHARED: ARCHITECTURES["mtl"].build(names, (), 1),
+        OWN: with_private_layers(ARCHITECTURES["gmhl"].build(names, groups, 1), PRIVATE),
+    }
+
+    def epoch(heads):
+        model = MultiTaskModel(copy.deepcopy(encoder), heads, tasks=tasks, features="mean", seed=0)
+        optimizer = adamw(model, learning_rate=2e-5, weight_decay=0.01)
+        begun = time.process_time()
+        train(
+            TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
+            lambda number: part.training(BATCH, seed=0, epoch=number),
+            objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+            epochs=1,
+            precision="fp32",
+        )
+        return time.process_time() - begun
+
+    return {name: (lambda heads=plan.models[0].heads: epoch(heads)) for name, plan in plans.items()}
+
+
+def main():
+    peers = trainers()
+    row = f"an epoch of {DOCUMENTS} documents"
+    result = Result("private_layers", "Private layers", "s", {row: interleaved(peers, sized(5, 1), warm=1)})
+    result.setting = {"documents": DOCUMENTS, "batch": BATCH, "layers": LAYERS, "width": WIDTH}
+    text = f"GMHL with {GROUPS} heads and {PRIVATE} of {LAYERS} layers private against MTL"
+    result.claims.append(Claim(text, 1.8, result.ratio(row, OWN, SHARED), at_least=False))
+    result.profile = profiled(peers[OWN])
+    return publish(result)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
