@@ -29,18 +29,11 @@ _LETTERS = {"E": "L", "S": "U"}
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence.
+    """One sentence."""
 
-    Args:
-        id: file name, document name if any, and number of the sentence in the file.
-        words: W words.
-        spans: entities in words, without overlaps.
-        document: document of the sentence; empty if unknown.
-    """
-
-    id: str
-    words: tuple[str, ...]
-    spans: tuple[Span, ...]
+    id: str  # file name, document name if any, and number of the sentence in the file
+    words: tuple[str, ...]  # W words
+    spans: tuple[Span, ...]  # entities in words, without overlaps
     document: str = ""
 
 

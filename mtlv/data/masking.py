@@ -31,19 +31,12 @@ def need_mask_token(tokenizer: Any, encoder: str) -> None:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What masking needs to know of a vocabulary of V pieces.
+    """What masking needs to know of a vocabulary of V pieces."""
 
-    Args:
-        mask: id of `[MASK]`.
-        special: [V] special tokens, which are neither hidden nor drawn.
-        continues: [V] pieces that continue the word before them.
-        characters: [V] number of characters.
-    """
-
-    mask: int
-    special: NDArray[np.bool_]
-    continues: NDArray[np.bool_]
-    characters: NDArray[np.int64]
+    mask: int  # id of `[MASK]`
+    special: NDArray[np.bool_]  # [V] special tokens, which are neither hidden nor drawn
+    continues: NDArray[np.bool_]  # [V] pieces that continue the word before them
+    characters: NDArray[np.int64]  # [V] number of characters
 
     @classmethod
     def of(cls, tokenizer: Any, rows: int) -> Pieces:

@@ -112,16 +112,10 @@ DRAWS: dict[str, Callable[..., Draw]] = {
 
 @dataclass(frozen=True)
 class Mixture:
-    """Documents of several sources.
+    """Documents of several sources."""
 
-    Args:
-        parts: parts of S sources, with indices into one joined corpus.
-        sizes: documents per batch of each source.
-        draw: order of the batches.
-    """
-
-    parts: tuple[PartDocuments, ...]
-    sizes: tuple[int, ...]
+    parts: tuple[PartDocuments, ...]  # parts of S sources, with indices into one joined corpus
+    sizes: tuple[int, ...]  # documents per batch of each source
     draw: Draw
 
     def __len__(self) -> int:

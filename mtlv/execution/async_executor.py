@@ -32,21 +32,14 @@ from mtlv.units.job import Job, starts_of
 
 @dataclass
 class _Seen:
-    """State of a unit that is being trained, or ended here.
-
-    Args:
-        job: the unit.
-        epochs: epochs not passed to its member yet, because it was not its turn.
-        error: error of a failed unit.
-        reported: whether its end was reported.
-        noted: whether a note was sent that another process has it.
-    """
+    """State of a unit that is being trained, or ended here."""
 
     job: Job
+    # epochs not passed to its member yet, because it was not its turn
     epochs: list[tuple[EpochRecord, Scores]] = field(default_factory=list)
-    error: Exception | None = None
-    reported: bool = False
-    noted: bool = False
+    error: Exception | None = None  # error of a failed unit
+    reported: bool = False  # whether its end was reported
+    noted: bool = False  # whether a note was sent that another process has it
 
 
 class AsyncExecutor(Executor, ABC):

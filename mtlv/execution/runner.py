@@ -52,19 +52,12 @@ class InputProvider(Protocol):
 
 @dataclass(frozen=True)
 class UnitRunner:
-    """Trains units and puts them into the store.
-
-    Args:
-        cache: provides the inputs of units.
-        store: store of finished units, which other processes may share.
-        callback: called with the events of units.
-        starts: keys of units from which others start, whose weights are kept.
-    """
+    """Trains units and puts them into the store."""
 
     cache: InputProvider
-    store: Store
-    callback: Callback
-    starts: Container[str]
+    store: Store  # store of finished units, which other processes may share
+    callback: Callback  # called with the events of units
+    starts: Container[str]  # keys of units from which others start, whose weights are kept
 
     def there(self, job: Job) -> bool:
         """Whether a unit is finished, with its weights or lessons if others need them.

@@ -39,17 +39,11 @@ BATCH_INTERVAL = 0.2  # minimum seconds between messages about batches
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """A unit to be trained.
-
-    Args:
-        job: the unit.
-        number: its number in the suite, from 1.
-        start: whether others need its weights, which are then kept.
-    """
+    """A unit to be trained."""
 
     job: Job
-    number: int
-    start: bool
+    number: int  # its number in the suite, from 1
+    start: bool  # whether others need its weights, which are then kept
 
 
 class WorkerDied(Exception):

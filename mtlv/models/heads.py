@@ -14,21 +14,13 @@ INIT_STD = 0.02  # BERT's
 
 @dataclass(frozen=True)
 class HeadSize:
-    """Size of a head.
+    """Size of a head."""
 
-    Args:
-        width: H, width of the encoder and of hidden layers.
-        outputs: outputs of the last layer.
-        layers: number of layers, at least 1.
-        dropout: probability of dropping a feature before each layer.
-        inputs: size of its input vectors; None is H.
-    """
-
-    width: int
-    outputs: int
-    layers: int
-    dropout: float
-    inputs: int | None = None
+    width: int  # H, width of the encoder and of hidden layers
+    outputs: int  # outputs of the last layer
+    layers: int  # number of layers, at least 1
+    dropout: float  # probability of dropping a feature before each layer
+    inputs: int | None = None  # size of its input vectors; None is H
 
 
 class Head(nn.Module):

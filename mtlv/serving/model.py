@@ -45,13 +45,9 @@ class Network:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions of a plan for N rows.
+    """Predictions of a plan for N rows."""
 
-    Args:
-        predictions: predictions of each of T tasks, in the order of the corpus.
-    """
-
-    predictions: tuple[TaskPrediction, ...]
+    predictions: tuple[TaskPrediction, ...]  # of each of T tasks, in the order of the corpus
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -56,17 +56,11 @@ class _Fast(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """A parsed text.
+    """A parsed text."""
 
-    Args:
-        name: its name in messages.
-        value: plain mappings, lists and scalars.
-        lines: first line (from 1) of each value, by its path.
-    """
-
-    name: str
-    value: Any
-    lines: Mapping[KeyPath, int]
+    name: str  # its name in messages
+    value: Any  # plain mappings, lists and scalars
+    lines: Mapping[KeyPath, int]  # first line (from 1) of each value, by its path
 
     def place(self, path: KeyPath) -> str:
         """Return `file:line` of the value at `path`, or of the nearest value that contains it."""

@@ -14,17 +14,11 @@ from mtlv.store.token_cache import TokenCache
 
 @dataclass(frozen=True)
 class Leftover:
-    """A file or folder that nothing needs.
-
-    Args:
-        path: a file or folder of the store.
-        why: reason why nothing needs it.
-        bytes: size on disk.
-    """
+    """A file or folder that nothing needs."""
 
     path: Path
     why: str
-    bytes: int
+    bytes: int  # on disk
 
     def delete(self) -> None:
         """Delete it; a missing file is ignored."""

@@ -29,15 +29,10 @@ NOTHING_LEFT = UploadState(0)
 
 @dataclass
 class TrackerConnection:
-    """A suite's connection to its tracking store.
-
-    Args:
-        tracker: tracker used by the suite.
-        came: state of the upload when the suite ended.
-    """
+    """A suite's connection to its tracking store."""
 
     tracker: Tracker
-    came: UploadState = NOTHING_LEFT
+    came: UploadState = NOTHING_LEFT  # state of the upload when the suite ended
 
     def page(self, otherwise: str) -> str:
         """Address of the experiment's page; `otherwise` if the store did not return it."""

@@ -34,19 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class SuiteContext:
-    """Objects needed to run a suite.
-
-    Args:
-        tracker: tracker of the runs.
-        executor: runs the units.
-        callback: gets the events.
-        models: logs trained models with their runs.
-    """
+    """Objects needed to run a suite."""
 
     tracker: Tracker
     executor: Executor
     callback: Callback
-    models: ModelKeeper
+    models: ModelKeeper  # logs trained models with their runs
 
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:

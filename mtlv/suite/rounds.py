@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SuiteRound:
-    """Members that can run now, or units that have to be trained before any can.
+    """Members that can run now, or units that have to be trained before any can."""
 
-    Args:
-        resolved: members to run; empty if only units are trained.
-        of_members: units of each member, by its name.
-    """
-
-    resolved: list[ResolvedMember]
-    of_members: Mapping[str, Sequence[Job]]
+    resolved: list[ResolvedMember]  # members to run; empty if only units are trained
+    of_members: Mapping[str, Sequence[Job]]  # units of each member, by its name
 
     @property
     def jobs(self) -> list[Job]:

@@ -38,18 +38,13 @@ PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores
 class ServerAddress:
     """Address on which `serve` listens.
 
-    Args:
-        port: port on this machine.
-        host: host address; addresses other than loopback are open to the network.
-        open_to_all: whether to allow access from the network without users and passwords.
-
     Raises:
         TrackingError: an address that is reachable by others, without `open_to_all`.
     """
 
-    port: int
-    host: str = HOST
-    open_to_all: bool = False
+    port: int  # port on this machine
+    host: str = HOST  # host address; addresses other than loopback are open to the network
+    open_to_all: bool = False  # whether to allow access from the network without users and passwords
 
     def __post_init__(self) -> None:
         if not self.open_to_all and not _is_loopback(self.host):

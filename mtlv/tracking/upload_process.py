@@ -58,17 +58,11 @@ class Outage:
 
 @dataclass(frozen=True)
 class UploadState:
-    """State of an upload.
+    """State of an upload."""
 
-    Args:
-        left: number of calls that are not in the store.
-        problem: reason for them.
-        page: address of the experiment's page, if the store was opened.
-    """
-
-    left: int
-    problem: str = ""
-    page: str = ""
+    left: int  # number of calls that are not in the store
+    problem: str = ""  # reason for them
+    page: str = ""  # address of the experiment's page, if the store was opened
 
 
 def open_tracker(uri: str, experiment: str) -> Tracker:

@@ -22,17 +22,11 @@ def way_of(run: ComparedRun) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain of the recommended run over another one.
-
-    Args:
-        over: the other run.
-        value: over the folds and seeds of both.
-        interval: 95% interval over test documents, if known.
-    """
+    """The gain of the recommended run over another one."""
 
     over: ComparedRun
-    value: float
-    interval: tuple[float, float] | None = None
+    value: float  # over the folds and seeds of both
+    interval: tuple[float, float] | None = None  # 95% interval over test documents, if known
 
 
 def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:

@@ -18,23 +18,14 @@ BARS = 90  # pixels of the support bars
 
 @dataclass(frozen=True)
 class HeatmapCells:
-    """Content of the cells.
-
-    Args:
-        field: field of the rows.
-        number: number format of the cells.
-        scale: colour scale.
-        title: title of the colour scale.
-        dark_text: expression that is true for bright cells, whose numbers must be dark.
-        tips: lines of the tooltip in addition to run, task and support.
-    """
+    """Content of the cells."""
 
     field: str
-    number: str
+    number: str  # number format of the cells
     scale: Mapping[str, Any]
-    title: str
-    dark_text: str
-    tips: tuple[Mapping[str, str], ...]
+    title: str  # title of the colour scale
+    dark_text: str  # expression that is true for bright cells, whose numbers must be dark
+    tips: tuple[Mapping[str, str], ...]  # lines of the tooltip in addition to run, task and support
 
 
 def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:

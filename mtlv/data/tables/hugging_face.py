@@ -33,17 +33,11 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class HubData:
-    """A data set that was read.
+    """A data set that was read."""
 
-    Args:
-        tables: part -> table; "" -> the only one.
-        classes: column -> names of its classes, in order.
-        notes: notes on what was left out.
-    """
-
-    tables: Mapping[str, Table]
-    classes: Mapping[str, tuple[str, ...]]
-    notes: tuple[str, ...]
+    tables: Mapping[str, Table]  # part -> table; "" -> the only one
+    classes: Mapping[str, tuple[str, ...]]  # column -> names of its classes, in order
+    notes: tuple[str, ...]  # notes on what was left out
 
 
 def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -> HubData:

@@ -26,17 +26,11 @@ csv.field_size_limit(2**30)
 
 @dataclass(frozen=True)
 class Table:
-    """A table in memory.
-
-    Args:
-        path: path of the file.
-        columns: names of the columns.
-        rows: (line or row number from 1, column -> cell).
-    """
+    """A table in memory."""
 
     path: Path
     columns: tuple[str, ...]
-    rows: tuple[tuple[int, Mapping[str, Any]], ...]
+    rows: tuple[tuple[int, Mapping[str, Any]], ...]  # (line or row number from 1, column -> cell)
 
     @property
     def unit(self) -> str:

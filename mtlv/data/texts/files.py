@@ -20,17 +20,11 @@ MARK = b"\xef\xbb\xbf"  # of byte order, which some editors write before the fir
 
 @dataclass(frozen=True)
 class Version:
-    """A file as it was when its lines were counted.
-
-    Args:
-        path: path of the file.
-        size: in bytes.
-        modified: time of its last change, in nanoseconds.
-    """
+    """A file as it was when its lines were counted."""
 
     path: Path
-    size: int
-    modified: int
+    size: int  # in bytes
+    modified: int  # time of its last change, in nanoseconds
 
     @classmethod
     def of(cls, path: Path, file: BinaryIO) -> Version:

@@ -27,15 +27,10 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
 @dataclass(frozen=True)
 class RayHead:
-    """Address of a cluster.
+    """Address of a cluster."""
 
-    Args:
-        address: `auto`, or HOST:PORT of the head node; None starts one on this machine.
-        cpus: CPUs of a cluster started here.
-    """
-
-    address: str | None
-    cpus: int
+    address: str | None  # `auto`, or HOST:PORT of the head node; None starts one on this machine
+    cpus: int  # CPUs of a cluster started here
 
 
 def wanted_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
