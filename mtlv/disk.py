@@ -67,14 +67,7 @@ def flush(path: Path) -> None:
 
 
 def cannot_write(what: str, size: int, folder: Path, error: Exception) -> TrackingError:
-    """Return an error with the required space.
-
-    Args:
-        what: such as `a checkpoint`.
-        size: size in bytes.
-        folder: destination.
-        error: error that was raised; libraries have different errors for a full disk.
-    """
+    """Return an error with the required space."""
     full = shutil.disk_usage(folder if folder.exists() else folder.parent).free < size
     reason = os.strerror(errno.ENOSPC) if full else getattr(error, "strerror", None) or error
     return TrackingError(

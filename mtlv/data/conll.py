@@ -93,11 +93,8 @@ def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path | None, Dat
 def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256: Sequence[str]) -> Card:
     """Return the card of a data set in the form of the Cambridge language lab (Crichton et al. 2017).
 
-    Args:
-        task: its only task; its source is the name of the data set.
-        title, citation: of the data set.
-        folder: commit and folder of its files in the lab's repository.
-        sha256: checksums of `train.tsv`, `devel.tsv` and `test.tsv`.
+    `folder` is a commit and a folder of the lab's repository, with `train.tsv`, `devel.tsv` and `test.tsv`,
+    of which `sha256` are the checksums.
     """
     names = ("train.tsv", "devel.tsv", "test.tsv")
     return Card(

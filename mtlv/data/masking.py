@@ -42,9 +42,7 @@ class Pieces:
     def of(cls, tokenizer: Any, rows: int) -> Pieces:
         """Read a tokenizer; words are WordPiece's (`##`), or start with a space (`Ġ`, `▁`).
 
-        Args:
-            tokenizer: of Transformers.
-            rows: V, the number of embeddings, which may be more than the tokenizer has.
+        `rows` is V, the number of embeddings, which may be more than the tokenizer has.
         """
         names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         names += [""] * (rows - len(names))

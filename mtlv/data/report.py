@@ -55,15 +55,7 @@ def inspect(
     lengths: Lengths | None = None,
     max_length: int = 128,
 ) -> CorpusReport:
-    """Compute statistics of a corpus before training.
-
-    Args:
-        corpus: N documents, T tasks.
-        folds: its folds; empty if they could not be made.
-        wanted_folds: requested number of folds.
-        lengths: counts tokens.
-        max_length: maximum length of documents in tokens.
-    """
+    """Compute statistics of a corpus and its folds, if they could be made, before training."""
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
     notes = (*corpus.notes, *(folds[0].notes if folds else ()))

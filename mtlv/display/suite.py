@@ -64,12 +64,7 @@ class _Unit:
 
 
 class Display:
-    """A callback that shows the progress of a suite: live on a terminal, otherwise a line per epoch.
-
-    Args:
-        console: output.
-        clock: returns monotonic time in seconds.
-    """
+    """A callback that shows the progress of a suite: live on a terminal, otherwise a line per epoch."""
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console

@@ -43,15 +43,9 @@ class _Seen:
 
 
 class AsyncExecutor(Executor, ABC):
-    """Executor that trains units before they are requested.
+    """Executor that trains units before they are requested: all of the suite, in order, see `each_once`.
 
     Events are passed on in the thread that requests units; `on_epoch` is called when it is the member's turn.
-
-    Args:
-        cache: corpora and encoders.
-        store: store of finished units, which other processes may share.
-        callback: called with the events of units.
-        jobs: all units of the suite, in order, without duplicates; see `each_once`.
     """
 
     tries = 2  # attempts of a unit whose processes are lost
@@ -168,10 +162,7 @@ class AsyncExecutor(Executor, ABC):
     def _lose(self, job: Job, how: str, *, own: bool = True) -> Message:
         """Handle the end of a unit's process: resume from the last checkpoint or give up; return the message.
 
-        Args:
-            job: the unit.
-            how: how the process ended.
-            own: whether the unit may be the cause, which limits the attempts.
+        If the unit may be the cause (`own`), attempts are limited.
         """
         key = job.unit.key
         self._lost[key] += own

@@ -43,21 +43,13 @@ def kind_of(job: Job) -> Hashable:
 
 
 class Concurrency:
-    """A fixed number of processes.
-
-    Args:
-        most: number of processes.
-    """
+    """A fixed number of processes."""
 
     def __init__(self, most: int) -> None:
         self.most = most
 
     def described(self, words: str) -> str:
-        """Describe the processes for users.
-
-        Args:
-            words: description of `most` processes.
-        """
+        """Describe the processes for users."""
         return words
 
     def enter(self) -> Slot | None:

@@ -31,11 +31,7 @@ OnEpoch = Callable[[EpochRecord, Scores], None]
 
 
 class UnitMissing(Exception):
-    """A unit whose weights another needs was damaged and must be trained again first.
-
-    Args:
-        job: the damaged unit.
-    """
+    """A unit whose weights another needs was damaged and must be trained again first."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job.name)
@@ -83,12 +79,7 @@ class UnitRunner:
         return self.store.whole(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
-        """Train a unit, unless another process is training it or has just finished it.
-
-        Args:
-            job: the unit; those that it needs are finished.
-            number: its number in the suite, from 1.
-            on_epoch: called for each epoch.
+        """Train a unit, unless another process trains it or just finished it; those it needs are finished.
 
         Raises:
             UnitMissing: a unit that it needs was damaged.

@@ -51,12 +51,7 @@ class WorkerDied(Exception):
 
 
 class Worker:
-    """The worker process, as used by the requesting process.
-
-    Args:
-        store: location of the store.
-        threads: compute threads.
-    """
+    """The worker process, as used by the requesting process."""
 
     def __init__(self, store: StoreLocation, threads: int) -> None:
         count = str(threads)
@@ -93,12 +88,7 @@ class Worker:
 
 
 def fewer_batches(send: Send, interval: float) -> Callback:
-    """Forward events, but limit the rate of those about batches.
-
-    Args:
-        send: called with the events.
-        interval: minimum seconds between events about batches.
-    """
+    """Forward events, but those about batches at most every `interval` seconds."""
     waiting, last = 0, 0.0
 
     def call(event: Event) -> None:
@@ -121,15 +111,7 @@ def fewer_batches(send: Send, interval: float) -> Callback:
 
 
 class UnitTrainer:
-    """Trains units in a worker process.
-
-    Args:
-        cache: provides the inputs of units.
-        store: store of finished units.
-        threads: compute threads.
-        send: called with the messages.
-        interval: minimum seconds between messages about batches.
-    """
+    """Trains units in a worker process, with messages about batches at most every `interval` seconds."""
 
     def __init__(
         self,

@@ -176,11 +176,8 @@ def packs(encoder: Any) -> bool:
 
 
 def agrees(encoder: Any, other: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
-    """Whether another computation gives an encoder's vectors of a small padded batch; found by trying.
-
-    Args:
-        encoder: a Transformers base model on a CPU.
-        other: function of token ids and mask [B, L] that returns vectors [B, L, H].
+    """Whether another computation, of ids and mask [B, L], gives an encoder's vectors [B, L, H] of a small
+    padded batch on a CPU; found by trying.
     """
     modes = {part: part.training for part in encoder.modules()}  # frozen parts stay in evaluation mode
     encoder.eval()

@@ -89,10 +89,7 @@ class LiveRun:
         self._send(text_metrics(stage, record, tasks, words))
 
     def finish(self, earlier: Sequence[UnitRecord] = ()) -> PlanResult:
-        """Log and return the results of all models together.
-
-        Args:
-            earlier: records of earlier stages, for their time.
+        """Log and return the results of all models together, with the time of `earlier` stages.
 
         Raises:
             TrackingError: the tracker failed.

@@ -139,13 +139,7 @@ def _are_names(found: object) -> bool:
 
 
 def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: DataSettings) -> dict[str, ServedTask]:
-    """Return the tasks by name, in order; each source of a joined corpus has its own schema.
-
-    Args:
-        tasks: tasks of the corpus that are learned.
-        corpus: corpus of one source, or joined from several.
-        data: settings of the corpus.
-    """
+    """Return the tasks by name, in order; each source of a joined corpus has its own schema."""
     members = zip(corpus.members or (corpus,), data.each, strict=True)
     forms = {
         name: schema

@@ -43,13 +43,7 @@ class ModelQuery:
 def predict_texts(
     place: ModelQuery, texts: InputTexts, *, tasks: Collection[str] | None = None, device: str = "auto"
 ) -> PredictionTable:
-    """Predict texts with the model at `place`.
-
-    Args:
-        place: query for the model.
-        texts: texts to predict.
-        tasks: names of the tasks to predict; None is all.
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+    """Predict texts with the model at `place`, for all tasks or the named ones.
 
     Raises:
         TrackingError: the run or its model is missing, or several runs match.

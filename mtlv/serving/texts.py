@@ -29,11 +29,7 @@ class InputTexts:
 
 
 def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
-    """Return the given texts, each with its other inputs in the same order.
-
-    Args:
-        texts: N texts.
-        more: N cells of columns of `OPTIONAL`; None if not given.
+    """Return N texts, each with its cells of the columns of `OPTIONAL` that are given.
 
     Raises:
         DataError: a text is empty, or the numbers of cells and texts differ.

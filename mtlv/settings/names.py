@@ -54,12 +54,7 @@ def with_number(name: str, groups: int | None) -> str:
 
 
 def told_apart(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
-    """Return names that are different where values are, by what differs.
-
-    Args:
-        names: N names.
-        values: settings of each, by dotted key.
-    """
+    """Return names that are different where values (of settings, by dotted key) are, by what differs."""
     out = list(names)
     for name in dict.fromkeys(names):
         same = [number for number, each in enumerate(names) if each == name]

@@ -70,11 +70,7 @@ class YamlDocument:
 
 
 def read(path: Path, name: str = "") -> YamlDocument:
-    """Read a YAML file.
-
-    Args:
-        path: the file.
-        name: its name in messages; by default its path.
+    """Read a YAML file, which messages call `name`; by default by its path.
 
     Raises:
         ConfigError: it is missing, not a file, too large, not UTF-8, or not YAML.
@@ -107,12 +103,7 @@ def read(path: Path, name: str = "") -> YamlDocument:
 
 
 def parse(text: str, name: str, *, fast: bool = False) -> YamlDocument:
-    """Parse YAML text.
-
-    Args:
-        text: YAML.
-        name: its name in messages.
-        fast: whether to use the fast loader, for correct text such as a file of the package.
+    """Parse YAML text, which messages call `name`; `fast` is for correct text such as a file of the package.
 
     Raises:
         ConfigError: it is not YAML, has a repeated key, a tag or a key that is not text, or is nested too

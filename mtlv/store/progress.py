@@ -61,12 +61,7 @@ class SuiteState:
 
 
 class SuiteProgress:
-    """A callback that updates the file of a suite, at most once a second; its exit records the end.
-
-    Args:
-        store: folder of the store; each suite has its own file.
-        state: initial state.
-    """
+    """A callback that updates the file of a suite, at most once a second; its exit records the end."""
 
     def __init__(self, store: Path, state: SuiteState) -> None:
         self.state = state

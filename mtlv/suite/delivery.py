@@ -43,11 +43,6 @@ class TrackerConnection:
 def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> Iterator[TrackerConnection]:
     """Upload what is tracked in the block, after the rest of earlier processes; warn if something is left.
 
-    Args:
-        settings: settings of the suite.
-        callback: gets a warning about each outage.
-        uploads: uploads records; the store has already been checked.
-
     Raises:
         TrackingError: the store rejects records, or the journal cannot be written.
     """

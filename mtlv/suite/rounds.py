@@ -39,13 +39,7 @@ class SuiteRound:
 
 
 class SuiteRounds:
-    """The rounds of a suite, one after another; without `grouping.from` there is one.
-
-    Args:
-        suite: checked settings.
-        cache: corpora and encoders, with the store.
-        policy: treatment of existing units.
-    """
+    """The rounds of a suite, one after another; without `grouping.from` there is one."""
 
     def __init__(self, suite: Suite, cache: InputCache, policy: Policy) -> None:
         assert cache.store is not None

@@ -83,11 +83,6 @@ def record_of(line: bytes) -> JournalRecord:
 class Journal:
     """The journal written by this process, which holds its lock until `close` or the end of the process.
 
-    Args:
-        root: folder of a store's journals; created if missing.
-        uri: tracking URI of the store.
-        experiment: name of the experiment.
-
     Raises:
         TrackingError: the folder cannot be written.
     """

@@ -119,11 +119,6 @@ def serve(uri: str | None, door: ServerAddress, *, log: Path) -> Iterator[subpro
     It has one worker and no job runner, which is enough for one user, takes a sixth of the memory, and runs
     nothing but the UI.
 
-    Args:
-        uri: the tracking URI; None is the default store.
-        door: address to listen on.
-        log: file for its output.
-
     Raises:
         TrackingError: the port is in use, or the server does not start.
     """

@@ -37,11 +37,6 @@ class ReplayContext:
 def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: Path) -> Call:
     """Return the call of a record, or of several `metrics` records together.
 
-    Args:
-        records: records from `JournalReader.take`.
-        runs: ids of runs in the store by uid.
-        journal: the journal's folder.
-
     Raises:
         UnplayableError: the record or its files are damaged, or its run was never opened.
     """

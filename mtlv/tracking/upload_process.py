@@ -73,10 +73,7 @@ def open_tracker(uri: str, experiment: str) -> Tracker:
 class UploadProcess:
     """The upload process, as used by the training process; it stops when the `with` block ends.
 
-    Args:
-        uri: address of the tracking store.
-        experiment: name of the experiment.
-        tell: called in a thread with messages about outages and rejected records.
+    `tell` is called in a thread with messages about outages and rejected records.
     """
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:

@@ -121,13 +121,8 @@ def compare(
 ) -> Compared:
     """Compare runs. Slow parts run in parallel: other processes draw figures and read texts.
 
-    Args:
-        reader: reads from the store.
-        ask: the options.
-        tracker: creates the tracker of an experiment, given its name.
-        pool: draws the figures.
-        remote: whether the store is a server to which others may write; if so, no local file named by its
-            runs is read, because its texts would be logged there.
+    If the store is `remote`, a server to which others may write, no local file named by its runs is read,
+    because its texts would be logged there.
 
     Raises:
         TrackingError: runs cannot be found or read, or the result cannot be written.

@@ -30,12 +30,7 @@ class Gain:
 
 
 def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
-    """Return a sentence on the gain over the best run of each other way; empty without any.
-
-    Args:
-        chosen: the recommended run.
-        found: its gains over other runs, in the order of their scores, highest first.
-    """
+    """Return a sentence on the gains over the best run of each other way; `found` has high scores first."""
     best: dict[str, Gain] = {}
     for gain in found:
         best.setdefault(way_of(gain.over), gain)

@@ -64,12 +64,7 @@ def few_enough() -> list[dict[str, Any]]:
 
 
 def written(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
-    """Return a layer with the text of each cell, unless there are too many.
-
-    Args:
-        text: channel of the text.
-        dark: expression that is true for bright cells, whose text must be dark.
-    """
+    """Return a layer with the text of each cell, unless there are too many; dark where `dark` is true."""
     mark = {"type": "text", "fontSize": 11}
     return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink(dark)}}
 

@@ -130,12 +130,6 @@ def streamed(files: Mapping[str, Path], columns: Columns) -> bool:
 def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: str) -> Corpus:
     """Build the corpus of one file, or of a file for each part, like `table_corpus`; texts stay on disk.
 
-    Args:
-        name: name of the corpus.
-        files: part -> file; "" -> the only one, whose lines may have a part.
-        columns: description of the columns.
-        notes: notes; empty ones are left out.
-
     Raises:
         DataError: as for `table_corpus`; a file cannot be read, is not UTF-8, or has an invalid line.
     """

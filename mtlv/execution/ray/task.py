@@ -79,11 +79,7 @@ def _room() -> Iterator[None]:
 
 
 class ObjectCache:
-    """Objects that this process read from the object store. Arrays are stored once per node.
-
-    Args:
-        most: maximum number of objects; least recently used ones are removed first.
-    """
+    """The last `most` objects that this process read from the object store, with arrays once per node."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -22,11 +22,7 @@ PROBE = "probe"  # folder of the objects written by `prove`
 
 
 class ObjectClient:
-    """Reads and writes objects at an address.
-
-    Args:
-        uri: the address.
-        pauses: seconds between attempts.
+    """Reads and writes objects at an address, with `pauses` in seconds between attempts.
 
     Raises:
         TrackingError: it cannot be opened.

@@ -30,11 +30,8 @@ class RemoteLeftover:
 
 
 def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> list[RemoteLeftover]:
-    """Return everything at the address that can be deleted, except for units that a process works on.
-
-    Args:
-        store: the store.
-        needed: keys of units to keep; None keeps all.
+    """Return everything at the address that can be deleted, except for units that a process works on and
+    those of the keys `needed`; None keeps all.
 
     Raises:
         TrackingError: the address cannot be read.

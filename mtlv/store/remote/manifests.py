@@ -42,11 +42,7 @@ class Manifest:
 
 
 class Manifests:
-    """The finished units at an address. A unit exists only if its manifest exists.
-
-    Args:
-        client: client of the address.
-    """
+    """The finished units at an address. A unit exists only if its manifest exists."""
 
     def __init__(self, client: ObjectClient) -> None:
         self.client = client

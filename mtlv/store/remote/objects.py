@@ -70,11 +70,7 @@ class Objects(Protocol):
 
 
 def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator that converts errors of a medium to `ObjectStoreError`.
-
-    Args:
-        by: converts an error; None for other errors, which are not changed.
-    """
+    """Decorator that converts errors of a medium to `ObjectStoreError`; those that `by` maps to None stay."""
 
     def decorated(call: Callable[P, R]) -> Callable[P, R]:
         @wraps(call)
