@@ -27,23 +27,15 @@ class Partner:
     """A target and its source with the largest mean difference; on ties the first column.
 
     Tasks that were not learned alone are no sources, and have none.
-
-    Args:
-        target: name of the target.
-        baseline: mean score of the target alone, a fraction.
-        best: effect of the best source; None if no source was measured.
-        helping: sources that help by the rule, largest difference first.
-        tried: number of measured sources.
-        judged: number of sources with enough pairs for the rule.
-        learned: false if sources were measured, but the target or all of them were not learned alone.
     """
 
-    target: str
-    baseline: float | None
-    best: TransferEffect | None
-    helping: tuple[str, ...]
-    tried: int
-    judged: int
+    target: str  # name of the target
+    baseline: float | None  # mean score of the target alone, a fraction
+    best: TransferEffect | None  # effect of the best source; None if no source was measured
+    helping: tuple[str, ...]  # sources that help by the rule, largest difference first
+    tried: int  # number of measured sources
+    judged: int  # number of sources with enough pairs for the rule
+    # false if sources were measured, but the target or all of them were not learned alone
     learned: bool = True
 
     @property
