@@ -15,7 +15,7 @@ from mtlv.evaluation.transfer import (
     numbers,
     points,
 )
-from mtlv.formatting import csv_text, plain
+from mtlv.formatting import plain
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
 NOT_LEARNED = "not learned"
@@ -124,11 +124,6 @@ def _cells(partner: Partner) -> tuple[str, ...]:
 def interval_text(cell: TransferEffect) -> str:
     """Format the interval in points: `−0.4 to +2.1`; empty if there is none."""
     return "" if cell.low is None or cell.high is None else f"{points(cell.low)} to {points(cell.high)}"
-
-
-def as_csv(partners: Sequence[Partner]) -> str:
-    """Return the records as CSV, with empty cells for unknown values."""
-    return csv_text(as_records(partners))
 
 
 def as_markdown(partners: Sequence[Partner], transfers: Transfers) -> str:

@@ -21,7 +21,6 @@ from mtlv.tracking.address import (
     DEFAULT_URI,
     SERVERS,
     check_address,
-    compare_url,
     masked,
     page_url,
     scheme,
@@ -89,11 +88,6 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
 
     tracker = MlflowTracker(uri, experiment)
     return page_url(base, tracker.experiment_id, tracker.view_of_runs)
-
-
-def side_by_side(url: str) -> str:
-    """Return the address of the runs of `link` as charts."""
-    return compare_url(url)
 
 
 def has_server(uri: str | None) -> bool:

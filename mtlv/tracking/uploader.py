@@ -77,10 +77,6 @@ class Uploader:
         """Number of calls that have not been uploaded yet."""
         return sum(reader.left() for reader in self._outboxes)
 
-    def tracker(self, experiment: str) -> Tracker | None:
-        """Return the opened store of an experiment, or None if nothing was uploaded there yet."""
-        return self._trackers.get(experiment)
-
     def close(self, patience: float, longest: float | None = None) -> int:
         """Upload the rest; stop after `patience` seconds without a successful upload, or after `longest`.
 

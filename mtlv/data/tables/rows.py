@@ -134,6 +134,18 @@ def read_json(text: str) -> Any:
     return value
 
 
+def json_at(place: str, text: str) -> Any:
+    """Return the value of `read_json`.
+
+    Raises:
+        DataError: the text at `place` is no such JSON.
+    """
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise DataError(f"`{place}` is invalid JSON", got=str(error)) from error
+
+
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file, with or without a byte order mark.
 
