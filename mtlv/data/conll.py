@@ -38,14 +38,11 @@ class Sentence:
 
 
 def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
-    """Read the sentences of a file, with entities as in `entities_of`.
+    """Read the sentences of a UTF-8 file, with entities as in `entities_of`; `untyped` is the type of bare
+    tags.
 
     The word is the first column, the tag the last; columns are separated by tabs, or by spaces in a line
     without tabs. A line that begins with `-DOCSTART-` begins a document; its second column may be the name.
-
-    Args:
-        path: UTF-8.
-        untyped: type of bare tags (`B`, `I`).
 
     Raises:
         DataError: a line without a tag, an unknown tag (with `file:line`), no sentences, or an exceeded
@@ -112,10 +109,7 @@ def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256
 def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
     """Build a corpus of one tagging task from a file, or a folder with a file for each part.
 
-    Args:
-        card: card with the classes of its only task; without a task, the classes in the data.
-        path: file or folder.
-        untyped: class of bare tags.
+    A card without a task has the classes in the data; `untyped` is the class of bare tags.
 
     Raises:
         DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many

@@ -95,13 +95,7 @@ class Masking:
     def hide(
         self, ids: NDArray[np.int64], mask: NDArray[np.bool_], *, seeds: Collection[tuple[int, ...]]
     ) -> Masked:
-        """Return a batch with hidden pieces.
-
-        Args:
-            ids: [B, L].
-            mask: [B, L], true for tokens.
-            seeds: the seed of each document's draws.
-        """
+        """Return a batch with hidden pieces, of ids and mask [B, L] and the seed of each document's draws."""
         found = [self._hidden(row[known], seed) for row, known, seed in zip(ids, mask, seeds, strict=True)]
         most = max((len(places) for places, _, _ in found), default=0)
         out = ids.copy()

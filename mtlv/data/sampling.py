@@ -105,9 +105,7 @@ def _loss(part: PartDocuments) -> NDArray[np.float64]:
 def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Return the loss of each document [B], as in training: of words, the mean over those that are learned.
 
-    Args:
-        outputs: numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
-        targets: [B] or [B, W].
+    Outputs are numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
     """
     import torch
     from torch.nn.functional import cross_entropy

@@ -36,11 +36,8 @@ class Head(nn.Module):
         self.layers = nn.Sequential(*hidden, nn.Dropout(shape.dropout), nn.Linear(size, shape.outputs))
 
     def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
-        """[B, inputs] -> [B, outputs], or [B, W, inputs] -> [B, W, outputs].
-
-        Args:
-            vectors: vectors of documents or of words.
-            there: [B, W] true for words; None for documents.
+        """[B, inputs] -> [B, outputs], or [B, W, inputs] -> [B, W, outputs], where `there` [B, W] is true for
+        words.
         """
         return self.layers(vectors)
 

@@ -62,12 +62,8 @@ def outcome(
 ) -> PlanResult:
     """Gather scores, fit thresholds and evaluate. Test targets are used only for the test metrics.
 
-    Args:
-        records: records, one per model, in the plan's order.
-        tasks: all tasks, in the order of the corpus.
-        settings: the `evaluation` section.
-        known: validation metrics by epoch that were computed while the last model was trained.
-        earlier: records of earlier stages.
+    Records are in the plan's order; `known` are validation metrics by epoch that were computed while the last
+    model was trained.
     """
     curve = {epoch: known.get(epoch) for epoch in range(max(len(record.curve) for record in records))}
     validation = gather([record.validation for record in records])

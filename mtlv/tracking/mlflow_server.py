@@ -70,12 +70,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
-    """Return the address of the experiment's runs: on the server of `uri`, or on the one started by `serve`.
+    """Return the address of the experiment's runs, or of the list of experiments (None).
 
-    Args:
-        uri: the tracking URI; None is the default store.
-        experiment: name of the experiment; None gives the list of experiments.
-        door: address of the local server.
+    It is on the server of `uri`, or on the one started by `serve` at `door`.
 
     Raises:
         TrackingError: the store does not exist or cannot be read.

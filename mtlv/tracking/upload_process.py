@@ -95,12 +95,8 @@ class UploadProcess:
         return bool(self._ask("check"))
 
     def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
-        """Open the experiment, if the store is reachable, and start uploading.
-
-        Args:
-            root: folder of the store's journals; those of earlier processes are uploaded first.
-            journal: folder of this process's own journal.
-            pace: intervals of the upload.
+        """Open the experiment, if the store is reachable, and start uploading: first the journals in `root`
+        that earlier processes left.
 
         Returns:
             Number of calls left by earlier processes.

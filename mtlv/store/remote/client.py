@@ -152,11 +152,8 @@ class ObjectClient:
 
 
 class Listing(Container[str]):
-    """The existing keys, listed all at once and cached for a moment.
-
-    Args:
-        ask: lists the keys.
-        moment: seconds to cache a listing; at least 20 times the duration of a listing.
+    """The existing keys, listed all at once by `ask` and cached for `moment` seconds, or 20 times as long as
+    a listing takes.
     """
 
     def __init__(self, ask: Callable[[], Iterable[str]], moment: float = MOMENT) -> None:
