@@ -36,18 +36,21 @@ def written_whole(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder; it is renamed first, so that no process ever sees an incomplete one.
+def remove(path: Path) -> None:
+    """Remove a file, or a folder, which is renamed first, so that no process ever sees an incomplete one.
 
     If the process ends meanwhile, the rest has a hidden name, `.NAME-...`, like incomplete files.
     """
-    rest = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
+    if os.path.isfile(path) or os.path.islink(path):
+        path.unlink(missing_ok=True)
+        return
+    rest = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
     try:
-        folder.replace(rest)
+        path.replace(rest)
     except FileNotFoundError:
         return
     except OSError:  # a read-only parent folder, or an open file on systems where that prevents renaming
-        rest = folder
+        rest = path
     shutil.rmtree(rest, ignore_errors=True)
 
 
@@ -67,14 +70,7 @@ def flush(path: Path) -> None:
 
 
 def cannot_write(what: str, size: int, folder: Path, error: Exception) -> TrackingError:
-    """Return an error with the required space.
-
-    Args:
-        what: such as `a checkpoint`.
-        size: size in bytes.
-        folder: destination.
-        error: error that was raised; libraries have different errors for a full disk.
-    """
+    """Return an error with the required space."""
     full = shutil.disk_usage(folder if folder.exists() else folder.parent).free < size
     reason = os.strerror(errno.ENOSPC) if full else getattr(error, "strerror", None) or error
     return TrackingError(

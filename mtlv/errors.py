@@ -92,13 +92,7 @@ class RefusedError(TrackingError):
 
 
 class DamagedError(TrackingError):
-    """A file of a store that is damaged.
-
-    Args:
-        thing: as for `MtlvError`.
-        why: the file and its damage.
-        then: as for `MtlvError`.
-    """
+    """A file of a store that is damaged; `why` says which file, and its damage."""
 
     def __init__(self, thing: str, *, why: object = None, then: str = "") -> None:
         super().__init__(thing, got=why, then=then)

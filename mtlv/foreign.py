@@ -17,10 +17,6 @@ MOST_DEPTH = 20
 def read_json(path: Path, most: int = MOST_BYTES) -> Any:
     """Return the content of a UTF-8 file, with or without a byte order mark.
 
-    Args:
-        path: the file.
-        most: maximum bytes.
-
     Raises:
         OSError: it cannot be opened.
         ValueError: as for `parse_json`.
@@ -34,10 +30,6 @@ def read_json(path: Path, most: int = MOST_BYTES) -> Any:
 
 def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:
     """Return the value of a JSON text.
-
-    Args:
-        content: the text, or its bytes in UTF-8.
-        most: maximum bytes or characters.
 
     Raises:
         ValueError: it is not UTF-8, not JSON, too large, or nested too deeply; with the limit.

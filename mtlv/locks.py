@@ -12,12 +12,8 @@ from pathlib import Path
 def hold(path: Path, *, wait: bool = False) -> int | None:
     """Take a lock until `release` or the end of the process.
 
-    The file is kept on release: deleting one that another process is about to lock would let
-    two processes have it.
-
-    Args:
-        path: path of the lock file, created if missing.
-        wait: whether to wait until the lock is free.
+    The file is created if missing, and kept on release: deleting one that another process is about to lock
+    would let two processes have it.
 
     Returns:
         Argument of `release`; None if another process holds the lock.

@@ -100,12 +100,7 @@ class Connection:
 
 
 class ChildProcess(Connection):
-    """A module of mtlv in another process.
-
-    Args:
-        module: such as `mtlv.comparison.drawing`; its `main()` works in `parent`.
-        environment: variables besides this process's own.
-    """
+    """A module of mtlv in another process, with some environment variables; its `main()` uses `parent`."""
 
     def __init__(self, module: str, **environment: str) -> None:
         self.process = _begin(module, **environment)
@@ -271,12 +266,7 @@ def _hold(memory: int) -> None:
 
 
 def alive(pid: int, since: int | None) -> bool:
-    """Return whether a process of this machine still exists.
-
-    Args:
-        pid: process id, which may have been reused by another process.
-        since: result of `born` for it.
-    """
+    """Return whether a process that was `born` at `since` still exists; another may have got its id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -37,11 +37,9 @@ def first_sentence(documentation: str | None) -> str:
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Choices by name, in the order in which messages list them.
+    """Choices by name -> `module:object`, or `module`, in the order in which messages list them.
 
-    Args:
-        group: entry point group of other packages, which cannot replace a name of `own`.
-        own: name -> `module:object`, or `module`.
+    Entry points of other packages (`group`) cannot replace a name of `own`.
 
     Example:
         >>> ARCHITECTURES["gmtl"].grouped

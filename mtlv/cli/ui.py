@@ -53,6 +53,6 @@ def _open(args: argparse.Namespace, url: str) -> None:
 
 def _side_by_side(args: argparse.Namespace, url: str) -> list[str]:
     """Return the address of the runs as charts, if an experiment is given."""
-    from mtlv.tracking.mlflow_server import side_by_side
+    from mtlv.tracking.address import compare_url
 
-    return [f"Comparison: {side_by_side(url)}"] if args.config else []
+    return [f"Comparison: {compare_url(url)}"] if args.config else []

@@ -80,40 +80,27 @@ class TableBlock:
 
 @dataclass(frozen=True)
 class GroupsBlock:
-    """Groups of tasks as chips with the groups' numbers and colours.
-
-    Args:
-        rows: `group` (number as text), `colour`, `task`; the tasks of a group follow each other.
-    """
+    """Groups of tasks as chips with the groups' numbers and colours."""
 
     kind: ClassVar[str] = "groups"
     id: str
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[Row]  # `group` (number as text), `colour`, `task`; the tasks of a group follow each other
 
 
 @dataclass(frozen=True)
 class FigureBlock:
-    """An interactive figure.
-
-    Args:
-        id: ASCII name of its PNG, SVG and CSV files.
-        title: heading of the figure.
-        caption: what it shows and how to read it, in full sentences.
-        spec: Vega-Lite 6 without data, title or config; it reads `{"data": {"name": "rows"}}`. Its width is
-            `"container"` or a number. Texts and axes take their colours from the page's theme (light, dark,
-            print), so a spec names colours for marks only.
-        rows: `run` (key) and `task` (name) fields make them follow switches and filter.
-        baseline: differences to compute.
-        wide: whether it takes the whole width of the page.
-    """
+    """An interactive figure."""
 
     kind: ClassVar[str] = "figure"
-    id: str
+    id: str  # ASCII name of its PNG, SVG and CSV files
     title: str
-    caption: str
+    caption: str  # what it shows and how to read it, in full sentences
+    # Vega-Lite 6 without data, title or config; it reads `{"data": {"name": "rows"}}`. Its width is
+    # `"container"` or a number. Texts and axes take their colours from the page's theme (light, dark, print),
+    # so a spec names colours for marks only
     spec: Mapping[str, Any]
-    rows: Sequence[Row]
+    rows: Sequence[Row]  # `run` (key) and `task` (name) fields make them follow switches and filter
     baseline: Baseline | None = None
     wide: bool = False
 
@@ -124,33 +111,25 @@ Said = float | bool | str | tuple[Span, ...]
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """A document on which two runs disagree.
-
-    Args:
-        id: of the document.
-        distance: mean distance between the two runs' outputs, over tasks.
-        scores: (task, run's output, other's output, target) of the tasks that differ most or are positive.
-    """
+    """A document on which two runs disagree."""
 
     id: str
-    distance: float
+    distance: float  # mean distance between the two runs' outputs, over tasks
+    # (task, run's output, other's output, target) of the tasks that differ most or are positive
     scores: Sequence[tuple[str, Said, Said, Said]]
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The documents on which pairs of runs differ most.
-
-    Args:
-        pairs: (run key, other run key) -> documents, sorted by distance, largest first.
-        texts: texts of these documents by id; `missing` is shown if one is missing.
-    """
+    """The documents on which pairs of runs differ most."""
 
     kind: ClassVar[str] = "disagreement"
     id: str
     title: str
     caption: str
+    # (run key, other run key) -> documents, sorted by distance, largest first
     pairs: Mapping[tuple[str, str], Sequence[DocumentRow]]
+    # texts of these documents by id; `missing` is shown if one is missing
     texts: Mapping[str, str] = field(default_factory=dict)
     missing: str = ""
 

@@ -97,13 +97,10 @@ def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) ->
 
 
 def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence[Task]) -> list[int]:
-    """Sort documents by `order`, but alternate between sources: distances of different kinds of tasks are not
-    comparable.
+    """Sort D documents by `order`, but alternate between sources: distances of different kinds of tasks are
+    not comparable.
 
-    Args:
-        order: all D documents.
-        known: [D, T], whether there is a target.
-        tasks: the T tasks.
+    `known` [D, T] is whether there is a target.
     """
     sources = [task.source for task in tasks]
     turn: Counter[str] = Counter()

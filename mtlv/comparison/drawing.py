@@ -39,13 +39,10 @@ class FigureFiles(NamedTuple):
 
 
 class DrawingPool:
-    """A pool of drawing processes.
+    """A pool of drawing processes; by default as many as leave one core to this process.
 
     Create it early: the processes start and warm up while runs are read. Close it, or use it in a `with`
     statement.
-
-    Args:
-        processes: their number; None leaves one core to this process.
     """
 
     def __init__(self, processes: int | None = None) -> None:

@@ -24,39 +24,25 @@ from mtlv.plan import Scores, Task
 
 @dataclass(frozen=True)
 class DocumentIntervals:
-    """Confidence intervals of differences over test documents, see `document_interval`.
+    """Confidence intervals of differences over test documents, see `document_interval`."""
 
-    Args:
-        main: interval of the main score.
-        micro: interval of micro F1, if all tasks are yes/no.
-        documents: size of the smallest test part.
-        groups: number of resampled groups in it; None if the groups of documents are unknown.
-        pairs: number of pairs of children with an interval.
-    """
-
-    main: Interval
-    micro: Interval | None
-    documents: int
-    groups: int | None
-    pairs: int = 1
+    main: Interval  # interval of the main score
+    micro: Interval | None  # interval of micro F1, if all tasks are yes/no
+    documents: int  # size of the smallest test part
+    groups: int | None  # number of resampled groups in it; None if the groups of documents are unknown
+    pairs: int = 1  # number of pairs of children with an interval
 
 
 @dataclass(frozen=True)
 class PairwiseTest:
-    """A pair of runs and its test results; differences are run - other, in the main score.
-
-    Args:
-        values: tests over folds, or over seeds if both runs have only one fold in common.
-        over: `fold` or `seed`, which distinguishes the pairs of `values`.
-        verdict: conclusion of the tests, corrected for all pairs of the comparison.
-        documents: None if no scores were read, or there are too few document groups to resample.
-    """
+    """A pair of runs and its test results; differences are run - other, in the main score."""
 
     run: ComparedRun
     other: ComparedRun
-    values: PairedComparison
-    over: str
-    verdict: Verdict
+    values: PairedComparison  # tests over folds, or over seeds if both runs have only one fold in common
+    over: str  # `fold` or `seed`, which distinguishes the pairs of `values`
+    verdict: Verdict  # conclusion of the tests, corrected for all pairs of the comparison
+    # None if no scores were read, or there are too few document groups to resample
     documents: DocumentIntervals | None = None
 
 

@@ -24,15 +24,10 @@ class PooledTask:
 
 @dataclass(frozen=True)
 class PooledScores:
-    """Outputs of a run by document.
+    """Outputs of a run by document."""
 
-    Args:
-        ids: ids of the D documents, sorted.
-        tasks: outputs by task name.
-    """
-
-    ids: tuple[str, ...]
-    tasks: Mapping[str, PooledTask]
+    ids: tuple[str, ...]  # ids of the D documents, sorted
+    tasks: Mapping[str, PooledTask]  # outputs by task name
 
 
 def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:

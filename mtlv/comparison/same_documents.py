@@ -12,15 +12,10 @@ from mtlv.seeding import content_key
 
 @dataclass(frozen=True)
 class SameDocuments:
-    """Tasks of several runs on different data.
+    """Tasks of several runs on different data."""
 
-    Args:
-        same: tasks tested on the same documents and targets by all runs.
-        different: all other tasks.
-    """
-
-    same: tuple[str, ...]
-    different: tuple[str, ...]
+    same: tuple[str, ...]  # tasks tested on the same documents and targets by all runs
+    different: tuple[str, ...]  # all other tasks
 
 
 def same_documents(comparison: Comparison) -> SameDocuments:

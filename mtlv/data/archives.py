@@ -44,10 +44,7 @@ def documents(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of the wanted files of a tar archive, in order, without writing files.
 
-    Args:
-        archive: uncompressed or compressed (gzip, bzip2, xz).
-        wanted: whether a name is that of a document.
-        largest: maximum bytes of a document.
+    It may be compressed (gzip, bzip2, xz); a document has at most `largest` bytes.
 
     Raises:
         DataError: an unreadable archive, too much content, a duplicate name, or a wanted member that is a
@@ -70,11 +67,6 @@ def zipped(
     archive: Path, wanted: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of the wanted files of a zip archive, in order, without writing files.
-
-    Args:
-        archive: path of the file.
-        wanted: whether a name is that of a document.
-        largest: maximum bytes of a document.
 
     Raises:
         DataError: an unreadable archive, too much content, a duplicate name, or a document that is too large.

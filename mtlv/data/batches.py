@@ -166,10 +166,7 @@ class PartDocuments:
     ) -> Iterator[Batch]:
         """Yield every document once, longest first, with at most `tokens` in a batch; see `longest_first`.
 
-        Args:
-            batch_size: maximum documents of a batch.
-            tokens: maximum tokens of a batch.
-            which: batches to yield; other ranks have the others.
+        `which` are the batches to yield; other ranks have the others.
         """
         order = longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens)
         return self._batches(order[which])

@@ -26,13 +26,9 @@ class TargetColumn(Protocol):
 
 @dataclass(frozen=True)
 class DenseColumn:
-    """One value for each document, or one row of values.
+    """One value for each document, or one row of values."""
 
-    Args:
-        values: [N] or [N, C].
-    """
-
-    values: NDArray
+    values: NDArray  # [N] or [N, C]
 
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
         import torch

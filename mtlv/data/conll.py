@@ -29,30 +29,20 @@ _LETTERS = {"E": "L", "S": "U"}
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence.
+    """One sentence."""
 
-    Args:
-        id: file name, document name if any, and number of the sentence in the file.
-        words: W words.
-        spans: entities in words, without overlaps.
-        document: document of the sentence; empty if unknown.
-    """
-
-    id: str
-    words: tuple[str, ...]
-    spans: tuple[Span, ...]
+    id: str  # file name, document name if any, and number of the sentence in the file
+    words: tuple[str, ...]  # W words
+    spans: tuple[Span, ...]  # entities in words, without overlaps
     document: str = ""
 
 
 def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
-    """Read the sentences of a file, with entities as in `entities_of`.
+    """Read the sentences of a UTF-8 file, with entities as in `entities_of`; `untyped` is the type of bare
+    tags.
 
     The word is the first column, the tag the last; columns are separated by tabs, or by spaces in a line
     without tabs. A line that begins with `-DOCSTART-` begins a document; its second column may be the name.
-
-    Args:
-        path: UTF-8.
-        untyped: type of bare tags (`B`, `I`).
 
     Raises:
         DataError: a line without a tag, an unknown tag (with `file:line`), no sentences, or an exceeded
@@ -100,11 +90,8 @@ def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path | None, Dat
 def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256: Sequence[str]) -> Card:
     """Return the card of a data set in the form of the Cambridge language lab (Crichton et al. 2017).
 
-    Args:
-        task: its only task; its source is the name of the data set.
-        title, citation: of the data set.
-        folder: commit and folder of its files in the lab's repository.
-        sha256: checksums of `train.tsv`, `devel.tsv` and `test.tsv`.
+    `folder` is a commit and a folder of the lab's repository, with `train.tsv`, `devel.tsv` and `test.tsv`,
+    of which `sha256` are the checksums.
     """
     names = ("train.tsv", "devel.tsv", "test.tsv")
     return Card(
@@ -122,10 +109,7 @@ def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256
 def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
     """Build a corpus of one tagging task from a file, or a folder with a file for each part.
 
-    Args:
-        card: card with the classes of its only task; without a task, the classes in the data.
-        path: file or folder.
-        untyped: class of bare tags.
+    A card without a task has the classes in the data; `untyped` is the class of bare tags.
 
     Raises:
         DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many

@@ -48,13 +48,8 @@ Answers = Callable[[Sequence[Example], Task], NDArray]
 
 
 def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *notes: str) -> Corpus:
-    """Build the corpus of the card's only task.
-
-    Args:
-        card: card with the task.
-        examples: N examples, all with or all without a second text and mentions.
-        answers: `class_answers`, `number_answers` or `flag_answers`.
-        notes: notes; empty ones are left out.
+    """Build the corpus of the card's only task, of N examples, all with or all without a second text and
+    mentions.
 
     Raises:
         DataError: an answer that is invalid for the task, or an invalid `Corpus`.
@@ -86,12 +81,7 @@ def by_parts(
 ) -> Callable[[Path | None, DataOptions], Corpus]:
     """Return the `load` of a data set with one task and a file for each part.
 
-    Args:
-        card: card with the task.
-        suffixes: of the files.
-        read: yields the examples of a file of a part.
-        answers: see `answers_corpus`.
-        then: next step if there is no file; empty for `card.by_hand`.
+    `then` is the next step if there is no file; empty for `card.by_hand`.
     """
 
     def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001

@@ -35,13 +35,7 @@ class _HttpsOnly(urllib.request.HTTPRedirectHandler):
 def fetch(
     card: Card, folder: Path, *, progress: Progress | None = None, opener: Open | None = None
 ) -> list[str]:
-    """Download all files of a corpus into `folder` and unpack archives there.
-
-    Args:
-        card: card of the corpus.
-        folder: created if missing.
-        progress: called with the progress of each file.
-        opener: opens a request; for tests.
+    """Download all files of a corpus into `folder`, created if missing, and unpack archives there.
 
     Returns:
         Lines that describe what was done.

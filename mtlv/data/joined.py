@@ -87,12 +87,7 @@ def join_folds(
 
 
 class _Texts:
-    """Texts of S sources, to find documents that are also in another source.
-
-    Args:
-        corpora: S corpora.
-        keep: whether to keep these documents.
-    """
+    """Texts of S sources, to find documents that are also in another source, unless `keep` keeps these."""
 
     def __init__(self, corpora: Sequence[Corpus], *, keep: bool) -> None:
         self.names = [corpus.name for corpus in corpora]
@@ -102,13 +97,7 @@ class _Texts:
         self.labelled = np.array([corpus.labelled for corpus in corpora])[self.source]
 
     def without(self, rows: Rows, held: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
-        """Return `rows` without those with a text in another source's `held`, or all; and a note per source.
-
-        Args:
-            rows: rows of a part.
-            held: rows of other parts.
-            part, where: names of these parts.
-        """
+        """Return `rows` without texts of another source's `held`, or all; and a note per source."""
         held = held[self.labelled[held]]
         left: list[Rows] = []
         notes = []

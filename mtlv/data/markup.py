@@ -13,12 +13,6 @@ def parsed(name: str, data: bytes, *, largest: int, what: str) -> ElementTree.El
     A DOCTYPE could declare entities that expand without end; none of the corpora has one. It could not be
     detected in UTF-16 or UTF-32, which contain NULs.
 
-    Args:
-        name: file name for messages.
-        data: content of the file.
-        largest: maximum bytes.
-        what: expected type of the file.
-
     Raises:
         DataError: a DOCTYPE, an entity, a NUL, too large, or invalid.
     """

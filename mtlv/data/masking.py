@@ -31,27 +31,18 @@ def need_mask_token(tokenizer: Any, encoder: str) -> None:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What masking needs to know of a vocabulary of V pieces.
+    """What masking needs to know of a vocabulary of V pieces."""
 
-    Args:
-        mask: id of `[MASK]`.
-        special: [V] special tokens, which are neither hidden nor drawn.
-        continues: [V] pieces that continue the word before them.
-        characters: [V] number of characters.
-    """
-
-    mask: int
-    special: NDArray[np.bool_]
-    continues: NDArray[np.bool_]
-    characters: NDArray[np.int64]
+    mask: int  # id of `[MASK]`
+    special: NDArray[np.bool_]  # [V] special tokens, which are neither hidden nor drawn
+    continues: NDArray[np.bool_]  # [V] pieces that continue the word before them
+    characters: NDArray[np.int64]  # [V] number of characters
 
     @classmethod
     def of(cls, tokenizer: Any, rows: int) -> Pieces:
         """Read a tokenizer; words are WordPiece's (`##`), or start with a space (`Ġ`, `▁`).
 
-        Args:
-            tokenizer: of Transformers.
-            rows: V, the number of embeddings, which may be more than the tokenizer has.
+        `rows` is V, the number of embeddings, which may be more than the tokenizer has.
         """
         names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         names += [""] * (rows - len(names))
@@ -104,13 +95,7 @@ class Masking:
     def hide(
         self, ids: NDArray[np.int64], mask: NDArray[np.bool_], *, seeds: Collection[tuple[int, ...]]
     ) -> Masked:
-        """Return a batch with hidden pieces.
-
-        Args:
-            ids: [B, L].
-            mask: [B, L], true for tokens.
-            seeds: the seed of each document's draws.
-        """
+        """Return a batch with hidden pieces, of ids and mask [B, L] and the seed of each document's draws."""
         found = [self._hidden(row[known], seed) for row, known, seed in zip(ids, mask, seeds, strict=True)]
         most = max((len(places) for places, _, _ in found), default=0)
         out = ids.copy()

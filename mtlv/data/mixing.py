@@ -25,12 +25,9 @@ class Draw(Protocol):
     together: bool
 
     def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
-        """Return the source of each batch of an epoch; their number is that of every epoch.
+        """Return the source of each batch of an epoch (from 0); their number is that of every epoch.
 
-        Args:
-            batches: number of batches of each of S sources in which all its documents are seen once.
-            rng: random generator of the epoch.
-            epoch: from 0.
+        `batches` is the number of batches of each of S sources in which all its documents are seen once.
         """
         ...
 
@@ -112,16 +109,10 @@ DRAWS: dict[str, Callable[..., Draw]] = {
 
 @dataclass(frozen=True)
 class Mixture:
-    """Documents of several sources.
+    """Documents of several sources."""
 
-    Args:
-        parts: parts of S sources, with indices into one joined corpus.
-        sizes: documents per batch of each source.
-        draw: order of the batches.
-    """
-
-    parts: tuple[PartDocuments, ...]
-    sizes: tuple[int, ...]
+    parts: tuple[PartDocuments, ...]  # parts of S sources, with indices into one joined corpus
+    sizes: tuple[int, ...]  # documents per batch of each source
     draw: Draw
 
     def __len__(self) -> int:

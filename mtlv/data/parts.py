@@ -31,11 +31,6 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
     A file belongs to a part if it is named like the part (`train.tsv`), or, in a folder without such files,
     has the part's name between other words (`mli_train_v1.jsonl`).
 
-    Args:
-        path: a file, or a folder with the files.
-        suffixes: suffixes of the files, in lower case.
-        then: next step for the error if there is none.
-
     Raises:
         DataError: no file, or several for one part.
     """
@@ -86,13 +81,10 @@ def absent(files: dict[str, Path]) -> str:
 def from_github(
     repository: str, folder: str, files: Mapping[str, str | None], *, max_bytes: int = 20_000_000
 ) -> tuple[Download, ...]:
-    """Return single files of a GitHub repository as downloads.
+    """Return single files of a GitHub repository (`owner/name`) as downloads.
 
-    Args:
-        repository: `owner/name`.
-        folder: a commit or `HEAD`, followed by the folder in it.
-        files: name -> SHA-256, or None if unknown.
-        max_bytes: maximum bytes of each.
+    `folder` is a commit or `HEAD`, followed by the folder in it; `files` are names with their SHA-256, if
+    known.
     """
     start = f"https://raw.githubusercontent.com/{repository}/{folder}"
     return tuple(

@@ -72,15 +72,10 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Ids that are equal for equal texts or documents.
+    """Ids that are equal for equal texts or documents."""
 
-    Args:
-        exact: ids of N documents [N] or their texts [N, 2].
-        near: the same, ignoring case, spaces and punctuation.
-    """
-
-    exact: Numbers
-    near: Numbers
+    exact: Numbers  # ids of N documents [N] or their texts [N, 2]
+    near: Numbers  # the same, ignoring case, spaces and punctuation
 
     @property
     def documents(self) -> Repeats:

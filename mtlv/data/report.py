@@ -30,35 +30,20 @@ class LengthSummary:
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """Statistics of a corpus and its folds.
-
-    Args:
-        name, generated: as in the corpus.
-        documents: N.
-        tasks: number of tasks by kind.
-        unlabelled: documents without labels.
-        duplicates: documents equal to an earlier one: in text, both texts of a pair, or text and mentions.
-        near: different texts (pairs: both) equal to an earlier one except for case, spaces or punctuation.
-        sizes: documents by part, per fold.
-        counts: documents by label (or class, type of entity, quarter of the values).
-        per_part: the same in each part of the first fold.
-        rare: labels in `counts` with fewer documents than folds.
-        lengths: in tokens; None if no tokenizer was available.
-        notes: notes of the corpus and its folds.
-    """
+    """Statistics of a corpus and its folds."""
 
     name: str
     generated: bool
     documents: int
-    tasks: Mapping[str, int]
-    unlabelled: int
-    duplicates: int
-    near: int
-    sizes: tuple[Mapping[str, int], ...]
-    counts: Mapping[str, int]
-    per_part: Mapping[str, Mapping[str, int]]
-    rare: tuple[str, ...]
-    lengths: LengthSummary | None
+    tasks: Mapping[str, int]  # number of tasks by kind
+    unlabelled: int  # documents without labels
+    duplicates: int  # documents equal to an earlier one: in text, both texts of a pair, or text and mentions
+    near: int  # different texts (pairs: both) equal to an earlier one except for case, spaces or punctuation
+    sizes: tuple[Mapping[str, int], ...]  # documents by part, per fold
+    counts: Mapping[str, int]  # documents by label (or class, type of entity, quarter of the values)
+    per_part: Mapping[str, Mapping[str, int]]  # the same in each part of the first fold
+    rare: tuple[str, ...]  # labels in `counts` with fewer documents than folds
+    lengths: LengthSummary | None  # in tokens; None if no tokenizer was available
     notes: tuple[str, ...]
 
 
@@ -70,15 +55,7 @@ def inspect(
     lengths: Lengths | None = None,
     max_length: int = 128,
 ) -> CorpusReport:
-    """Compute statistics of a corpus before training.
-
-    Args:
-        corpus: N documents, T tasks.
-        folds: its folds; empty if they could not be made.
-        wanted_folds: requested number of folds.
-        lengths: counts tokens.
-        max_length: maximum length of documents in tokens.
-    """
+    """Compute statistics of a corpus and its folds, if they could be made, before training."""
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
     notes = (*corpus.notes, *(folds[0].notes if folds else ()))

@@ -58,16 +58,11 @@ class Pace:
 
     An epoch has as many batches of the same sizes as without a pace. Until the model's competence is 1, each
     is drawn from the easiest documents, so that a document may come more than once in an epoch, or never.
-
-    Args:
-        order: [N] documents from easy to hard.
-        epochs: epochs until the competence is 1, and `random_batches` are used.
-        start: competence at the first step: the share of the documents that it draws from.
     """
 
-    order: NDArray[np.int64]
-    epochs: float
-    start: float
+    order: NDArray[np.int64]  # [N] documents from easy to hard
+    epochs: float  # epochs until the competence is 1, and `random_batches` are used
+    start: float  # competence at the first step: the share of the documents that it draws from
 
     def competence(self, epoch: float) -> float:
         """Return the share of the documents that are drawn from after so many epochs."""
@@ -110,9 +105,7 @@ def _loss(part: PartDocuments) -> NDArray[np.float64]:
 def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Return the loss of each document [B], as in training: of words, the mean over those that are learned.
 
-    Args:
-        outputs: numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
-        targets: [B] or [B, W].
+    Outputs are numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
     """
     import torch
     from torch.nn.functional import cross_entropy

@@ -117,10 +117,7 @@ def is_plentiful(
 class _Texts:
     """The units of a corpus (U) that are split: its groups, or else its unique texts.
 
-    Args:
-        corpus: N documents.
-        seed: seed of the split.
-        keep: whether texts may be in two parts; only exact repeats are then kept together.
+    With `keep`, a text may be in two parts; only exact repeats are then kept together.
     """
 
     def __init__(self, corpus: Corpus, seed: int, *, keep: bool = False) -> None:

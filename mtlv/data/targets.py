@@ -131,11 +131,7 @@ class NumberTargets(_OnePerDocument):
 
 @dataclass(frozen=True)
 class SpanTargets:
-    """A tuple of `Span`s in words per document: an array of objects.
-
-    Args:
-        scheme: tagging scheme.
-    """
+    """A tuple of `Span`s in words per document: an array of objects."""
 
     scheme: Scheme = BIO
 

@@ -31,11 +31,7 @@ class DamagedTokens(Exception):
 
 
 def write_tokens(path: Path, parts: Iterable[Tokens]) -> None:
-    """Write tokens without their cuts, which depend only on the documents.
-
-    Args:
-        path: path of the file.
-        parts: some documents at a time, whose ids are not held.
+    """Write tokens, some documents at a time, without their cuts, which depend only on the documents.
 
     Raises:
         OSError: they cannot be written; no incomplete file is left.
@@ -53,13 +49,7 @@ def write_tokens(path: Path, parts: Iterable[Tokens]) -> None:
 
 
 def _write_others(file: BinaryIO, tokens: Tokens, count: int, crc: int) -> None:
-    """Write the arrays after the ids, and the header before them.
-
-    Args:
-        file: file with the ids.
-        tokens: the tokens, without ids.
-        count, crc: number and checksum of the ids.
-    """
+    """Write the arrays after the ids, and the header before them, with number and checksum of the ids."""
     arrays = {name: np.ascontiguousarray(array) for name, array in _arrays(tokens).items()}
     for array in arrays.values():
         file.write(bytes(-file.tell() % ALIGNED))

@@ -92,11 +92,9 @@ class Tokens:
     def padded(
         self, index: NDArray[np.int64], multiple: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return ids and mask of documents, both [B, L], padded to the longest of them.
+        """Return ids and mask [B, L] of the documents `index` [B], padded to the longest of them.
 
-        Args:
-            index: [B] indices of the documents.
-            multiple: L is rounded up to a multiple of it, up to the longest of all documents.
+        L is rounded up to `multiple`, up to the longest of all documents.
         """
         mask = self._mask(index, multiple)
         return self._spread(self.ids, index, mask, self.pad), mask

@@ -23,15 +23,11 @@ def _unread(count: int) -> tuple[Window, ...]:
 
 @dataclass(frozen=True)
 class WindowLayout:
-    """Windows of N documents, R in total: a row of tokens each, in the order of the documents.
+    """Windows of N documents, R in total: a row of tokens each, in the order of the documents."""
 
-    Args:
-        windows: windows of each document; an uncut document has one with all its words.
-        counts: number of rows of each document [N].
-    """
-
+    # windows of each document; an uncut document has one with all its words
     windows: Sequence[tuple[Window, ...]]
-    counts: NDArray[np.int64] = field(compare=False, repr=False)
+    counts: NDArray[np.int64] = field(compare=False, repr=False)  # number of rows of each document [N]
 
     @classmethod
     def of(cls, lengths: Iterable[int], *, size: int, overlap: int) -> Self:

@@ -11,15 +11,10 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Words:
-    """W words of a text.
+    """W words of a text."""
 
-    Args:
-        text: text that contains the words.
-        places: first character of each word and the one after its last.
-    """
-
-    text: str
-    places: tuple[tuple[int, int], ...]
+    text: str  # text that contains the words
+    places: tuple[tuple[int, int], ...]  # first character of each word and the one after its last
 
     def __iter__(self) -> Iterator[str]:
         return (self.text[start:end] for start, end in self.places)

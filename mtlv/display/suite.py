@@ -30,23 +30,14 @@ SHOWN = 8  # maximum number of running units shown, one per line
 
 @dataclass
 class WorkDone:
-    """Progress of a suite. Work is counted in documents times epochs.
-
-    Args:
-        units: total number of units.
-        documents: total work.
-        index: number of the unit that started last, from 1.
-        done: finished work, including results from the store.
-        trained: work done by training in this run, from which the speed is computed.
-        seconds: training time; time with several units in parallel counts once.
-    """
+    """Progress of a suite. Work is counted in documents times epochs."""
 
     units: int = 0
-    documents: int = 0
-    index: int = 0
-    done: int = 0
-    trained: int = 0
-    seconds: float = 0.0
+    documents: int = 0  # total work
+    index: int = 0  # number of the unit that started last, from 1
+    done: int = 0  # finished work, including results from the store
+    trained: int = 0  # work done by training in this run, from which the speed is computed
+    seconds: float = 0.0  # training time; time with several units in parallel counts once
 
     def left(self, running: float) -> float | None:
         """Return the remaining seconds, given `running` seconds of current work; None before any training."""
@@ -73,12 +64,7 @@ class _Unit:
 
 
 class Display:
-    """A callback that shows the progress of a suite: live on a terminal, otherwise a line per epoch.
-
-    Args:
-        console: output.
-        clock: returns monotonic time in seconds.
-    """
+    """A callback that shows the progress of a suite: live on a terminal, otherwise a line per epoch."""
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console

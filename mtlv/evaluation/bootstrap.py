@@ -25,15 +25,10 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Resampled:
-    """Metrics of one run on R resamples of its test documents, [R] each.
+    """Metrics of one run on R resamples of its test documents, [R] each."""
 
-    Args:
-        main: main score of the plan: macro F1 if all tasks are yes/no.
-        micro: micro F1, if all tasks are yes/no.
-    """
-
-    main: Floats
-    micro: Floats | None = None
+    main: Floats  # main score of the plan: macro F1 if all tasks are yes/no
+    micro: Floats | None = None  # micro F1, if all tasks are yes/no
 
 
 def document_weights(

@@ -57,25 +57,18 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class ComparedGroups:
-    """Groups of a run, and the reason for their number.
+    """Groups of a run, and the reason for their number."""
 
-    Args:
-        groups: task names of each group.
-        reason: reason for the number of groups.
-        elbow: inertia and silhouette by k; empty if no elbow was computed.
-        recommended: the k that the elbow recommends.
-        points: position of each task on the map (first two principal components); empty if unknown.
-        stability: adjusted Rand index to the same grouping with one setting changed.
-        medoids: the most central task of each group.
-    """
-
-    groups: tuple[tuple[str, ...], ...]
+    groups: tuple[tuple[str, ...], ...]  # task names of each group
     reason: str = ""
+    # inertia and silhouette by k; empty if no elbow was computed
     elbow: Mapping[int, tuple[float, float | None]] = field(default_factory=dict)
-    recommended: int | None = None
+    recommended: int | None = None  # the k that the elbow recommends
+    # position of each task on the map (first two principal components); empty if unknown
     points: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    # adjusted Rand index to the same grouping with one setting changed
     stability: Mapping[str, float] = field(default_factory=dict)
-    medoids: tuple[str, ...] = ()
+    medoids: tuple[str, ...] = ()  # the most central task of each group
 
 
 @dataclass(frozen=True)
@@ -126,41 +119,27 @@ class ComparedFold:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A suite member, read from a store.
+    """A suite member, read from a store."""
 
-    Args:
-        key: `r0`, `r1`, ...: its key on the page.
-        run_id: run id in the store.
-        name: displayed name, unique within a comparison.
-        architecture, encoder, dataset, grouping: tags of the run.
-        status: `FINISHED`, `RUNNING`, `FAILED` or `KILLED`.
-        data_digest: digest of documents, targets and splits; runs with different digests are not comparable.
-        params: settings by dotted key.
-        children: one child per fold and seed, in order.
-        plan: models, each a tuple of heads, which are tuples of task names (first child).
-        groups: None if the architecture has no groups.
-        elsewhere: whether other folds have different groups.
-        link: address of the run's page, if the store has one.
-        version: version of mtlv that made the run; empty if unknown.
-        learned: names of the tasks or data sets of each stage; an empty tuple means all.
-    """
-
-    key: str
-    run_id: str
+    key: str  # `r0`, `r1`, ...: its key on the page
+    run_id: str  # run id in the store
     name: str
     architecture: str
     encoder: str
     dataset: str
     grouping: str
-    status: str
+    status: str  # `FINISHED`, `RUNNING`, `FAILED` or `KILLED`
+    # digest of documents, targets and splits; runs with different digests are not comparable
     data_digest: str
-    params: Mapping[str, str]
-    children: tuple[ComparedFold, ...]
+    params: Mapping[str, str]  # settings by dotted key
+    children: tuple[ComparedFold, ...]  # one child per fold and seed, in order
+    # models, each a tuple of heads, which are tuples of task names (first child)
     plan: tuple[tuple[tuple[str, ...], ...], ...] = ()
-    groups: ComparedGroups | None = None
-    elsewhere: bool = False
-    link: str | None = None
-    version: str = ""
+    groups: ComparedGroups | None = None  # None if the architecture has no groups
+    elsewhere: bool = False  # whether other folds have different groups
+    link: str | None = None  # address of the run's page, if the store has one
+    version: str = ""  # version of mtlv that made the run; empty if unknown
+    # names of the tasks or data sets of each stage; an empty tuple means all
     learned: tuple[tuple[str, ...], ...] = ()
 
     def values(self, key: str) -> list[float]:
@@ -191,27 +170,17 @@ class Published:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs to compare; equal to itself only, so that what is computed of it can be kept.
-
-    Args:
-        title: title of the page.
-        runs: runs in display order, which determines their colours.
-        tasks: tasks of all runs, most frequent first.
-        baseline: key of the run that differences refer to when the page opens.
-        texts: test documents by id; empty if the corpus is not available.
-        warnings: warnings shown at the top.
-        published: published numbers to compare with.
-        created: date as text.
-    """
+    """Runs to compare; equal to itself only, so that what is computed of it can be kept."""
 
     title: str
-    runs: tuple[ComparedRun, ...]
-    tasks: tuple[TaskInfo, ...]
-    baseline: str
+    runs: tuple[ComparedRun, ...]  # runs in display order, which determines their colours
+    tasks: tuple[TaskInfo, ...]  # tasks of all runs, most frequent first
+    baseline: str  # key of the run that differences refer to when the page opens
+    # test documents by id; empty if the corpus is not available
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
-    created: str = ""
+    created: str = ""  # date as text
 
     def run(self, key: str) -> ComparedRun:
         return next(run for run in self.runs if run.key == key)

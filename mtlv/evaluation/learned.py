@@ -155,17 +155,11 @@ class Unlearned:
 
 @dataclass(frozen=True)
 class Learning:
-    """What is known of a run's training.
+    """What is known of a run's training."""
 
-    Args:
-        end: how it ended; None if unknown.
-        tasks: number of tasks compared with their constant answer; 0 if unknown.
-        unlearned: those that were not learned.
-    """
-
-    end: TrainingEnd | None = None
-    tasks: int = 0
-    unlearned: tuple[Unlearned, ...] = ()
+    end: TrainingEnd | None = None  # how it ended; None if unknown
+    tasks: int = 0  # number of tasks compared with their constant answer; 0 if unknown
+    unlearned: tuple[Unlearned, ...] = ()  # those that were not learned
 
     @property
     def nothing(self) -> bool:

@@ -14,17 +14,11 @@ from mtlv.plan.task import Task
 
 @dataclass(frozen=True)
 class OtherMetrics:
-    """Metrics of a task without a threshold.
+    """Metrics of a task without a threshold."""
 
-    Args:
-        figures: metrics by name.
-        main: main metric of the task's corpus.
-        support: number of documents with a target.
-    """
-
-    figures: Mapping[str, float]
-    main: float
-    support: int
+    figures: Mapping[str, float]  # metrics by name
+    main: float  # main metric of the task's corpus
+    support: int  # number of documents with a target
 
     def as_dict(self) -> dict[str, float]:
         return {**self.figures, "support": self.support}
@@ -32,13 +26,9 @@ class OtherMetrics:
 
 @dataclass(frozen=True)
 class MixedMetrics:
-    """Metrics of a plan whose tasks are not all evaluated jointly.
+    """Metrics of a plan whose tasks are not all evaluated jointly."""
 
-    Args:
-        sources: main metric of each source: the mean over its tasks, i.e. macro F1 for yes/no
-            tasks.
-    """
-
+    # main metric of each source: the mean over its tasks, i.e. macro F1 for yes/no tasks
     sources: Mapping[str, float]
 
     @property

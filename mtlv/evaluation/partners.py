@@ -15,7 +15,7 @@ from mtlv.evaluation.transfer import (
     numbers,
     points,
 )
-from mtlv.formatting import csv_text, plain
+from mtlv.formatting import plain
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
 NOT_LEARNED = "not learned"
@@ -27,23 +27,15 @@ class Partner:
     """A target and its source with the largest mean difference; on ties the first column.
 
     Tasks that were not learned alone are no sources, and have none.
-
-    Args:
-        target: name of the target.
-        baseline: mean score of the target alone, a fraction.
-        best: effect of the best source; None if no source was measured.
-        helping: sources that help by the rule, largest difference first.
-        tried: number of measured sources.
-        judged: number of sources with enough pairs for the rule.
-        learned: false if sources were measured, but the target or all of them were not learned alone.
     """
 
-    target: str
-    baseline: float | None
-    best: TransferEffect | None
-    helping: tuple[str, ...]
-    tried: int
-    judged: int
+    target: str  # name of the target
+    baseline: float | None  # mean score of the target alone, a fraction
+    best: TransferEffect | None  # effect of the best source; None if no source was measured
+    helping: tuple[str, ...]  # sources that help by the rule, largest difference first
+    tried: int  # number of measured sources
+    judged: int  # number of sources with enough pairs for the rule
+    # false if sources were measured, but the target or all of them were not learned alone
     learned: bool = True
 
     @property
@@ -132,11 +124,6 @@ def _cells(partner: Partner) -> tuple[str, ...]:
 def interval_text(cell: TransferEffect) -> str:
     """Format the interval in points: `−0.4 to +2.1`; empty if there is none."""
     return "" if cell.low is None or cell.high is None else f"{points(cell.low)} to {points(cell.high)}"
-
-
-def as_csv(partners: Sequence[Partner]) -> str:
-    """Return the records as CSV, with empty cells for unknown values."""
-    return csv_text(as_records(partners))
 
 
 def as_markdown(partners: Sequence[Partner], transfers: Transfers) -> str:

@@ -45,24 +45,16 @@ class RankCorrelation:
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """A task of a fold in the group that follows from a prediction; gains are over what others came to.
-
-    Args:
-        fold: the fold.
-        task: name of the task.
-        group: its group, from 0.
-        predicted: its predicted validation score.
-        predicted_gain: this minus its mean over the measured groups.
-        validation, test: the run's score, the mean over seeds.
-        validation_gain, test_gain: this minus that of the reference.
-    """
+    """A task of a fold in the group that follows from a prediction; gains are over what others came to."""
 
     fold: int
     task: str
-    group: int
-    predicted: float | None
-    predicted_gain: float | None
+    group: int  # its group, from 0
+    predicted: float | None  # its predicted validation score
+    predicted_gain: float | None  # this minus its mean over the measured groups
+    # validation, test: the run's score, the mean over seeds
     validation: float | None
+    # validation_gain, test_gain: this minus that of the reference
     validation_gain: float | None
     test: float | None
     test_gain: float | None

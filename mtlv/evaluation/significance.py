@@ -62,21 +62,15 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Two runs on the same n folds and seeds; differences are first - second.
+    """Two runs on the same n folds and seeds; differences are first - second."""
 
-    Args:
-        n: number of pairs.
-        higher, lower: number of pairs in which the first run is above the second, and below it.
-        mean: mean of the differences.
-        interval: Student's interval of the mean; see `t_interval`.
-        wilcoxon, t: results of the tests.
-    """
-
-    n: int
+    n: int  # number of pairs
+    # higher, lower: number of pairs in which the first run is above the second, and below it
     higher: int
     lower: int
-    mean: float
-    interval: Interval | None
+    mean: float  # mean of the differences
+    interval: Interval | None  # Student's interval of the mean; see `t_interval`
+    # wilcoxon, t: results of the tests
     wilcoxon: PairedTest
     t: PairedTest
 

@@ -20,17 +20,11 @@ TIE = 1e-12  # means of equal fractions may differ in the last bits
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Decision thresholds of tasks: the smallest probability that is predicted as yes.
+    """Decision thresholds of tasks: the smallest probability that is predicted as yes."""
 
-    Args:
-        values: thresholds by task name.
-        scope: `per_plan`, `per_task` or `fixed`.
-        warnings: tasks whose threshold could not be fitted, and why.
-    """
-
-    values: dict[str, float]
-    scope: Scope
-    warnings: tuple[str, ...] = ()
+    values: dict[str, float]  # thresholds by task name
+    scope: Scope  # `per_plan`, `per_task` or `fixed`
+    warnings: tuple[str, ...] = ()  # tasks whose threshold could not be fitted, and why
 
 
 def grid_values(start: float, stop: float, step: float) -> tuple[float, ...]:

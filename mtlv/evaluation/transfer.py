@@ -36,25 +36,15 @@ Verdict = Literal["helps", "harms", "neutral", "unknown"]
 
 @dataclass(frozen=True)
 class TransferText:
-    """Texts for a matrix of transfers.
+    """Texts for a matrix of transfers."""
 
-    Args:
-        id: ASCII; prefix of the ids of blocks and of file names.
-        title: title of the section.
-        columns: heading of the columns.
-        partner: noun for a column in sentences.
-        alone: training of the baseline.
-        after: training of a cell.
-        arrow: start and end of an arrow.
-    """
-
-    id: str
-    title: str
-    columns: str
-    partner: str
-    alone: str
-    after: str
-    arrow: str
+    id: str  # ASCII; prefix of the ids of blocks and of file names
+    title: str  # title of the section
+    columns: str  # heading of the columns
+    partner: str  # noun for a column in sentences
+    alone: str  # training of the baseline
+    after: str  # training of a cell
+    arrow: str  # start and end of an arrow
 
 
 INTERMEDIATE = TransferText(
@@ -85,26 +75,18 @@ class Transfers:
     not finite, and pairs that only one side has, are ignored. There is no cell if source and target are the
     same.
 
-    Args:
-        targets: names of the rows.
-        sources: names of the columns.
-        baseline: scores of each target alone; targets may be missing.
-        after: scores by (source, target); cells may be missing.
-        wording: texts for intermediate tasks or for pairs.
-        unlearned: tasks that a model of their own does not learn.
-        suits: how well the model of a source suits a target, by measure and (source, target).
-
     Raises:
         ValueError: a name is duplicated or is in no row or column, a task has itself as source, or a score is
             not a fraction.
     """
 
-    targets: tuple[str, ...]
-    sources: tuple[str, ...]
-    baseline: Mapping[str, Scores]
-    after: Mapping[tuple[str, str], Scores]
-    wording: TransferText = INTERMEDIATE
-    unlearned: frozenset[str] = frozenset()
+    targets: tuple[str, ...]  # names of the rows
+    sources: tuple[str, ...]  # names of the columns
+    baseline: Mapping[str, Scores]  # scores of each target alone; targets may be missing
+    after: Mapping[tuple[str, str], Scores]  # scores by (source, target); cells may be missing
+    wording: TransferText = INTERMEDIATE  # texts for intermediate tasks or for pairs
+    unlearned: frozenset[str] = frozenset()  # tasks that a model of their own does not learn
+    # how well the model of a source suits a target, by measure and (source, target)
     suits: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -135,30 +117,22 @@ class Transfers:
 
 @dataclass(frozen=True)
 class TransferEffect:
-    """Effect of a source on a target; scores, differences and ends of the interval are fractions.
-
-    Args:
-        n: number of pairs: folds, or seeds if there is only one fold.
-        baseline, after: mean scores over these pairs.
-        mean: mean of the differences.
-        low, high: ends of the 95% interval of the mean; None for one pair. If all differences are equal, its
-            width is 0.
-        p: two-sided p of the paired t-test; None for one pair or if all differences are equal.
-        p_holm: p corrected for all cells of the matrix with a verdict.
-        verdict: verdict by the rule of this module.
-    """
+    """Effect of a source on a target; scores, differences and ends of the interval are fractions."""
 
     source: str
     target: str
-    n: int
+    n: int  # number of pairs: folds, or seeds if there is only one fold
+    # baseline, after: mean scores over these pairs
     baseline: float
     after: float
-    mean: float
+    mean: float  # mean of the differences
+    # low, high: ends of the 95% interval of the mean; None for one pair. If all differences are equal, its
+    # width is 0
     low: float | None
     high: float | None
-    p: float | None
-    p_holm: float | None
-    verdict: Verdict
+    p: float | None  # two-sided p of the paired t-test; None for one pair or if all differences are equal
+    p_holm: float | None  # p corrected for all cells of the matrix with a verdict
+    verdict: Verdict  # verdict by the rule of this module
 
 
 def from_rows(

@@ -15,18 +15,13 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class TransferRun:
-    """Tasks and scores of a run.
+    """Tasks and scores of a run."""
 
-    Args:
-        stages: names of the tasks or data sets of each stage; empty if it learned all.
-        scores: returns scores by fold and seed for a name of the last stage.
-        nothing: whether it learned nothing, see `mtlv.evaluation.learned`.
-        suits: returns for a name how well the first stage suits it, by measure.
-    """
-
-    stages: tuple[Names, ...]
+    stages: tuple[Names, ...]  # names of the tasks or data sets of each stage; empty if it learned all
+    # returns scores by fold and seed for a name of the last stage
     scores: Callable[[str], Mapping[Pair, float]]
-    nothing: bool = False
+    nothing: bool = False  # whether it learned nothing, see `mtlv.evaluation.learned`
+    # returns for a name how well the first stage suits it, by measure
     suits: Callable[[str], Mapping[str, float]] = lambda _: {}
 
 

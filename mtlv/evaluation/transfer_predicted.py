@@ -14,22 +14,14 @@ from mtlv.evaluation.transfer import TransferEffect, Transfers
 
 @dataclass(frozen=True)
 class MeasuredTransfer:
-    """What a measure said of the sources of each target, and what came; gains are fractions.
-
-    Args:
-        measure: its name.
-        targets: number of targets with two sources or more.
-        cells: number of their cells.
-        order: order of the cells within targets; None of too few targets or sources.
-        named: gain of the source for which the measure is largest, mean over targets.
-        average, best: the same of all sources, and of the one that gained most.
-    """
+    """What a measure said of the sources of each target, and what came; gains are fractions."""
 
     measure: str
-    targets: int
-    cells: int
-    order: RankCorrelation | None
-    named: float
+    targets: int  # number of targets with two sources or more
+    cells: int  # number of their cells
+    order: RankCorrelation | None  # order of the cells within targets; None of too few targets or sources
+    named: float  # gain of the source for which the measure is largest, mean over targets
+    # average, best: the same of all sources, and of the one that gained most
     average: float
     best: float
 

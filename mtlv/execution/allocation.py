@@ -48,10 +48,6 @@ def _cores_of_unit(execution: ExecutionSettings, threads: int) -> int:
 def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
     """Return the lines of `mtlv check`, before the requirements of the models are known.
 
-    Args:
-        execution: the `execution` section.
-        units: number of units to train, of all members.
-
     Raises:
         ClusterError: the engine's package is not installed.
     """

@@ -32,33 +32,20 @@ from mtlv.units.job import Job, starts_of
 
 @dataclass
 class _Seen:
-    """State of a unit that is being trained, or ended here.
-
-    Args:
-        job: the unit.
-        epochs: epochs not passed to its member yet, because it was not its turn.
-        error: error of a failed unit.
-        reported: whether its end was reported.
-        noted: whether a note was sent that another process has it.
-    """
+    """State of a unit that is being trained, or ended here."""
 
     job: Job
+    # epochs not passed to its member yet, because it was not its turn
     epochs: list[tuple[EpochRecord, Scores]] = field(default_factory=list)
-    error: Exception | None = None
-    reported: bool = False
-    noted: bool = False
+    error: Exception | None = None  # error of a failed unit
+    reported: bool = False  # whether its end was reported
+    noted: bool = False  # whether a note was sent that another process has it
 
 
 class AsyncExecutor(Executor, ABC):
-    """Executor that trains units before they are requested.
+    """Executor that trains units before they are requested: all of the suite, in order, see `each_once`.
 
     Events are passed on in the thread that requests units; `on_epoch` is called when it is the member's turn.
-
-    Args:
-        cache: corpora and encoders.
-        store: store of finished units, which other processes may share.
-        callback: called with the events of units.
-        jobs: all units of the suite, in order, without duplicates; see `each_once`.
     """
 
     tries = 2  # attempts of a unit whose processes are lost
@@ -175,10 +162,7 @@ class AsyncExecutor(Executor, ABC):
     def _lose(self, job: Job, how: str, *, own: bool = True) -> Message:
         """Handle the end of a unit's process: resume from the last checkpoint or give up; return the message.
 
-        Args:
-            job: the unit.
-            how: how the process ended.
-            own: whether the unit may be the cause, which limits the attempts.
+        If the unit may be the cause (`own`), attempts are limited.
         """
         key = job.unit.key
         self._lost[key] += own

@@ -39,14 +39,9 @@ def executor_of(
     *,
     one_by_one: bool = False,
 ) -> Executor:
-    """Return the executor of a suite's units.
+    """Return the executor of the units of members with the same `execution` and `tracking` settings.
 
-    Args:
-        cache: corpora and encoders.
-        store: store of finished units.
-        callback: called with the events of units.
-        members: units of each member, with the same `execution` and `tracking` settings.
-        one_by_one: whether a member is requested when the previous one is finished.
+    With `one_by_one`, a member is requested when the previous one is finished.
 
     Raises:
         DeviceError: the requested device is not available.
@@ -76,13 +71,9 @@ def executor_of(
 def concurrency_of(
     execution: ExecutionSettings, devices: set[torch.device], most: int, limit: str
 ) -> Concurrency:
-    """Return the concurrency for the requested processes; on a GPU with `auto`, adapt it by measuring.
+    """Return the concurrency for at most `most` processes; on a GPU with `auto`, adapt it by measuring.
 
-    Args:
-        execution: the `execution` section.
-        devices: devices used for training.
-        most: maximum number of processes.
-        limit: reason for the maximum, for users.
+    `limit` is the reason for the maximum, for users.
     """
     on_gpu = [device for device in devices if device.type == "cuda"]
     if execution.processes != "auto" or not on_gpu:

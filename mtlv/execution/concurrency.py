@@ -19,25 +19,16 @@ STRANGE = 3  # maximum number of times a process leaves because nothing can be c
 
 @dataclass(eq=False)
 class Slot:
-    """A process that trains together with others.
+    """A process that trains together with others."""
 
-    Args:
-        warm: whether it has finished an epoch since it started or rested; the first one includes the start of
-            CUDA.
-        alone: whether no other process ran since its current unit started.
-        leaving: whether it is ending; until then its memory is not free.
-        kind: kind of its current unit.
-        documents: documents of an epoch of that unit.
-        since: round in which its current epoch started.
-        seen: documents and seconds of measured epochs, by kind of unit.
-    """
-
+    # whether it has finished an epoch since it started or rested; the first one includes the start of CUDA
     warm: bool = False
-    alone: bool = False
-    leaving: bool = False
-    kind: Hashable = None
-    documents: float = 0.0
-    since: int = 0
+    alone: bool = False  # whether no other process ran since its current unit started
+    leaving: bool = False  # whether it is ending; until then its memory is not free
+    kind: Hashable = None  # kind of its current unit
+    documents: float = 0.0  # documents of an epoch of that unit
+    since: int = 0  # round in which its current epoch started
+    # documents and seconds of measured epochs, by kind of unit
     seen: dict[Hashable, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -52,21 +43,13 @@ def kind_of(job: Job) -> Hashable:
 
 
 class Concurrency:
-    """A fixed number of processes.
-
-    Args:
-        most: number of processes.
-    """
+    """A fixed number of processes."""
 
     def __init__(self, most: int) -> None:
         self.most = most
 
     def described(self, words: str) -> str:
-        """Describe the processes for users.
-
-        Args:
-            words: description of `most` processes.
-        """
+        """Describe the processes for users."""
         return words
 
     def enter(self) -> Slot | None:

@@ -22,12 +22,7 @@ PAUSE = 1.0  # seconds between checks of a unit that another process trains
 class LocalExecutor(Executor):
     """Trains in this process. While another process trains the requested unit, it trains later ones.
 
-    Args:
-        cache: corpora and encoders.
-        store: store of finished units, which other processes may share.
-        callback: called with the events of units.
-        jobs: all units of the suite, in order, without duplicates; see `each_once`.
-        threads: PyTorch's threads until the exit, which restores them; None leaves them as they are.
+    `threads` are PyTorch's until the exit, which restores them; None leaves them as they are.
     """
 
     def __init__(

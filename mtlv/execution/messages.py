@@ -33,11 +33,7 @@ class HeldElsewhere:
 
 @dataclass(frozen=True)
 class NeededDamaged:
-    """A unit that this one needs is damaged, and must be trained again first.
-
-    Args:
-        key: key of the damaged unit.
-    """
+    """A unit that this one needs is damaged, and must be trained again first."""
 
     key: str
 

@@ -27,16 +27,7 @@ class OutOfDeviceMemory(Exception):
 
 
 class PoolExecutor(AsyncExecutor):
-    """Trains in other processes; a thread per process sends it one unit at a time.
-
-    Args:
-        cache: corpora and encoders.
-        store: store of finished units, which other processes may share.
-        callback: called with the events of units.
-        jobs: all units of the suite, in order, without duplicates; see `each_once`.
-        concurrency: number of processes over time.
-        threads: threads of each process.
-    """
+    """Trains in other processes; a thread per process sends it one unit at a time."""
 
     def __init__(
         self,

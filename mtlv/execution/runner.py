@@ -31,11 +31,7 @@ OnEpoch = Callable[[EpochRecord, Scores], None]
 
 
 class UnitMissing(Exception):
-    """A unit whose weights another needs was damaged and must be trained again first.
-
-    Args:
-        job: the damaged unit.
-    """
+    """A unit whose weights another needs was damaged and must be trained again first."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job.name)
@@ -52,19 +48,12 @@ class InputProvider(Protocol):
 
 @dataclass(frozen=True)
 class UnitRunner:
-    """Trains units and puts them into the store.
-
-    Args:
-        cache: provides the inputs of units.
-        store: store of finished units, which other processes may share.
-        callback: called with the events of units.
-        starts: keys of units from which others start, whose weights are kept.
-    """
+    """Trains units and puts them into the store."""
 
     cache: InputProvider
-    store: Store
-    callback: Callback
-    starts: Container[str]
+    store: Store  # store of finished units, which other processes may share
+    callback: Callback  # called with the events of units
+    starts: Container[str]  # keys of units from which others start, whose weights are kept
 
     def there(self, job: Job) -> bool:
         """Whether a unit is finished, with its weights or lessons if others need them.
@@ -90,12 +79,7 @@ class UnitRunner:
         return self.store.whole(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
-        """Train a unit, unless another process is training it or has just finished it.
-
-        Args:
-            job: the unit; those that it needs are finished.
-            number: its number in the suite, from 1.
-            on_epoch: called for each epoch.
+        """Train a unit, unless another process trains it or just finished it; those it needs are finished.
 
         Raises:
             UnitMissing: a unit that it needs was damaged.

@@ -18,10 +18,6 @@ class Scheduler:
 
     A unit waits for those that it needs (its start and its teachers), and is not checked before they are
     finished. Taking one of n units costs log n.
-
-    Args:
-        jobs: all units, in order, without duplicates.
-        there: whether a unit is finished; called when it is its turn.
     """
 
     def __init__(self, jobs: Sequence[Job], there: Callable[[Job], bool]) -> None:

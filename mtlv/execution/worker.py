@@ -39,17 +39,11 @@ BATCH_INTERVAL = 0.2  # minimum seconds between messages about batches
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """A unit to be trained.
-
-    Args:
-        job: the unit.
-        number: its number in the suite, from 1.
-        start: whether others need its weights, which are then kept.
-    """
+    """A unit to be trained."""
 
     job: Job
-    number: int
-    start: bool
+    number: int  # its number in the suite, from 1
+    start: bool  # whether others need its weights, which are then kept
 
 
 class WorkerDied(Exception):
@@ -57,12 +51,7 @@ class WorkerDied(Exception):
 
 
 class Worker:
-    """The worker process, as used by the requesting process.
-
-    Args:
-        store: location of the store.
-        threads: compute threads.
-    """
+    """The worker process, as used by the requesting process."""
 
     def __init__(self, store: StoreLocation, threads: int) -> None:
         count = str(threads)
@@ -99,12 +88,7 @@ class Worker:
 
 
 def fewer_batches(send: Send, interval: float) -> Callback:
-    """Forward events, but limit the rate of those about batches.
-
-    Args:
-        send: called with the events.
-        interval: minimum seconds between events about batches.
-    """
+    """Forward events, but those about batches at most every `interval` seconds."""
     waiting, last = 0, 0.0
 
     def call(event: Event) -> None:
@@ -127,15 +111,7 @@ def fewer_batches(send: Send, interval: float) -> Callback:
 
 
 class UnitTrainer:
-    """Trains units in a worker process.
-
-    Args:
-        cache: provides the inputs of units.
-        store: store of finished units.
-        threads: compute threads.
-        send: called with the messages.
-        interval: minimum seconds between messages about batches.
-    """
+    """Trains units in a worker process, with messages about batches at most every `interval` seconds."""
 
     def __init__(
         self,

@@ -29,15 +29,9 @@ def draw_affinity(
     title: str,
     probes: int,
 ) -> Path:
-    """Draw the affinities of the first `MOST` tasks, without the diagonal, and return `path`.
+    """Draw affinities [T, T] (rows receive, columns give) of the first `MOST` tasks, without the diagonal.
 
-    Args:
-        names: T task names.
-        affinity: [T, T], rows receive, columns give.
-        reliable: [T, T] whether odd and even probes agree on the sign.
-        path: path of the PNG.
-        title: title above the matrix.
-        probes: number of probes.
+    `reliable` [T, T] is whether odd and even probes agree on the sign.
     """
     count = min(len(names), MOST)
     same = np.eye(count, dtype=bool)

@@ -58,12 +58,8 @@ def draw_elbow(curve: ElbowCurve, path: Path, *, title: str, chosen: int) -> Pat
 
 
 def elbow_figure(curve: ElbowCurve, *, title: str, chosen: int) -> Figure:
-    """The curve as a figure.
-
-    Args:
-        curve: what is drawn.
-        title: above both panels.
-        chosen: the k that the run uses; marked on its own where it is not the recommended one.
+    """The curve as a figure; `chosen`, the k that the run uses, is marked where it is not the recommended
+    one.
     """
     with canvas.style():
         figure = canvas.new_figure(WIDTH, HEIGHT)

@@ -27,19 +27,12 @@ Points = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow from source to target.
-
-    Args:
-        effect: the effect that it shows.
-        curve: [3, 2] control points of a quadratic Bézier curve, from the source to the arrow's head.
-        head: [3, 2] corners of the arrow's head, its tip first.
-        width: width of the line, in points or pixels.
-    """
+    """An arrow from source to target."""
 
     effect: TransferEffect
-    curve: Points
-    head: Points
-    width: float
+    curve: Points  # [3, 2] control points of a quadratic Bézier curve, from the source to the arrow's head
+    head: Points  # [3, 2] corners of the arrow's head, its tip first
+    width: float  # width of the line, in points or pixels
 
 
 def circle(names: Sequence[str]) -> dict[str, tuple[float, float]]:

@@ -19,14 +19,7 @@ Pieces = Sequence[Sequence[str]]
 
 
 def draw_splittings(words: Sequence[str], before: Pieces, after: Pieces, path: Path, *, title: str) -> Path:
-    """Draw words with the pieces of two vocabularies, and return `path`.
-
-    Args:
-        words: words with their number, the first on top.
-        before, after: pieces of each in the published vocabulary and in the own one.
-        path: path of the PNG.
-        title: title above the columns.
-    """
+    """Draw words with the pieces of two vocabularies, and return `path`."""
     with canvas.style():
         page = canvas.new_figure(7.2, 0.9 + ROW * (len(words) + 1))
         axes = page.add_subplot()

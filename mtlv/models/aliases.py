@@ -20,17 +20,11 @@ HUB = {
 
 @dataclass(frozen=True)
 class Packaged:
-    """Published weights in a Python package.
+    """Published weights in a Python package."""
 
-    Args:
-        package: import name; the weights are in its folder `model`.
-        extra: extra of `mtlv` that installs it.
-        sha256: checksum of `model.safetensors`, checked before loading.
-    """
-
-    package: str
-    extra: str
-    sha256: str
+    package: str  # import name; the weights are in its folder `model`
+    extra: str  # extra of `mtlv` that installs it
+    sha256: str  # checksum of `model.safetensors`, checked before loading
 
 
 PACKAGED = {

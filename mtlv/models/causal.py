@@ -23,10 +23,6 @@ def is_causal(module: Any, name: str) -> bool:
 
     Configs do not state it uniformly, or at all.
 
-    Args:
-        module: a Transformers base model in evaluation mode.
-        name: name of the encoder.
-
     Raises:
         EncoderError: it cannot compute vectors from token ids alone.
     """

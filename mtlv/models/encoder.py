@@ -28,24 +28,15 @@ PLAIN = {"trust_remote_code": False}  # otherwise Transformers asks on the termi
 
 @dataclass(frozen=True)
 class Encoder:
-    """A pretrained encoder.
+    """A pretrained encoder."""
 
-    Args:
-        name: name as in the config.
-        module: a Transformers base model; call `copy.deepcopy` before training it.
-        tokenizer: its tokenizer.
-        digest: digest of weights and vocabulary; equal digests mean equal encoders.
-        notes: corrections made on loading.
-        causal: whether no token sees later ones.
-        head: weights of the published head for hidden words, if they are learned; see `published_head`.
-    """
-
-    name: str
-    module: Any
+    name: str  # name as in the config
+    module: Any  # a Transformers base model; call `copy.deepcopy` before training it
     tokenizer: Any
-    digest: str
-    notes: tuple[str, ...] = ()
-    causal: bool = False
+    digest: str  # digest of weights and vocabulary; equal digests mean equal encoders
+    notes: tuple[str, ...] = ()  # corrections made on loading
+    causal: bool = False  # whether no token sees later ones
+    # weights of the published head for hidden words, if they are learned; see `published_head`
     head: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -72,13 +72,10 @@ def tokenizer_key(tokenizer: Any) -> tuple[str, str, str]:
 
 
 def complete(tokenizer: Any) -> tuple[str, ...]:
-    """Use the end token for padding if there is no pad token, and to end texts if nothing marks their ends.
+    """Change a tokenizer in place: its end token pads if it has no pad token, and ends texts if nothing does.
 
     Each text then ends with this token, also both texts of a pair (as in Radford et al. 2018). Without it,
     two texts would not be separated, and an empty text would have no token.
-
-    Args:
-        tokenizer: changed in place, unless it already marks texts and pads.
 
     Returns:
         Notes on the changes.

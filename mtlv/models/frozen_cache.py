@@ -16,10 +16,7 @@ class FrozenCache:
     """Vectors above the frozen layers, by a document's tokens, in main memory and in fp32.
 
     For one encoder with one number of frozen layers in one precision. Equal to the results in a batch except
-    for rounding.
-
-    Args:
-        room: maximum bytes; further documents are computed each time.
+    for rounding. Documents beyond `room` bytes are computed each time.
     """
 
     def __init__(self, room: int) -> None:
@@ -29,11 +26,10 @@ class FrozenCache:
     def vectors(
         self, lower: Lower, ids: torch.Tensor, mask: torch.Tensor, segments: torch.Tensor | None
     ) -> torch.Tensor:
-        """Return vectors of a batch's documents [B, L, H] on a CPU, 0 for padding.
+        """Return vectors of a batch's documents [B, L, H] on a CPU, 0 for padding; `lower` computes missing
+        ones.
 
-        Args:
-            lower: computes missing vectors.
-            ids, mask, segments: [B, L]; see `mtlv.data.batches.Batch`.
+        Ids, mask and segments [B, L] are those of `mtlv.data.batches.Batch`.
         """
         out: torch.Tensor | None = None
         for row, there in enumerate(mask):

@@ -14,21 +14,13 @@ INIT_STD = 0.02  # BERT's
 
 @dataclass(frozen=True)
 class HeadSize:
-    """Size of a head.
+    """Size of a head."""
 
-    Args:
-        width: H, width of the encoder and of hidden layers.
-        outputs: outputs of the last layer.
-        layers: number of layers, at least 1.
-        dropout: probability of dropping a feature before each layer.
-        inputs: size of its input vectors; None is H.
-    """
-
-    width: int
-    outputs: int
-    layers: int
-    dropout: float
-    inputs: int | None = None
+    width: int  # H, width of the encoder and of hidden layers
+    outputs: int  # outputs of the last layer
+    layers: int  # number of layers, at least 1
+    dropout: float  # probability of dropping a feature before each layer
+    inputs: int | None = None  # size of its input vectors; None is H
 
 
 class Head(nn.Module):
@@ -44,11 +36,8 @@ class Head(nn.Module):
         self.layers = nn.Sequential(*hidden, nn.Dropout(shape.dropout), nn.Linear(size, shape.outputs))
 
     def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
-        """[B, inputs] -> [B, outputs], or [B, W, inputs] -> [B, W, outputs].
-
-        Args:
-            vectors: vectors of documents or of words.
-            there: [B, W] true for words; None for documents.
+        """[B, inputs] -> [B, outputs], or [B, W, inputs] -> [B, W, outputs], where `there` [B, W] is true for
+        words.
         """
         return self.layers(vectors)
 

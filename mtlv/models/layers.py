@@ -51,11 +51,6 @@ def config_file(name: str) -> Path | None:
 def check_frozen(wanted: int, layers: int | None, name: str) -> None:
     """Raise an error for more frozen layers than there are.
 
-    Args:
-        wanted: the setting `encoder.frozen_layers`.
-        layers: number of layers of the encoder; None if unknown.
-        name: name of the encoder.
-
     Raises:
         EncoderError: there are fewer.
     """
@@ -70,12 +65,6 @@ def check_frozen(wanted: int, layers: int | None, name: str) -> None:
 def check_private(wanted: int, frozen: int, layers: int | None, name: str) -> None:
     """Raise an error for more private layers than there are above the frozen ones.
 
-    Args:
-        wanted: the setting `architecture.private_layers`.
-        frozen: the setting `encoder.frozen_layers`.
-        layers: number of layers of the encoder; None if unknown.
-        name: name of the encoder.
-
     Raises:
         EncoderError: there are fewer.
     """
@@ -89,13 +78,7 @@ def check_private(wanted: int, frozen: int, layers: int | None, name: str) -> No
 
 
 def check_probed(wanted: int | None, frozen: int, layers: int | None, name: str) -> None:
-    """Raise an error for more probed layers than there are above the frozen ones.
-
-    Args:
-        wanted: number of layers in the setting `training.probe.scope`; None is all that are trained.
-        frozen: the setting `encoder.frozen_layers`.
-        layers: number of layers of the encoder; None if unknown.
-        name: name of the encoder.
+    """Raise an error for more probed layers than there are above the frozen ones; None is all of them.
 
     Raises:
         EncoderError: there are fewer.

@@ -21,10 +21,6 @@ def with_vocabulary(encoder: Encoder, texts: Sequence[str], size: int, *, lowerc
     The embedding of a new piece is that of the old piece of the same name, or the mean of those into which
     the old tokenizer splits it. All other weights are those of the encoder.
 
-    Args:
-        encoder: encoder, which may be shared.
-        texts, size, lowercase: see `learn_vocabulary`.
-
     Raises:
         EncoderError: the texts give fewer pieces.
     """

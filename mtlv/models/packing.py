@@ -46,12 +46,9 @@ class _Moved(torch.autograd.Function):
 
 
 class PaddedDocuments:
-    """Neighbouring documents of a row, and their places in a padded batch.
+    """Neighbouring documents of a row, and their places in a padded batch [B, L] with n tokens.
 
-    Args:
-        mask: [B, L], true for their n tokens.
-        first: position of their first token in the row.
-        length: length of their part of the row, at least n; None is n.
+    Their first token is at `first` in the row, and their part of it `length` long; None is n.
     """
 
     def __init__(self, mask: torch.Tensor, first: int = 0, length: int | None = None) -> None:
@@ -88,12 +85,9 @@ class PaddedDocuments:
 
 
 class Packing:
-    """Positions of a batch's documents in a row.
+    """Positions of a batch's documents in a row, by their mask [B, L] on a CPU.
 
     Lengths are rounded up, because each different length needs memory for kernels of its own.
-
-    Args:
-        mask: [B, L], true for tokens; on a CPU.
     """
 
     def __init__(self, mask: torch.Tensor) -> None:
@@ -139,14 +133,7 @@ def _rounded(count: int, multiple: int) -> int:
 
 
 def encode(encoder: Any, ids: torch.Tensor, packing: Packing, given: Mapping[str, torch.Tensor]) -> Any:
-    """Return an encoder's output for a batch, computed without padding; see `packs`.
-
-    Args:
-        encoder: a Transformers base model.
-        ids: [B, L] token ids.
-        packing: positions of the documents.
-        given: other inputs [B, L] by name.
-    """
+    """Return an encoder's output for ids and other inputs [B, L], computed without padding; see `packs`."""
     inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **given}
     output = encoder(**{name: packing.row(values) for name, values in inputs.items()}, packing=packing)
     output.last_hidden_state = packing.batch(output.last_hidden_state)
@@ -176,11 +163,8 @@ def packs(encoder: Any) -> bool:
 
 
 def agrees(encoder: Any, other: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
-    """Whether another computation gives an encoder's vectors of a small padded batch; found by trying.
-
-    Args:
-        encoder: a Transformers base model on a CPU.
-        other: function of token ids and mask [B, L] that returns vectors [B, L, H].
+    """Whether another computation, of ids and mask [B, L], gives an encoder's vectors [B, L, H] of a small
+    padded batch on a CPU; found by trying.
     """
     modes = {part: part.training for part in encoder.modules()}  # frozen parts stay in evaluation mode
     encoder.eval()

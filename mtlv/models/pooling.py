@@ -93,13 +93,9 @@ FEATURES: dict[str, Featurizer] = {
 
 @dataclass(frozen=True)
 class DocumentPooler(Pooler):
-    """One vector per document [B, H].
+    """One vector per document [B, H]."""
 
-    Args:
-        vector: one of `FEATURES`.
-    """
-
-    vector: Featurizer
+    vector: Featurizer  # one of `FEATURES`
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         return self.vector(output, places.mask)
@@ -137,16 +133,12 @@ class MentionPooler:
 
     A truncated or missing mention has the document's first vector.
 
-    Args:
-        vectors: function for the vectors of mentions.
-        mentions: M, the maximum number in a document.
-
     Raises:
         PlanError: no entities are marked, or more than M.
     """
 
-    vectors: MentionVectors
-    mentions: int
+    vectors: MentionVectors  # function for the vectors of mentions
+    mentions: int  # M, the maximum number in a document
 
     def width(self, hidden: int) -> int:
         return self.mentions * hidden

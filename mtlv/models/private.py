@@ -58,14 +58,9 @@ class PrivateLayers(nn.Module):
         packing: Packing | None,
         heads: Iterable[str],
     ) -> dict[str, Any]:
-        """Return the encoder's output for each of `heads`.
+        """Return the encoder's output for each of `heads`, of ids, mask and other inputs [B, L].
 
-        Args:
-            ids: [B, L] token ids.
-            mask: [B, L], or None if no document is padded.
-            given: other inputs [B, L] of the embeddings by name.
-            packing: positions of the documents, to compute without padding; None computes the padded batch.
-            heads: names of the heads' modules.
+        The mask is None if no document is padded; without `packing`, the padded batch is computed.
         """
         hidden = _output(self._trunk[0], ids, mask, given, packing).last_hidden_state
         if packing is not None:

@@ -25,12 +25,8 @@ PUBLISHED = (
 def with_published_head(encoder: Encoder, revision: str | None, *, own_vocabulary: bool) -> Encoder:
     """Return an encoder with the weights of its published head, if there are any, and a note about them.
 
-    A head is not taken if its decoder does not share the word embeddings.
-
-    Args:
-        encoder: encoder, which may be shared.
-        revision: commit or tag on the hub.
-        own_vocabulary: whether its pieces are not the published ones; the decoder's bias is then not taken.
+    A head is not taken if its decoder does not share the word embeddings, and its decoder's bias not if the
+    encoder has a vocabulary of its own.
     """
     found = _published(encoder.name, revision)
     if not found:

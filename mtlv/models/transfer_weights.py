@@ -33,11 +33,6 @@ CARRY: dict[str, Callable[[Weights, Weights], dict[str, torch.Tensor]]] = {
 def take_over(model: nn.Module, weights: Weights, carry: str) -> None:
     """Load an earlier model's weights into a model; heads that are not in them stay new.
 
-    Args:
-        model: a `MultiTaskModel`.
-        weights: state of the earlier model.
-        carry: one of `CARRY`.
-
     Raises:
         PlanError: the encoder differs, or heads have other shapes.
     """

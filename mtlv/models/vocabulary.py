@@ -24,13 +24,9 @@ def with_tokens(encoder: Encoder, tokens: Iterable[str], *, seed: int = 0) -> En
     """Return an encoder that reads each of `tokens` as one token; the given encoder is not changed.
 
     The embedding of a new token is the mean of the embeddings of the tokens into which its name was split,
-    plus N(0, 0.02), so that no two are equal; it depends only on the name, `seed` and
-    the encoder. Occurrences of these tokens in the original text are also read as one token.
-
-    Args:
-        encoder: encoder, which may be shared.
-        tokens: tokens such as `@GENE$`; without new ones, the encoder itself is returned.
-        seed: seed of the new embeddings.
+    plus N(0, 0.02), so that no two are equal; it depends only on the name, `seed` and the encoder.
+    Occurrences of these tokens in the original text are also read as one token. Without new tokens, the
+    encoder itself is returned.
 
     Raises:
         EncoderError: the tokenizer is not a fast one, or a token is empty or has surrounding spaces.

@@ -23,11 +23,6 @@ def learn_vocabulary(texts: Sequence[str], size: int, *, lowercase: bool) -> dic
     raises the likelihood most. It breaks ties by ids, which it gives to characters in the order of a hash
     table; characters are therefore given first, so that equal texts give equal vocabularies.
 
-    Args:
-        texts: N texts.
-        size: V.
-        lowercase: whether the vocabulary is without capitals and accents.
-
     Raises:
         EncoderError: the texts give fewer pieces.
     """
@@ -87,14 +82,9 @@ def _wordpiece(vocabulary: Mapping[str, int], lowercase: bool) -> Any:
 
 
 def splittings(old: Any, new: Any, texts: Iterable[str], most: int = MOST_WORDS) -> tuple[Splitting, ...]:
-    """Return the most frequent words of texts that the old tokenizer splits, the most frequent first.
+    """Return the words of texts that the old tokenizer splits, at most `most`, the most frequent first.
 
-    Words are runs of letters, in lower case.
-
-    Args:
-        old, new: tokenizers; the new one has no part in the choice of words.
-        texts: texts.
-        most: maximum number of words.
+    Words are runs of letters, in lower case; the new tokenizer has no part in their choice.
     """
     counts = Counter(word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower()))
     found: list[Splitting] = []

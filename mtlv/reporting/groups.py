@@ -44,11 +44,6 @@ def _places(groups: TaskGroups) -> dict[str, list[float]]:
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
     """Write `elbow.png`, `task_map.png`, and the folder `grouping` with `elbow.json`, `groups.json` and
     `prediction.json`, if they apply.
-
-    Args:
-        groups: groups of one fold.
-        folder: output folder.
-        title: title of the figures.
     """
     (folder / "grouping").mkdir(parents=True, exist_ok=True)
     path = folder / "grouping" / "groups.json"

@@ -24,27 +24,16 @@ WORDS = {"names": "text"}  # columns of text, left-aligned
 
 @dataclass(frozen=True)
 class TaskLine:
-    """Metrics of one task: means over the run's children.
-
-    Args:
-        name: name of the task.
-        support: number of documents counted for `main`.
-        counted: description of these documents.
-        main: main metric of the task.
-        judged_by: name of the main metric.
-        others: further metrics by name.
-        main_std: standard deviation of `main`; None for one child.
-        group: number of its group.
-    """
+    """Metrics of one task: means over the run's children."""
 
     name: str
-    support: float
+    support: float  # number of documents counted for `main`
     main: float
-    others: Mapping[str, float]
-    judged_by: str = "f1"
-    counted: str = "positive"
-    main_std: float | None = None
-    group: str = ""
+    others: Mapping[str, float]  # further metrics by name
+    judged_by: str = "f1"  # name of the main metric
+    counted: str = "positive"  # description of these documents
+    main_std: float | None = None  # standard deviation of `main`; None for one child
+    group: str = ""  # number of its group
 
 
 @dataclass(frozen=True)
@@ -58,51 +47,30 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class ReportInput:
-    """Content of a report.
+    """Content of a report."""
 
-    Args:
-        title: such as `gmtl minilm on openi`.
-        architecture: title of the architecture.
-        encoder: name of the encoder.
-        dataset: name of the data set.
-        generated: whether the documents are generated, not real.
-        thresholds: whether some tasks have thresholds.
-        documents: documents per part (`train`, `validation`, `test`) of one fold.
-        tasks: one line per task.
-        rows: the run's row of the suite's table, followed by others for comparison.
-        folds, seeds: numbers of folds and seeds.
-        groups: task names of each group; empty if the architecture has no groups.
-        groups_reason: reason for k.
-        stability: adjusted Rand index to the same grouping with one setting changed.
-        pictures: figures in order.
-        settings: relevant settings by dotted key.
-        warnings: warnings, shown first.
-        versions: versions of packages.
-        machine: properties of the machine by name.
-        created: date as text.
-        columns: columns of `rows`.
-    """
-
-    title: str
+    title: str  # such as `gmtl minilm on openi`
     architecture: str
     encoder: str
     dataset: str
     tasks: Sequence[TaskLine]
-    rows: Sequence[Row]
+    rows: Sequence[Row]  # the run's row of the suite's table, followed by others for comparison
+    # documents per part (`train`, `validation`, `test`) of one fold
     documents: Mapping[str, int] = field(default_factory=dict)
-    generated: bool = False
-    thresholds: bool = True
+    generated: bool = False  # whether the documents are generated, not real
+    thresholds: bool = True  # whether some tasks have thresholds
     folds: int = 1
     seeds: int = 1
-    groups: Sequence[Sequence[str]] = ()
-    groups_reason: str = ""
+    groups: Sequence[Sequence[str]] = ()  # task names of each group; empty if the architecture has no groups
+    groups_reason: str = ""  # reason for k
+    # adjusted Rand index to the same grouping with one setting changed
     stability: Mapping[str, float] = field(default_factory=dict)
     pictures: Sequence[ReportFigure] = ()
-    settings: Mapping[str, object] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    machine: Mapping[str, object] = field(default_factory=dict)
-    created: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)  # relevant settings by dotted key
+    warnings: Sequence[str] = ()  # warnings, shown first
+    versions: Mapping[str, str] = field(default_factory=dict)  # versions of packages
+    machine: Mapping[str, object] = field(default_factory=dict)  # properties of the machine by name
+    created: str = ""  # date as text
     columns: Sequence[SuiteColumn] = COLUMNS
 
 

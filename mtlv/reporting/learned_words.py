@@ -21,12 +21,7 @@ def code(name: str) -> str:
 
 
 def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
-    """Describe what is wrong with one run; empty if nothing is known to be.
-
-    Args:
-        found: what is known of it.
-        named: marks or escapes the name of a task.
-    """
+    """Describe what is wrong with one run; empty if nothing is known to be."""
     out = [f"Not trained to the end: {_how(found.end)}."] if found.end and not found.ended else []
     if found.nothing:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")

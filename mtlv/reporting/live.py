@@ -32,24 +32,15 @@ class LiveRun:
     Metrics are logged as soon as they are known; at the end only the missing ones are logged. An epoch of a
     model gives the metrics of that model; an epoch of the last model also completes the plan's metrics of
     that epoch.
-
-    Args:
-        tracker: the tracker.
-        run: id of the child's run.
-        names: names of the plan's metrics.
-        tasks: all tasks, in the order of the corpus.
-        models: number of models in the plan.
-        settings: the `evaluation` section.
-        warn: called once with a message if the tracker fails while a model is trained.
     """
 
     tracker: Tracker
-    run: str
-    names: MetricNames
-    tasks: Sequence[Task]
-    models: int
-    settings: EvaluationSettings
-    warn: Callable[[str], None]
+    run: str  # id of the child's run
+    names: MetricNames  # names of the plan's metrics
+    tasks: Sequence[Task]  # all tasks, in the order of the corpus
+    models: int  # number of models in the plan
+    settings: EvaluationSettings  # the `evaluation` section
+    warn: Callable[[str], None]  # called once with a message if the tracker fails while a model is trained
     _ended: list[UnitRecord] = field(default_factory=list)
     _curve: dict[int, Metrics] = field(default_factory=dict)
     _sent: dict[Metric, None] = field(default_factory=dict)
@@ -98,10 +89,7 @@ class LiveRun:
         self._send(text_metrics(stage, record, tasks, words))
 
     def finish(self, earlier: Sequence[UnitRecord] = ()) -> PlanResult:
-        """Log and return the results of all models together.
-
-        Args:
-            earlier: records of earlier stages, for their time.
+        """Log and return the results of all models together, with the time of `earlier` stages.
 
         Raises:
             TrackingError: the tracker failed.

@@ -38,40 +38,26 @@ MEAN_CURVES = (
 
 @dataclass(frozen=True)
 class FoldResult:
-    """Results of a fold with a seed.
+    """Results of a fold with a seed."""
 
-    Args:
-        member: name of its member.
-        name: name of its run.
-        child: its fold, seed, groups and plan.
-        names: names of the plan's heads and tasks.
-        outcome: its results.
-        points: every metric logged.
-        constants: main test metric of each task's constant answer, see `mtlv.evaluation.learned`.
-    """
-
-    member: str
-    name: str
-    child: FoldRun
-    names: MetricNames
+    member: str  # name of its member
+    name: str  # name of its run
+    child: FoldRun  # its fold, seed, groups and plan
+    names: MetricNames  # names of the plan's heads and tasks
     outcome: PlanResult
-    points: tuple[Metric, ...]
+    points: tuple[Metric, ...]  # every metric logged
+    # main test metric of each task's constant answer, see `mtlv.evaluation.learned`
     constants: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class MemberResult:
-    """A member and the results of its children.
-
-    Args:
-        resolved, children: the member and its children.
-        generated: whether its documents are generated.
-        splittings: words with their pieces, if the encoder has a vocabulary of its own.
-    """
+    """A member and the results of its children."""
 
     resolved: ResolvedMember
     children: tuple[FoldResult, ...]
-    generated: bool
+    generated: bool  # whether its documents are generated
+    # words with their pieces, if the encoder has a vocabulary of its own
     splittings: tuple[Splitting, ...] = ()
 
     @property

@@ -99,13 +99,7 @@ def without_secrets(settings: Settings) -> Settings:
 
 
 def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> list[Metric]:
-    """Return the metrics of one epoch of one model: the loss of its heads, and ranking metrics of its tasks.
-
-    Args:
-        epoch: the epoch that just ended.
-        validation: scores of the model's tasks after it.
-        names: names of the whole plan.
-    """
+    """Return the metrics of an epoch of a model: the loss of its heads, and ranking metrics of its tasks."""
     at = (epoch.epoch, epoch.timestamp_ms)
     tasks = list(validation.tasks)
     # Ranking metrics need no threshold, so none is fitted.
@@ -182,12 +176,6 @@ def text_metrics(
 ) -> list[Metric]:
     """Return what a model learned of texts without labels: after each epoch the validation metrics, the
     tokens that it has read until then, and the tokens per second of this epoch.
-
-    Args:
-        stage: stage of the model.
-        record: the finished model; if it learned no such texts, nothing is returned.
-        tasks: all tasks of the corpus.
-        words: how the encoder's vocabulary splits the texts.
     """
     own = [tasks[name] for name in record.validation.tasks if not TARGETS[tasks[name].kind].own]
     out, read = [], 0
@@ -208,13 +196,7 @@ def text_metrics(
 
 
 def constant_metrics(constants: Mapping[str, float], tasks: Mapping[str, str], at: int) -> list[Metric]:
-    """Return the main metric of each task's constant answer.
-
-    Args:
-        constants: metrics by task.
-        tasks: slugs by task.
-        at: time in milliseconds.
-    """
+    """Return the main metric of each task's constant answer."""
     return [Metric(f"test.tasks.{CONSTANT}/{tasks[task]}", value, 0, at) for task, value in constants.items()]
 
 

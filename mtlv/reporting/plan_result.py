@@ -18,25 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """Results of one child run.
+    """Results of one child run."""
 
-    Args:
-        validation: validation scores of the kept weights, all tasks.
-        test: the same for the test part.
-        thresholds: fitted on `validation`.
-        metrics: test metrics at those thresholds.
-        curve: validation metrics per epoch, each at thresholds fitted on that epoch's scores.
-        records: records of the plan's models, in its order.
-        earlier: records of earlier stages.
-    """
-
-    validation: Scores
-    test: Scores
-    thresholds: Thresholds
-    metrics: Metrics
+    validation: Scores  # validation scores of the kept weights, all tasks
+    test: Scores  # the same for the test part
+    thresholds: Thresholds  # fitted on `validation`
+    metrics: Metrics  # test metrics at those thresholds
+    # validation metrics per epoch, each at thresholds fitted on that epoch's scores
     curve: tuple[Metrics, ...]
     records: tuple[UnitRecord, ...]
-    earlier: tuple[UnitRecord, ...] = ()
+    earlier: tuple[UnitRecord, ...] = ()  # records of earlier stages
 
     @property
     def costs(self) -> dict[str, float]:
@@ -71,12 +62,8 @@ def outcome(
 ) -> PlanResult:
     """Gather scores, fit thresholds and evaluate. Test targets are used only for the test metrics.
 
-    Args:
-        records: records, one per model, in the plan's order.
-        tasks: all tasks, in the order of the corpus.
-        settings: the `evaluation` section.
-        known: validation metrics by epoch that were computed while the last model was trained.
-        earlier: records of earlier stages.
+    Records are in the plan's order; `known` are validation metrics by epoch that were computed while the last
+    model was trained.
     """
     curve = {epoch: known.get(epoch) for epoch in range(max(len(record.curve) for record in records))}
     validation = gather([record.validation for record in records])

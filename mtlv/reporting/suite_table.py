@@ -12,20 +12,12 @@ from mtlv.formatting import csv_text, plain
 
 @dataclass(frozen=True)
 class SuiteColumn:
-    """A column of the table.
+    """A column of the table."""
 
-    Args:
-        key: name of the metric.
-        title: heading of the column.
-        best: whether the highest, the lowest or no value is marked.
-        scale: factor applied to a value before it is shown.
-        digits: number of decimals.
-    """
-
-    key: str
+    key: str  # name of the metric
     title: str
-    best: str = "high"
-    scale: float = 1.0
+    best: str = "high"  # whether the highest, the lowest or no value is marked
+    scale: float = 1.0  # factor applied to a value before it is shown
     digits: int = 4
 
 
@@ -50,19 +42,12 @@ class SuiteMember:
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one member.
+    """One metric of one member."""
 
-    Args:
-        mean: mean over the n children that have the metric; NaN if none has it.
-        sd: standard deviation with ddof 1; None for n = 1.
-        n: number of these children.
-        best: whether no other member's mean is better (several can be equal).
-    """
-
-    mean: float
-    sd: float | None
+    mean: float  # mean over the n children that have the metric; NaN if none has it
+    sd: float | None  # standard deviation with ddof 1; None for n = 1
     n: int
-    best: bool = False
+    best: bool = False  # whether no other member's mean is better (several can be equal)
 
 
 @dataclass(frozen=True)

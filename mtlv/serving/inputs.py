@@ -24,25 +24,15 @@ MOST_MENTIONS = 1000
 
 @dataclass(frozen=True)
 class InputSchema:
-    """Inputs that a task reads from a document.
+    """Inputs that a task reads from a document."""
 
-    Args:
-        max_length: maximum length of a document in tokens, including special tokens; longer ones are
-            truncated.
-        reads: columns of `OPTIONAL` that it needs besides the text.
-        shown: presentation of marked entities, one of `mtlv.data.relations.INPUTS`.
-        roles: roles of marked entities, in order of occurrence, without duplicates.
-        mentions: maximum number of marked entities of a document.
-        window: words per window of longer documents; None does not cut them.
-        window_overlap: words shared by neighbouring windows; None as in `data.window_overlap`.
-    """
-
-    max_length: int
-    reads: tuple[str, ...] = ()
-    shown: str = "original"
-    roles: tuple[str, ...] = ()
-    mentions: int = 0
-    window: int | None = None
+    max_length: int  # in tokens, with special tokens; longer documents are truncated
+    reads: tuple[str, ...] = ()  # columns of `OPTIONAL` that it needs besides the text
+    shown: str = "original"  # presentation of marked entities, one of `mtlv.data.relations.INPUTS`
+    roles: tuple[str, ...] = ()  # roles of marked entities, in order of occurrence, without duplicates
+    mentions: int = 0  # maximum number of marked entities of a document
+    window: int | None = None  # words per window of longer documents; None does not cut them
+    # words shared by neighbouring windows; None as in `data.window_overlap`
     window_overlap: int | None = None
 
     @classmethod
@@ -149,13 +139,7 @@ def _are_names(found: object) -> bool:
 
 
 def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: DataSettings) -> dict[str, ServedTask]:
-    """Return the tasks by name, in order; each source of a joined corpus has its own schema.
-
-    Args:
-        tasks: tasks of the corpus that are learned.
-        corpus: corpus of one source, or joined from several.
-        data: settings of the corpus.
-    """
+    """Return the tasks by name, in order; each source of a joined corpus has its own schema."""
     members = zip(corpus.members or (corpus,), data.each, strict=True)
     forms = {
         name: schema

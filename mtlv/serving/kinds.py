@@ -29,19 +29,12 @@ FIRST = (False, -math.inf)
 
 @dataclass(frozen=True)
 class TaskPrediction:
-    """Predictions of a model for N rows of one task.
-
-    Args:
-        task: task with name, kind and classes.
-        outputs: [N], [N, C] or N tuples of spans in words, as in `mtlv.plan.TaskScores`.
-        threshold: decision threshold of a yes/no task.
-        words: words of each row, if the task reads words.
-    """
+    """Predictions of a model for N rows of one task."""
 
     task: Task
-    outputs: NDArray
-    threshold: float = 0.0
-    words: Sequence[Words] = ()
+    outputs: NDArray  # [N], [N, C] or N tuples of spans in words, as in `mtlv.plan.TaskScores`
+    threshold: float = 0.0  # decision threshold of a yes/no task
+    words: Sequence[Words] = ()  # words of each row, if the task reads words
 
     @property
     def kind(self) -> OutputFormat:
@@ -55,17 +48,11 @@ class TaskPrediction:
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of a table of predictions.
-
-    Args:
-        name: name of the column.
-        type: `double`, `boolean` or `string`.
-        values: function from a task's predictions to values [N].
-    """
+    """A column of a table of predictions."""
 
     name: str
-    type: str
-    values: Callable[[TaskPrediction], NDArray]
+    type: str  # `double`, `boolean` or `string`
+    values: Callable[[TaskPrediction], NDArray]  # function from a task's predictions to values [N]
 
 
 class OutputFormat(Protocol):

@@ -21,39 +21,23 @@ FORMAT = 4
 
 @dataclass(frozen=True)
 class ModelManifest:
-    """Content of `served.json`.
+    """Content of `served.json`."""
 
-    Args:
-        origin: name of the run that trained them.
-        tasks: tasks by name, in the order of the corpus.
-        thresholds: decision thresholds of yes/no tasks, fitted on validation.
-        scope: how they were fitted; see `mtlv.evaluation.thresholds`.
-        networks: file of each model of the plan, by model name.
-        own: file by task, if it is not that of the task's model.
-        encoder: name of the encoder.
-        tokenizer: digest of the tokenization.
-        features: the setting `encoder.features`.
-        heads: the settings `heads`; see `mtlv.units.model`.
-        precision: `fp32` or `bf16`, as in the test.
-        mtlv: version of mtlv that wrote it.
-        sha256: checksums of the networks' files by file; empty if written by earlier versions.
-        format: version of the folder.
-    """
-
-    origin: str
-    tasks: Mapping[str, ServedTask]
-    thresholds: Mapping[str, float]
-    scope: str
-    networks: Mapping[str, str]
-    own: Mapping[str, str]
+    origin: str  # name of the run that trained them
+    tasks: Mapping[str, ServedTask]  # tasks by name, in the order of the corpus
+    thresholds: Mapping[str, float]  # decision thresholds of yes/no tasks, fitted on validation
+    scope: str  # how they were fitted; see `mtlv.evaluation.thresholds`
+    networks: Mapping[str, str]  # file of each model of the plan, by model name
+    own: Mapping[str, str]  # file by task, if it is not that of the task's model
     encoder: str
-    tokenizer: str
-    features: str
-    heads: Mapping[str, str]
-    precision: str
-    mtlv: str
+    tokenizer: str  # digest of the tokenization
+    features: str  # the setting `encoder.features`
+    heads: Mapping[str, str]  # the settings `heads`; see `mtlv.units.model`
+    precision: str  # `fp32` or `bf16`, as in the test
+    mtlv: str  # version of mtlv that wrote it
+    # checksums of the networks' files by file; empty if written by earlier versions
     sha256: Mapping[str, str]
-    format: int = FORMAT
+    format: int = FORMAT  # of the folder
 
     @property
     def thresholded(self) -> list[str]:

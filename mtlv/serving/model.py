@@ -45,13 +45,9 @@ class Network:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions of a plan for N rows.
+    """Predictions of a plan for N rows."""
 
-    Args:
-        predictions: predictions of each of T tasks, in the order of the corpus.
-    """
-
-    predictions: tuple[TaskPrediction, ...]
+    predictions: tuple[TaskPrediction, ...]  # of each of T tasks, in the order of the corpus
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -63,13 +59,7 @@ class Prediction:
 
 
 class ServedPlan:
-    """Every network of a plan, ready to predict.
-
-    Args:
-        description: see `ModelManifest`.
-        networks: one per model of the plan, or several from different epochs; on one device.
-        encoder: encoder with the tokenizer; its weights are not used.
-    """
+    """Every network of a plan, ready to predict: one per model, or several from different epochs."""
 
     def __init__(self, description: ModelManifest, networks: Sequence[Network], encoder: Encoder) -> None:
         self.description = description

@@ -121,14 +121,7 @@ def describe(
 def lay_out(
     description: ModelManifest, child: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
-    """Return the folder of a child's plan.
-
-    Args:
-        description: see `describe`.
-        child: child of the weights.
-        encoder: see `encoder_files`.
-        weights: files of the networks' weights.
-    """
+    """Return the folder of a child's plan, with the files of its networks' `weights`."""
     files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in sorted(encoder.folder.iterdir())}
     files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
     texts = {

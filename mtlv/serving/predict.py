@@ -31,30 +31,19 @@ PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """Query for a model.
+    """Query for a model."""
 
-    Args:
-        run: a run id, a prefix of one (6 digits or more), a run name (the newest run of that name), or a
-            folder with a model.
-        uri: tracking address; None means `mlflow.db` in the working folder.
-        experiment: restricts to runs of this experiment.
-    """
-
+    # a run id, a prefix of one (6 digits or more), a run name (the newest run of it), or a folder with a
+    # model
     run: str
-    uri: str | None = None
-    experiment: str | None = None
+    uri: str | None = None  # tracking address; None means `mlflow.db` in the working folder
+    experiment: str | None = None  # restricts to runs of this experiment
 
 
 def predict_texts(
     place: ModelQuery, texts: InputTexts, *, tasks: Collection[str] | None = None, device: str = "auto"
 ) -> PredictionTable:
-    """Predict texts with the model at `place`.
-
-    Args:
-        place: query for the model.
-        texts: texts to predict.
-        tasks: names of the tasks to predict; None is all.
-        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+    """Predict texts with the model at `place`, for all tasks or the named ones.
 
     Raises:
         TrackingError: the run or its model is missing, or several runs match.

@@ -66,15 +66,11 @@ class Query:
 
 @dataclass(frozen=True)
 class QueryDocuments:
-    """N documents, as read for an input schema.
-
-    Args:
-        texts, seconds, mentions: as in `mtlv.data.source.Corpus`.
-        words: words of each document, with their positions in its text; None if they are not read.
-    """
+    """N documents, as read for an input schema."""
 
     texts: tuple[str, ...]
     seconds: tuple[str, ...] | None = None
+    # words of each document, with their positions in its text; None if they are not read
     words: tuple[Words, ...] | None = None
     mentions: tuple[tuple[Span, ...], ...] | None = None
 

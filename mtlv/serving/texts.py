@@ -16,18 +16,12 @@ COLUMN = TEXT
 
 @dataclass(frozen=True)
 class InputTexts:
-    """Texts with their numbers: from 1, or line numbers of a file.
-
-    Args:
-        texts: N texts.
-        numbers: number of each text.
-        unit: unit of the numbers.
-        more: N cells of other columns of `OPTIONAL`, used by tasks that need them.
-    """
+    """Texts with their numbers: from 1, or line numbers of a file."""
 
     texts: tuple[str, ...]
     numbers: tuple[int, ...]
     unit: str = "text"
+    # N cells of other columns of `OPTIONAL`, used by tasks that need them
     more: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -35,11 +29,7 @@ class InputTexts:
 
 
 def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
-    """Return the given texts, each with its other inputs in the same order.
-
-    Args:
-        texts: N texts.
-        more: N cells of columns of `OPTIONAL`; None if not given.
+    """Return N texts, each with its cells of the columns of `OPTIONAL` that are given.
 
     Raises:
         DataError: a text is empty, or the numbers of cells and texts differ.

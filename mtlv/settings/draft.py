@@ -18,15 +18,11 @@ SHORTHAND = ("data", "encoder", "architecture", "training.objective")
 
 @dataclass(frozen=True)
 class Origin:
-    """The place where a value was written.
+    """The place where a value was written."""
 
-    Args:
-        place: function of a path below the value that returns a text such as `config.yml:12`.
-        folder: folder of relative paths in the value.
-    """
-
+    # function of a path below the value that returns a text such as `config.yml:12`
     place: Callable[[KeyPath], str]
-    folder: Path
+    folder: Path  # folder of relative paths in the value
 
     def below(self, *keys: str | int) -> Origin:
         """Return the origin of a part of the value."""

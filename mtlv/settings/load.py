@@ -30,21 +30,13 @@ COMMAND_LINE = "{} on the command line"
 
 @dataclass(frozen=True)
 class Suite:
-    """The content of a config.
-
-    Args:
-        experiment: name of the experiment.
-        members: at least one, with different names and settings.
-        path: the config file.
-        notes: notes for the user, for example about repeated members.
-        search: settings of the search for the best member; None runs all.
-    """
+    """The content of a config."""
 
     experiment: str
-    members: tuple[Member, ...]
-    path: Path
-    notes: tuple[str, ...] = ()
-    search: SearchSettings | None = None
+    members: tuple[Member, ...]  # at least one, with different names and settings
+    path: Path  # the config file
+    notes: tuple[str, ...] = ()  # notes for the user, for example about repeated members
+    search: SearchSettings | None = None  # settings of the search for the best member; None runs all
 
 
 Overrides = Sequence[str] | Mapping[str, Any]

@@ -14,21 +14,14 @@ from mtlv.settings.schema import Settings
 
 @dataclass(frozen=True)
 class Member:
-    """One set of settings in a suite.
+    """One set of settings in a suite."""
 
-    Args:
-        name: readable, unique within the suite.
-        settings: complete and checked.
-        changes: values that differ from the common part of the config, by dotted key.
-        places: where each key was written, such as `config.yml:12`; without keys at their default.
-        made: the name with a mark for the number of groups; empty for a name of the config.
-    """
-
-    name: str
-    settings: Settings
-    changes: dict[str, Any]
+    name: str  # readable, unique within the suite
+    settings: Settings  # complete and checked
+    changes: dict[str, Any]  # values that differ from the common part of the config, by dotted key
+    # where each key was written, such as `config.yml:12`; without keys at their default
     places: Mapping[str, str] = field(default_factory=dict)
-    made: str = ""
+    made: str = ""  # the name with a mark for the number of groups; empty for a name of the config
 
     def counted(self, groups: int) -> str:
         """Return the name once the number of groups is known; a name of the config stays as it is."""
@@ -37,19 +30,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Unnamed:
-    """A member before it has a name.
+    """A member before it has a name."""
 
-    Args:
-        given: its name in the config, if it has one there.
-        settings, changes, places: as of a `Member`.
-        wrong: keys with wrong values, which have their defaults in `settings`.
-    """
-
-    given: str | None
+    given: str | None  # its name in the config, if it has one there
+    # settings, changes, places: as of a `Member`
     settings: Settings
     changes: Mapping[str, Any]
     places: Mapping[str, str]
-    wrong: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()  # keys with wrong values, which have their defaults in `settings`
 
 
 def identity(settings: Settings) -> str:

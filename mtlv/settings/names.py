@@ -29,13 +29,9 @@ def is_read(key: str, settings: Settings) -> bool:
 
 
 def made_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each member, unique unless members are equal.
+    """Return a name for each member, unique unless members are equal, by what it changes (by dotted key).
 
     Where the number of groups is found when the member runs, its place is marked; see `with_number`.
-
-    Args:
-        members: settings of N members.
-        changes: what each of them changes, by dotted key; what it has in common with the config is not said.
     """
     flats = [flatten(settings) for settings in members]
     changed = dict.fromkeys(key for keys in changes for key in keys)
@@ -54,12 +50,7 @@ def with_number(name: str, groups: int | None) -> str:
 
 
 def told_apart(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
-    """Return names that are different where values are, by what differs.
-
-    Args:
-        names: N names.
-        values: settings of each, by dotted key.
-    """
+    """Return names that are different where values (of settings, by dotted key) are, by what differs."""
     out = list(names)
     for name in dict.fromkeys(names):
         same = [number for number, each in enumerate(names) if each == name]

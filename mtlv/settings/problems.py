@@ -22,17 +22,11 @@ MOST = 50  # lines per member; finding the nearest correct names for thousands o
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of settings that are correct each by itself.
+    """A problem of settings that are correct each by itself."""
 
-    Args:
-        text: the problem, with keys in backticks.
-        keys: keys at whose place it is, if it names none that was written.
-        within: what its keys are below, such as `stages[0].`.
-    """
-
-    text: str
-    keys: tuple[str, ...] = ()
-    within: str = ""
+    text: str  # the problem, with keys in backticks
+    keys: tuple[str, ...] = ()  # keys at whose place it is, if it names none that was written
+    within: str = ""  # what its keys are below, such as `stages[0].`
 
     def line(self, places: Mapping[str, str], file: str) -> str:
         """Return the problem after its place: that of the first key that was written, or else the file."""

@@ -18,19 +18,13 @@ LIMIT = 2**31
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Settings of a search.
+    """Settings of a search."""
 
-    Args:
-        over: the values of each key, by the key as written.
-        trials: maximum number of combinations to try; None tries all.
-        sampler: the method that chooses the next one, one of `SAMPLERS`.
-        seed: seed of the sampler.
-    """
-
+    # the values of each key, by the key as written
     over: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    trials: int | None = None
-    sampler: str = "grid"
-    seed: int = 0
+    trials: int | None = None  # maximum number of combinations to try; None tries all
+    sampler: str = "grid"  # the method that chooses the next one, one of `SAMPLERS`
+    seed: int = 0  # seed of the sampler
 
 
 def search_of(given: Any) -> SearchSettings | None:

@@ -56,17 +56,11 @@ class _Fast(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """A parsed text.
+    """A parsed text."""
 
-    Args:
-        name: its name in messages.
-        value: plain mappings, lists and scalars.
-        lines: first line (from 1) of each value, by its path.
-    """
-
-    name: str
-    value: Any
-    lines: Mapping[KeyPath, int]
+    name: str  # its name in messages
+    value: Any  # plain mappings, lists and scalars
+    lines: Mapping[KeyPath, int]  # first line (from 1) of each value, by its path
 
     def place(self, path: KeyPath) -> str:
         """Return `file:line` of the value at `path`, or of the nearest value that contains it."""
@@ -76,11 +70,7 @@ class YamlDocument:
 
 
 def read(path: Path, name: str = "") -> YamlDocument:
-    """Read a YAML file.
-
-    Args:
-        path: the file.
-        name: its name in messages; by default its path.
+    """Read a YAML file, which messages call `name`; by default by its path.
 
     Raises:
         ConfigError: it is missing, not a file, too large, not UTF-8, or not YAML.
@@ -113,12 +103,7 @@ def read(path: Path, name: str = "") -> YamlDocument:
 
 
 def parse(text: str, name: str, *, fast: bool = False) -> YamlDocument:
-    """Parse YAML text.
-
-    Args:
-        text: YAML.
-        name: its name in messages.
-        fast: whether to use the fast loader, for correct text such as a file of the package.
+    """Parse YAML text, which messages call `name`; `fast` is for correct text such as a file of the package.
 
     Raises:
         ConfigError: it is not YAML, has a repeated key, a tag or a key that is not text, or is nested too

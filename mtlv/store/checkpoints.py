@@ -22,11 +22,7 @@ ENDING, BROKEN, PART = ".ckpt", ".broken", ".part"
 
 
 class Checkpoints:
-    """The checkpoints of one unit, in a separate folder.
-
-    Args:
-        folder: created with the first checkpoint.
-    """
+    """The checkpoints of one unit, in a folder of their own, which the first of them creates."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

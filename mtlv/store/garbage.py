@@ -14,24 +14,15 @@ from mtlv.store.token_cache import TokenCache
 
 @dataclass(frozen=True)
 class Leftover:
-    """A file or folder that nothing needs.
-
-    Args:
-        path: a file or folder of the store.
-        why: reason why nothing needs it.
-        bytes: size on disk.
-    """
+    """A file or folder that nothing needs."""
 
     path: Path
     why: str
-    bytes: int
+    bytes: int  # on disk
 
     def delete(self) -> None:
         """Delete it; a missing file is ignored."""
-        if self.path.is_dir():
-            remove(self.path)
-        else:
-            self.path.unlink(missing_ok=True)
+        remove(self.path)
 
 
 def leftovers(
@@ -52,15 +43,9 @@ def leftovers(
     return [Leftover(path, why, _size(path)) for path, why in dict(found).items()]
 
 
-def delete(found: Collection[Leftover]) -> None:
-    """Delete leftovers; missing files are ignored."""
-    for each in found:
-        each.delete()
-
-
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
     for path in sorted([*store.units.glob(".*-*"), *(store.root / "checkpoints").glob(".*-*")]):
-        if _free(store, path.name.lstrip(".").split("-")[0]):
+        if not store.busy(path.name.lstrip(".").split("-")[0]):
             yield path, "an incomplete unit: its process ended while writing or deleting it"
     for path in sorted(store.aside.glob("*")):
         yield path, "a damaged unit that was moved aside"
@@ -70,7 +55,7 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
 
 def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
     for folder in _folders(store.root / "checkpoints"):
-        if not _free(store, folder.name):
+        if store.busy(folder.name):
             continue
         if store.has(folder.name):
             yield folder, "checkpoints of a finished unit"
@@ -83,17 +68,12 @@ def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
 def _unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
     for kind, what in (("units", "a finished unit"), ("checkpoints", "checkpoints of a unit")):
         for folder in _folders(store.root / kind):
-            if folder.name not in needed and _free(store, folder.name):
+            if folder.name not in needed and not store.busy(folder.name):
                 yield folder, f"{what} that none of the configs needs"
 
 
 def _folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("[!.]*") if path.is_dir())
-
-
-def _free(store: Store, key: str) -> bool:
-    """Whether no process works on the unit."""
-    return not store.busy(key)
 
 
 def _size(path: Path) -> int:

@@ -29,10 +29,6 @@ def read_lessons(folder: Path) -> dict[str, NDArray] | None:
 def write_lessons(folder: Path, lessons: Mapping[str, NDArray]) -> None:
     """Write the lessons of a unit atomically; if several processes do, any of them is kept: they are equal.
 
-    Args:
-        folder: the unit's.
-        lessons: see `mtlv.units.lessons`.
-
     Raises:
         TrackingError: they cannot be written.
     """

@@ -231,11 +231,8 @@ class Store:
         return True
 
     def save(self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None) -> None:
-        """Save a finished unit atomically.
-
-        Args:
-            record: its results.
-            weights: weights of the chosen epochs, by epoch; None saves none.
+        """Save a finished unit atomically, with the weights of its chosen epochs, by epoch, if they are
+        given.
 
         Raises:
             TrackingError: it cannot be written.

@@ -26,18 +26,12 @@ class StoreOptions(Protocol):
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Location of a store; small, so that workers can open the same store.
+    """Location of a store; small, so that workers can open the same store."""
 
-    Args:
-        uri: a folder, or an address such as `s3://bucket/prefix`.
-        cache: for an address, the folder on this node that contains its local folder; None is the user's
-            cache.
-        cache_gb: for an address, maximum gigabytes of downloaded files on this node.
-    """
-
-    uri: str
+    uri: str  # a folder, or an address such as `s3://bucket/prefix`
+    # for an address, the folder on this node for its local folder; None is the user's
     cache: str | None = None
-    cache_gb: float = CACHE_GB
+    cache_gb: float = CACHE_GB  # for an address, at most so many gigabytes of downloaded files on this node
 
     @property
     def shared(self) -> bool:

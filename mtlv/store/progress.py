@@ -24,67 +24,44 @@ KEPT = 20  # number of files of ended suites to keep
 
 @dataclass
 class UnitState:
-    """One unit of a suite.
-
-    Args:
-        key: content key.
-        name: displayed name.
-        member: the suite member that it belongs to.
-        state: `waiting`, `running`, `done`, `failed` or `stopped`.
-        cached: whether it was found in the store.
-        epoch, epochs: finished epochs, and all epochs; known once it runs.
-        documents_per_second: training speed in the last finished epoch.
-        since, until: start and end in seconds since 1970.
-        node: cluster node on which it was trained last.
-    """
+    """One unit of a suite."""
 
     key: str
     name: str
     member: str
     state: State = "waiting"
-    cached: bool = False
+    cached: bool = False  # whether it was found in the store
+    # finished epochs, and all; known once it runs
     epoch: int = 0
     epochs: int = 0
-    documents_per_second: float = 0.0
+    documents_per_second: float = 0.0  # training speed in the last finished epoch
+    # start and end, in seconds since 1970
     since: float | None = None
     until: float | None = None
-    node: str = ""
+    node: str = ""  # cluster node on which it was trained last
 
 
 @dataclass
 class SuiteState:
-    """A suite: its process and its units.
-
-    Args:
-        experiment: name of the experiment.
-        config: absolute path of its config.
-        host, pid, born: the process, and its start in ticks of its machine (None if unknown), because
-            another process may get the same pid later.
-        began, seen: seconds since 1970: start and last write.
-        state: `running`, `done`, `failed` or `stopped`, as recorded by the process.
-        problem: reason for a failure.
-        units: units in the order of execution.
-    """
+    """A suite: its process and its units."""
 
     experiment: str
-    config: str
+    config: str  # absolute path of its config
+    # host, pid, born: the process, and its start in ticks of its machine (None if unknown), because another
+    # process may get the same pid later
     host: str = ""
     pid: int = 0
     born: int | None = None
+    # began, seen: seconds since 1970: start and last write
     began: float = 0.0
     seen: float = 0.0
-    state: State = "running"
-    problem: str = ""
-    units: list[UnitState] = field(default_factory=list)
+    state: State = "running"  # `running`, `done`, `failed` or `stopped`, as recorded by the process
+    problem: str = ""  # reason for a failure
+    units: list[UnitState] = field(default_factory=list)  # units in the order of execution
 
 
 class SuiteProgress:
-    """A callback that updates the file of a suite, at most once a second; its exit records the end.
-
-    Args:
-        store: folder of the store; each suite has its own file.
-        state: initial state.
-    """
+    """A callback that updates the file of a suite, at most once a second; its exit records the end."""
 
     def __init__(self, store: Path, state: SuiteState) -> None:
         self.state = state

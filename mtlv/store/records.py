@@ -30,40 +30,24 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class UnitRecord:
-    """A finished unit.
-
-    Args:
-        key: the unit's content key.
-        epochs: training results per epoch.
-        chosen_epoch: the epoch whose weights are kept as the best for the whole model; later stages start
-            from it.
-        chosen_epochs: by task, the epoch whose weights were kept and tested.
-        validation: validation scores of the kept weights.
-        test: test scores of the kept weights.
-        curve: validation outputs by task, per epoch.
-        train_seconds: seconds of training.
-        total_seconds: seconds including validation and test.
-        parameters: number of trained weights.
-        peak_memory_mb: peak memory of the unit on CUDA, or of the process on CPU; the maximum over its ranks.
-        device: device used for training.
-        probe: what its gradient probe found; None without one.
-        teacher_entropy: by task, see `mtlv.units.lessons.entropies`; empty without a teacher, and in units
-            from before it was computed.
-    """
+    """A finished unit."""
 
     key: str
     epochs: tuple[EpochRecord, ...]
-    chosen_epoch: int
-    chosen_epochs: Mapping[str, int]
+    chosen_epoch: int  # whose weights are kept as the best for the whole model; later stages start from it
+    chosen_epochs: Mapping[str, int]  # by task, the epoch whose weights were kept and tested
     train_seconds: float
-    total_seconds: float
-    parameters: int
-    peak_memory_mb: float
+    total_seconds: float  # seconds including validation and test
+    parameters: int  # number of trained weights
+    peak_memory_mb: float  # of the unit on CUDA, or of the process on CPU; the maximum over its ranks
     device: str
-    validation: Scores = field(repr=False)
+    validation: Scores = field(repr=False)  # of the kept weights
     test: Scores = field(repr=False)
-    curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)
+    curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)  # validation outputs by task, per epoch
+    # what its gradient probe found; None without one
     probe: ProbeRecord | None = field(default=None, repr=False)
+    # by task, see `mtlv.units.lessons.entropies`; empty without a teacher, and in units from before it was
+    # computed
     teacher_entropy: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -10,13 +10,9 @@ from mtlv.disk import written_whole
 
 @dataclass
 class RerunCounter:
-    """Counts reruns in a small file for each member that was run again.
+    """Counts reruns in a small file for each member that was run again."""
 
-    Args:
-        folder: created with the first count.
-    """
-
-    folder: Path
+    folder: Path  # created with the first count
 
     def count(self, uid: str) -> int:
         """Return the number of reruns; 0 for a member that was only resumed."""

@@ -21,12 +21,7 @@ PATIENCE = 3600  # seconds after which an incomplete file is not being written a
 
 
 class TokenCache:
-    """A folder with one file per corpus, tokenizer and tokenization options.
-
-    Args:
-        folder: created with the first file.
-        warn: called with a message about damaged files.
-    """
+    """A folder with a file per corpus, tokenizer and tokenization options; `warn` is told of damaged ones."""
 
     def __init__(self, folder: Path, warn: Callable[[str], None] = lambda _: None) -> None:
         self.folder, self._warn = folder, warn

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 def clean_lines(store: Path | StoreLocation, suites: Sequence[Suite], *, delete: bool) -> list[str]:
     """List what can be deleted, delete it if requested, and return the lines to print.
 
-    Args:
-        store: folder or address of the store.
-        suites: suites whose units are kept; if empty, all units are kept.
-        delete: whether to delete.
+    The units of `suites` are kept; without suites, all.
 
     Raises:
         MtlvError: there is no store, or a suite cannot be resolved.

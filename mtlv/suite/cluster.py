@@ -32,10 +32,7 @@ class ClusterResult:
 def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> ClusterResult:
     """Group the tasks for each different `grouping` of a suite, on its first fold.
 
-    Args:
-        suite: checked settings; members with the same settings for groups count once.
-        folder: output folder for figures and JSON; None is `mtlv-clusters` in the working folder.
-        callback: gets notes.
+    Figures and JSON are written to `folder`, or to `mtlv-clusters` in the working folder.
 
     Raises:
         MtlvError: an error that a user can fix.

@@ -29,15 +29,10 @@ NOTHING_LEFT = UploadState(0)
 
 @dataclass
 class TrackerConnection:
-    """A suite's connection to its tracking store.
-
-    Args:
-        tracker: tracker used by the suite.
-        came: state of the upload when the suite ended.
-    """
+    """A suite's connection to its tracking store."""
 
     tracker: Tracker
-    came: UploadState = NOTHING_LEFT
+    came: UploadState = NOTHING_LEFT  # state of the upload when the suite ended
 
     def page(self, otherwise: str) -> str:
         """Address of the experiment's page; `otherwise` if the store did not return it."""
@@ -47,11 +42,6 @@ class TrackerConnection:
 @contextmanager
 def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> Iterator[TrackerConnection]:
     """Upload what is tracked in the block, after the rest of earlier processes; warn if something is left.
-
-    Args:
-        settings: settings of the suite.
-        callback: gets a warning about each outage.
-        uploads: uploads records; the store has already been checked.
 
     Raises:
         TrackingError: the store rejects records, or the journal cannot be written.

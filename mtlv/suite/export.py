@@ -39,13 +39,9 @@ In a config of mtlv: `encoder: {{name: {folder}}}`. Unit `{key}`.
 
 
 def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -> list[str]:
-    """Write the encoder of a unit and return the lines to print.
+    """Write the encoder of a unit to a new folder, as Transformers does, and return the lines to print.
 
-    Args:
-        suite: the suite that trained it.
-        folder: folder to create, in the layout of Transformers, with weights, tokenizer and a model card.
-        stage: the unit's stage; None for any.
-        unit: part of the unit's name; None for any.
+    The unit is of `stage`, with `unit` in its name; None is any.
 
     Raises:
         PlanError: no unit, or several, are meant.

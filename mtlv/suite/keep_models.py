@@ -39,21 +39,13 @@ SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "g
 
 @dataclass
 class ModelKeeper:
-    """Logs trained plans with their runs, depending on `tracking.models`.
-
-    Args:
-        tracker: tracker of the runs.
-        cache: corpora and encoders.
-        store: store of the weights.
-        callback: gets a note if a model is not logged.
-        executor: trains units with damaged weights again.
-    """
+    """Logs trained plans with their runs, depending on `tracking.models`."""
 
     tracker: Tracker
-    cache: InputCache
-    store: Store
-    callback: Callback
-    executor: Executor
+    cache: InputCache  # corpora and encoders
+    store: Store  # store of the weights
+    callback: Callback  # gets a note if a model is not logged
+    executor: Executor  # trains units with damaged weights again
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 

@@ -34,19 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class SuiteContext:
-    """Objects needed to run a suite.
-
-    Args:
-        tracker: tracker of the runs.
-        executor: runs the units.
-        callback: gets the events.
-        models: logs trained models with their runs.
-    """
+    """Objects needed to run a suite."""
 
     tracker: Tracker
     executor: Executor
     callback: Callback
-    models: ModelKeeper
+    models: ModelKeeper  # logs trained models with their runs
 
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:
@@ -64,14 +57,7 @@ class SuiteContext:
 
 
 def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
-    """Train, evaluate and track a member; finished units are loaded from the store.
-
-    Args:
-        session: objects needed to run.
-        resolved: the member with its plans.
-        corpus: corpus of the member.
-        colour: colour of its lines on the tracker's page.
-    """
+    """Train, evaluate and track a member; finished units are loaded from the store."""
     child, settings = resolved.children[0], resolved.member.settings
     spec = RunSpec(
         resolved.uid,

@@ -19,15 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SuiteRound:
-    """Members that can run now, or units that have to be trained before any can.
+    """Members that can run now, or units that have to be trained before any can."""
 
-    Args:
-        resolved: members to run; empty if only units are trained.
-        of_members: units of each member, by its name.
-    """
-
-    resolved: list[ResolvedMember]
-    of_members: Mapping[str, Sequence[Job]]
+    resolved: list[ResolvedMember]  # members to run; empty if only units are trained
+    of_members: Mapping[str, Sequence[Job]]  # units of each member, by its name
 
     @property
     def jobs(self) -> list[Job]:
@@ -44,13 +39,7 @@ class SuiteRound:
 
 
 class SuiteRounds:
-    """The rounds of a suite, one after another; without `grouping.from` there is one.
-
-    Args:
-        suite: checked settings.
-        cache: corpora and encoders, with the store.
-        policy: treatment of existing units.
-    """
+    """The rounds of a suite, one after another; without `grouping.from` there is one."""
 
     def __init__(self, suite: Suite, cache: InputCache, policy: Policy) -> None:
         assert cache.store is not None

@@ -40,24 +40,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """The results of a suite.
+    """The results of a suite."""
 
-    Args:
-        members: results in the suite's order.
-        header: column titles of the table.
-        rows: the table, as text.
-        where: lines that name the location of the results.
-        failed: reasons for members without a result, one per line; their runs are marked FAILED.
-        trials: validation score of each member of a search.
-        warnings: what to know before the table is read: runs not trained to the end, tasks not learned.
-    """
-
-    members: tuple[MemberResult, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    where: tuple[str, ...]
+    members: tuple[MemberResult, ...]  # results in the suite's order
+    header: tuple[str, ...]  # column titles of the table
+    rows: tuple[tuple[str, ...], ...]  # the table, as text
+    where: tuple[str, ...]  # lines that name the location of the results
+    # reasons for members without a result, one per line; their runs are marked FAILED
     failed: tuple[str, ...] = ()
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[Trial, ...] = ()  # validation score of each member of a search
+    # what to know before the table is read: runs not trained to the end, tasks not learned
     warnings: tuple[str, ...] = ()
 
 

@@ -41,10 +41,6 @@ def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
     The sampler receives every result, so that equal results lead to equal trials: an interrupted search
     repeats the same trials, whose units are in the store.
 
-    Args:
-        search: settings of the search.
-        members: members, one per combination of values.
-
     Raises:
         ConfigError: the package is not installed.
     """

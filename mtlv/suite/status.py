@@ -27,12 +27,9 @@ ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 def status_lines(
     store: Path | StoreLocation, config: Path | None, duration: Callable[[float], str]
 ) -> list[str]:
-    """Return lines about the running suites of a store, or else about the last one.
+    """Return lines about a store's running suites (at an address, of all machines), or else about the last.
 
-    Args:
-        store: its folder, which need not exist, or its address, with the suites of all machines.
-        config: restricts to suites of this file.
-        duration: formats seconds.
+    `config` restricts them to suites of this file; `duration` formats seconds.
 
     Raises:
         TrackingError: the address cannot be read.

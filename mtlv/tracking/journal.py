@@ -44,21 +44,13 @@ class Destination:
 
 @dataclass(frozen=True)
 class JournalRecord:
-    """A tracker call.
+    """A tracker call."""
 
-    Args:
-        number: its position in the journal, from 1.
-        call: name of the tracker's method.
-        run: uid of the run; empty for calls about the experiment.
-        content: arguments of the call.
-        files: sizes in bytes of the files in `files/NUMBER/`, by name.
-    """
-
-    number: int
-    call: str
-    run: str
+    number: int  # its position in the journal, from 1
+    call: str  # name of the tracker's method
+    run: str  # uid of the run; empty for calls about the experiment
     content: Mapping[str, Any]
-    files: Mapping[str, int]
+    files: Mapping[str, int]  # sizes in bytes of the files in `files/NUMBER/`, by name
 
 
 def line_of(record: JournalRecord) -> bytes:
@@ -90,11 +82,6 @@ def record_of(line: bytes) -> JournalRecord:
 
 class Journal:
     """The journal written by this process, which holds its lock until `close` or the end of the process.
-
-    Args:
-        root: folder of a store's journals; created if missing.
-        uri: tracking URI of the store.
-        experiment: name of the experiment.
 
     Raises:
         TrackingError: the folder cannot be written.

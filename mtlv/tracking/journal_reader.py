@@ -63,12 +63,7 @@ def dead_journals(root: Path, tell: Tell) -> list[JournalReader]:
 
 
 class JournalReader:
-    """A journal to upload, used by one process at a time.
-
-    Args:
-        folder: folder of the journal.
-        tell: gets messages about records that cannot be read.
-        live: whether a process may still write it.
+    """A journal to upload, used by one process at a time; `live` if another one may still write it.
 
     Raises:
         TrackingError: this release cannot read the journal.

@@ -19,12 +19,9 @@ PLACES = (
 
 
 def follow_move(uri: str) -> None:
-    """Let a database name the artifacts beside it, if it names those of the folder it came from.
+    """Let an SQLite database name the artifacts beside it, if it names those of the folder it came from.
 
     Nothing changes if an experiment's artifacts are not beside the database, or are the same files.
-
-    Args:
-        uri: the tracking URI; only those of SQLite files are looked at.
     """
     file = sqlite_file(uri)
     if file is None or not (file.parent / ARTIFACTS).is_dir() or not file.is_file():

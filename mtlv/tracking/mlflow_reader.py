@@ -29,12 +29,9 @@ MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")
 
 
 class MlflowReader:
-    """Reads from an MLflow store without writing.
+    """Reads from the MLflow store at `uri` without writing; None is `mlflow.db` in the working folder.
 
     Artifacts of a server are downloaded into a temporary folder of the reader.
-
-    Args:
-        uri: an MLflow tracking address; None means `mlflow.db` in the working folder.
 
     Raises:
         TrackingError: the store does not exist or cannot be read.

@@ -21,7 +21,6 @@ from mtlv.tracking.address import (
     DEFAULT_URI,
     SERVERS,
     check_address,
-    compare_url,
     masked,
     page_url,
     scheme,
@@ -38,18 +37,13 @@ PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores
 class ServerAddress:
     """Address on which `serve` listens.
 
-    Args:
-        port: port on this machine.
-        host: host address; addresses other than loopback are open to the network.
-        open_to_all: whether to allow access from the network without users and passwords.
-
     Raises:
         TrackingError: an address that is reachable by others, without `open_to_all`.
     """
 
-    port: int
-    host: str = HOST
-    open_to_all: bool = False
+    port: int  # port on this machine
+    host: str = HOST  # host address; addresses other than loopback are open to the network
+    open_to_all: bool = False  # whether to allow access from the network without users and passwords
 
     def __post_init__(self) -> None:
         if not self.open_to_all and not _is_loopback(self.host):
@@ -76,12 +70,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
-    """Return the address of the experiment's runs: on the server of `uri`, or on the one started by `serve`.
+    """Return the address of the experiment's runs, or of the list of experiments (None).
 
-    Args:
-        uri: the tracking URI; None is the default store.
-        experiment: name of the experiment; None gives the list of experiments.
-        door: address of the local server.
+    It is on the server of `uri`, or on the one started by `serve` at `door`.
 
     Raises:
         TrackingError: the store does not exist or cannot be read.
@@ -94,11 +85,6 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
 
     tracker = MlflowTracker(uri, experiment)
     return page_url(base, tracker.experiment_id, tracker.view_of_runs)
-
-
-def side_by_side(url: str) -> str:
-    """Return the address of the runs of `link` as charts."""
-    return compare_url(url)
 
 
 def has_server(uri: str | None) -> bool:
@@ -123,11 +109,6 @@ def serve(uri: str | None, door: ServerAddress, *, log: Path) -> Iterator[subpro
 
     It has one worker and no job runner, which is enough for one user, takes a sixth of the memory, and runs
     nothing but the UI.
-
-    Args:
-        uri: the tracking URI; None is the default store.
-        door: address to listen on.
-        log: file for its output.
 
     Raises:
         TrackingError: the port is in use, or the server does not start.

@@ -30,28 +30,17 @@ def experiment_id(name: str, experiments: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run of a store.
-
-    Args:
-        id: run id in the store.
-        experiment: id of its experiment.
-        name: displayed name.
-        status: `RUNNING`, `FINISHED`, `FAILED`, `KILLED` or `SCHEDULED`.
-        started_ms: milliseconds since 1970.
-        artifacts: location of its artifacts.
-        params, tags: as stored.
-        metrics: last value of each metric.
-    """
+    """A run of a store."""
 
     id: str
-    experiment: str
+    experiment: str  # its id
     name: str
-    status: str
+    status: str  # `RUNNING`, `FINISHED`, `FAILED`, `KILLED` or `SCHEDULED`
     started_ms: int
-    artifacts: str
+    artifacts: str  # location of its artifacts
     params: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)  # last value of each metric
 
     @property
     def kind(self) -> str:

@@ -15,12 +15,7 @@ STATUS = re.compile(r"\berror code (401|403)\b|\b(401|403) Client Error\b")
 
 
 def refusal(uri: str, said: str) -> RefusedError | None:
-    """Return the error for the message `said` of MLflow's client; None if it is not a denied request.
-
-    Args:
-        uri: the server's address.
-        said: the client's message, with status and body of the response.
-    """
+    """Return the error for the message `said` of MLflow's client; None if it is not a denied request."""
     found = STATUS.search(said)
     if found is None and "PERMISSION_DENIED" not in said:
         return None

@@ -25,30 +25,17 @@ class UnplayableError(Exception):
 
 @dataclass(frozen=True)
 class ReplayContext:
-    """Data needed to convert a record to a call.
+    """Data needed to convert a record to a call."""
 
-    Args:
-        content: content of the record; for several `metrics` records all their points.
-        run: id of its run in the store.
-        files: local file by its name.
-        runs: ids of runs in the store by uid.
-        folder: folder of the record's files.
-    """
-
-    content: Mapping[str, Any]
-    run: str
-    files: Mapping[str, Path]
-    runs: Mapping[str, str]
-    folder: Path
+    content: Mapping[str, Any]  # content of the record; for several `metrics` records all their points
+    run: str  # id of its run in the store
+    files: Mapping[str, Path]  # local file by its name
+    runs: Mapping[str, str]  # ids of runs in the store by uid
+    folder: Path  # folder of the record's files
 
 
 def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: Path) -> Call:
     """Return the call of a record, or of several `metrics` records together.
-
-    Args:
-        records: records from `JournalReader.take`.
-        runs: ids of runs in the store by uid.
-        journal: the journal's folder.
 
     Raises:
         UnplayableError: the record or its files are damaged, or its run was never opened.

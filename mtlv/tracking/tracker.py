@@ -20,98 +20,57 @@ Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run to open.
+    """A run to open."""
 
-    Args:
-        uid: content key; the same uid is the same run (tag `mtlv.uid`).
-        name: displayed name.
-        kind: `suite member`, `fold`, `comparison` (tag `mtlv.kind`).
-        parent: id of the parent run.
-        params: settings, flattened with dots.
-        tags: further tags.
-        description: description on its page, in Markdown.
-        colour: `#RRGGBB` of its lines and bars.
-        began_ms: start time in milliseconds since 1970; 0 means now.
-    """
-
-    uid: str
+    uid: str  # content key; the same uid is the same run (tag `mtlv.uid`)
     name: str
-    kind: str = ""
-    parent: str | None = None
-    params: Mapping[str, Param] = field(default_factory=dict)
+    kind: str = ""  # `suite member`, `fold`, `comparison` (tag `mtlv.kind`)
+    parent: str | None = None  # id of the parent run
+    params: Mapping[str, Param] = field(default_factory=dict)  # settings, flattened with dots
     tags: Mapping[str, str] = field(default_factory=dict)
-    description: str = ""
-    colour: str = ""
-    began_ms: int = 0
+    description: str = ""  # on its page, in Markdown
+    colour: str = ""  # `#RRGGBB` of its lines and bars
+    began_ms: int = 0  # start time in milliseconds since 1970; 0 means now
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One point of a curve.
+    """One point of a curve."""
 
-    Args:
-        key: see `mtlv.tracking.checks.check_key`.
-        value: a number; infinity is stored as NaN.
-        step: epoch or optimizer step, from 0.
-        timestamp_ms: milliseconds since 1970; fixed, so that logging again stores nothing new.
-    """
-
-    key: str
-    value: float
-    step: int = 0
-    timestamp_ms: int = 0
+    key: str  # see `mtlv.tracking.checks.check_key`
+    value: float  # a number; infinity is stored as NaN
+    step: int = 0  # epoch or optimizer step, from 0
+    timestamp_ms: int = 0  # milliseconds since 1970; fixed, so that logging again stores nothing new
 
 
 @dataclass(frozen=True)
 class TrackedModel:
-    """A trained model to log with a run: a folder that MLflow loads as a python function, without pickles.
+    """A trained model to log with a run: a folder that MLflow loads as a python function, without pickles."""
 
-    Args:
-        files: local file by its name in the folder; linked instead of copied if possible.
-        texts: content of further small files by name.
-        code: name of the Python file in `texts` that loads the folder.
-        content: subfolder that is passed to the code.
-        outputs: type (`double`, `boolean`) of each output column, by name.
-        params: parameters of a prediction, with their default values.
-        description: description in Markdown; `RUN_ID` in it becomes the run's id.
-        settings: settings shown with the model.
-        metrics: its metrics, as already logged in a run.
-        metrics_run: id of that run; None means the model's own run.
-        dataset: name and digest of the data set of the metrics.
-    """
-
-    files: Mapping[str, Path]
-    texts: Mapping[str, str]
-    code: str
-    content: str
-    outputs: Mapping[str, str]
+    files: Mapping[str, Path]  # local file by its name in the folder; linked instead of copied if possible
+    texts: Mapping[str, str]  # content of further small files by name
+    code: str  # name of the Python file in `texts` that loads the folder
+    content: str  # subfolder that is passed to the code
+    outputs: Mapping[str, str]  # type (`double`, `boolean`) of each output column, by name
+    # parameters of a prediction, with their default values
     params: Mapping[str, str] = field(default_factory=dict)
-    description: str = ""
-    settings: Mapping[str, Param] = field(default_factory=dict)
-    metrics: Sequence[Metric] = ()
-    metrics_run: str | None = None
-    dataset: tuple[str, str] | None = None
+    description: str = ""  # in Markdown; `RUN_ID` in it becomes the run's id
+    settings: Mapping[str, Param] = field(default_factory=dict)  # settings shown with the model
+    metrics: Sequence[Metric] = ()  # its metrics, as already logged in a run
+    metrics_run: str | None = None  # id of that run; None means the model's own run
+    dataset: tuple[str, str] | None = None  # name and digest of the data set of the metrics
 
 
 @dataclass(frozen=True)
 class DataPart:
-    """Documents read by a run.
+    """Documents read by a run."""
 
-    Args:
-        name: such as `openi train`; parts of one corpus have different names.
-        digest: digest of these documents.
-        role: `training`, `validation`, `test` or another role.
-        source: address or file of origin.
-        documents: number of documents.
-        tasks: names of the labels.
-    """
-
-    name: str
+    name: str  # such as `openi train`; differs between parts
     digest: str
-    role: str
-    source: str
+    role: str  # `training`, `validation`, `test` or another role
+    source: str  # address or file of origin
     documents: int
-    tasks: tuple[str, ...]
+    tasks: tuple[str, ...]  # names of the labels
 
 
 @dataclass(frozen=True)

@@ -58,17 +58,11 @@ class Outage:
 
 @dataclass(frozen=True)
 class UploadState:
-    """State of an upload.
+    """State of an upload."""
 
-    Args:
-        left: number of calls that are not in the store.
-        problem: reason for them.
-        page: address of the experiment's page, if the store was opened.
-    """
-
-    left: int
-    problem: str = ""
-    page: str = ""
+    left: int  # number of calls that are not in the store
+    problem: str = ""  # reason for them
+    page: str = ""  # address of the experiment's page, if the store was opened
 
 
 def open_tracker(uri: str, experiment: str) -> Tracker:
@@ -79,10 +73,7 @@ def open_tracker(uri: str, experiment: str) -> Tracker:
 class UploadProcess:
     """The upload process, as used by the training process; it stops when the `with` block ends.
 
-    Args:
-        uri: address of the tracking store.
-        experiment: name of the experiment.
-        tell: called in a thread with messages about outages and rejected records.
+    `tell` is called in a thread with messages about outages and rejected records.
     """
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
@@ -104,12 +95,8 @@ class UploadProcess:
         return bool(self._ask("check"))
 
     def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
-        """Open the experiment, if the store is reachable, and start uploading.
-
-        Args:
-            root: folder of the store's journals; those of earlier processes are uploaded first.
-            journal: folder of this process's own journal.
-            pace: intervals of the upload.
+        """Open the experiment, if the store is reachable, and start uploading: first the journals in `root`
+        that earlier processes left.
 
         Returns:
             Number of calls left by earlier processes.

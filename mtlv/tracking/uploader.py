@@ -25,21 +25,13 @@ GRACE = 0.5
 
 @dataclass(frozen=True)
 class UploadInterval:
-    """Intervals of the upload, in seconds.
+    """Intervals of the upload, in seconds."""
 
-    Args:
-        interval: time between two uploads; metrics in between are sent together.
-        first: wait after the first failure; doubled after each further one, with 50% jitter.
-        longest: wait after many failures.
-        closing: longest wait while the process is ending.
-        silence: shorter outages are not reported.
-    """
-
-    interval: float = 5.0
-    first: float = 1.0
-    longest: float = 60.0
-    closing: float = 5.0
-    silence: float = 10.0
+    interval: float = 5.0  # time between two uploads; metrics in between are sent together
+    first: float = 1.0  # wait after the first failure; doubled after each further one, with 50% jitter
+    longest: float = 60.0  # wait after many failures
+    closing: float = 5.0  # longest wait while the process is ending
+    silence: float = 10.0  # shorter outages are not reported
 
 
 class Uploader:
@@ -84,10 +76,6 @@ class Uploader:
     def left(self) -> int:
         """Number of calls that have not been uploaded yet."""
         return sum(reader.left() for reader in self._outboxes)
-
-    def tracker(self, experiment: str) -> Tracker | None:
-        """Return the opened store of an experiment, or None if nothing was uploaded there yet."""
-        return self._trackers.get(experiment)
 
     def close(self, patience: float, longest: float | None = None) -> int:
         """Upload the rest; stop after `patience` seconds without a successful upload, or after `longest`.

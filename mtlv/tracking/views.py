@@ -26,23 +26,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class View:
-    """A view that users can choose by name.
+    """A view that users can choose by name."""
 
-    Args:
-        name: displayed name, which identifies the view.
-        kind: kind of its runs (`suite member`, `fold`); empty means all.
-        columns: columns of the table: `params.KEY`, `tags.KEY`, `metrics.KEY`.
-        sections: charts by section title, in this order.
-        closed: sections that the UI adds, which stay collapsed below.
-        only: further conditions on the runs, in the UI's search syntax.
-    """
-
-    name: str
-    kind: str = ""
-    columns: tuple[str, ...] = ()
+    name: str  # displayed name, which identifies the view
+    kind: str = ""  # kind of its runs (`suite member`, `fold`); empty means all
+    columns: tuple[str, ...] = ()  # columns of the table: `params.KEY`, `tags.KEY`, `metrics.KEY`
+    # charts by section title, in this order
     sections: Mapping[str, tuple[Chart, ...]] = field(default_factory=dict)
-    closed: tuple[str, ...] = ()
-    only: str = ""
+    closed: tuple[str, ...] = ()  # sections that the UI adds, which stay collapsed below
+    only: str = ""  # further conditions on the runs, in the UI's search syntax
 
     @property
     def id(self) -> str:

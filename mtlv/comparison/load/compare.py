@@ -51,28 +51,17 @@ IN_TABLE = ("test/", "time/", "cost/")
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """Options of a comparison.
-
-    Args:
-        wanted: the runs to compare.
-        baseline: name or id of the run that differences refer to; None: the run with one model per task,
-            or the first.
-        expected: CSV of published numbers.
-        texts: whether to show the texts of documents.
-        data: file or folder of the corpus, if it has moved since the runs.
-        title: title of the page.
-        out: folder to write to; None is `mtlv-compare/NAME`.
-        log: whether to log the result in the store as a run of kind `comparison`.
-    """
+    """Options of a comparison."""
 
     wanted: RunQuery
+    # name or id of the run that differences refer to; None: the run with one model per task, or the first
     baseline: str | None = None
-    expected: Path | None = None
-    texts: bool = True
-    data: str | None = None
+    expected: Path | None = None  # CSV of published numbers
+    texts: bool = True  # whether to show the texts of documents
+    data: str | None = None  # file or folder of the corpus, if it has moved since the runs
     title: str | None = None
-    out: Path | None = None
-    log: bool = True
+    out: Path | None = None  # folder to write to; None is `mtlv-compare/NAME`
+    log: bool = True  # whether to log the result in the store as a run of kind `comparison`
 
 
 @dataclass(frozen=True)
@@ -132,13 +121,8 @@ def compare(
 ) -> Compared:
     """Compare runs. Slow parts run in parallel: other processes draw figures and read texts.
 
-    Args:
-        reader: reads from the store.
-        ask: the options.
-        tracker: creates the tracker of an experiment, given its name.
-        pool: draws the figures.
-        remote: whether the store is a server to which others may write; if so, no local file named by its
-            runs is read, because its texts would be logged there.
+    If the store is `remote`, a server to which others may write, no local file named by its runs is read,
+    because its texts would be logged there.
 
     Raises:
         TrackingError: runs cannot be found or read, or the result cannot be written.

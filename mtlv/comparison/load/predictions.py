@@ -25,11 +25,7 @@ def kept_scores(
 ) -> dict[str, float]:
     """Return the validation score of each task at the epoch whose weights were kept, if it is known.
 
-    Args:
-        content: `tasks.json`.
-        tasks: its tasks by slug.
-        metrics: metrics of the fold as tracked.
-        curves: its curves, by key with names of tasks.
+    `content` is `tasks.json`; `tasks` are by slug, `curves` by key with names of tasks.
     """
     heads = {each["name"]: slug for slug, each in content.get("heads", {}).items()}
     found = {}

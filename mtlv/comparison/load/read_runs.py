@@ -105,10 +105,6 @@ def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
 def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     """Read members and their folds, without their scores.
 
-    Args:
-        reader: reads from the store.
-        members: runs of the members, in order.
-
     Raises:
         TrackingError: the store cannot be read, or none of the members has a finished fold.
     """

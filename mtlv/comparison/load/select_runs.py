@@ -25,19 +25,13 @@ PLACES = ("tracking.", "store.", "execution.")  # settings that say nothing of w
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Runs that a user asks to compare.
+    """Runs that a user asks to compare."""
 
-    Args:
-        suites: suites whose members are compared.
-        names: run ids, prefixes of them (6 digits or more), run names, or their beginnings.
-        experiment: restricts the runs; without suites and names, all its members.
-        last: only this many of the newest of those.
-    """
-
-    suites: tuple[Suite, ...] = ()
+    suites: tuple[Suite, ...] = ()  # suites whose members are compared
+    # run ids, prefixes of them (6 digits or more), run names, or their beginnings
     names: tuple[str, ...] = ()
-    experiment: str | None = None
-    last: int | None = None
+    experiment: str | None = None  # restricts the runs; without suites and names, all its members
+    last: int | None = None  # only this many of the newest of those
 
 
 @dataclass

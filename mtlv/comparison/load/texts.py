@@ -25,27 +25,16 @@ LEAST_MEMORY = 1_000_000_000  # bytes: minimum memory limit; otherwise half of t
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The `config.yml` of a run.
-
-    Args:
-        file: path of the file.
-        name: its name in messages.
-        path: path of the corpus, if it has moved.
-    """
+    """The `config.yml` of a run."""
 
     file: Path
-    name: str
-    path: str | None = None
+    name: str  # its name in messages
+    path: str | None = None  # path of the corpus, if it has moved
 
 
 @dataclass(frozen=True)
 class TextsProcess:
-    """A corpus being read in another process.
-
-    Args:
-        config: names the corpus.
-        process: reads the corpus.
-    """
+    """A corpus being read in another process."""
 
     config: RunConfig
     process: ChildProcess

@@ -40,23 +40,14 @@ ALSO = {
 
 @dataclass(frozen=True)
 class Cost:
-    """A cost on the horizontal axis of a figure.
+    """A cost on the horizontal axis of a figure."""
 
-    Args:
-        key: key of the figure.
-        field: field of a row.
-        title: title of the axis.
-        over: the cost, in the figure's title.
-        about: what it is, in the caption.
-        less: a run with less of it, in the caption.
-    """
-
-    key: str
-    field: str
-    title: str
-    over: str
-    about: str
-    less: str
+    key: str  # key of the figure
+    field: str  # field of a row
+    title: str  # title of the axis
+    over: str  # the cost, in the figure's title
+    about: str  # what it is, in the caption
+    less: str  # a run with less of it, in the caption
 
 
 TIME = Cost(

@@ -39,25 +39,16 @@ HOW_PANELS = f"A line is a run's mean over its folds and seeds; at most {PANELS}
 
 @dataclass(frozen=True)
 class SmallMultiples:
-    """Small multiples of one metric.
-
-    Args:
-        id, title, caption: id, title and caption of the figure.
-        prefix: prefix of the tracked key, before the slash, for panels without their own.
-        field: field of the rows that defines the panels.
-        axis: title of the values.
-        scale: scale of the values.
-        tips: additional lines of the tooltip.
-    """
+    """Small multiples of one metric."""
 
     id: str
     title: str
     caption: str
-    prefix: str
-    field: str
-    axis: str
+    prefix: str  # prefix of the tracked key, before the slash, for panels without their own
+    field: str  # field of the rows that defines the panels
+    axis: str  # title of the values
     scale: Mapping[str, Any]
-    tips: tuple[Mapping[str, str], ...]
+    tips: tuple[Mapping[str, str], ...]  # additional lines of the tooltip
 
 
 @dataclass(frozen=True)

@@ -22,26 +22,15 @@ def way_of(run: ComparedRun) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain of the recommended run over another one.
-
-    Args:
-        over: the other run.
-        value: over the folds and seeds of both.
-        interval: 95% interval over test documents, if known.
-    """
+    """The gain of the recommended run over another one."""
 
     over: ComparedRun
-    value: float
-    interval: tuple[float, float] | None = None
+    value: float  # over the folds and seeds of both
+    interval: tuple[float, float] | None = None  # 95% interval over test documents, if known
 
 
 def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
-    """Return a sentence on the gain over the best run of each other way; empty without any.
-
-    Args:
-        chosen: the recommended run.
-        found: its gains over other runs, in the order of their scores, highest first.
-    """
+    """Return a sentence on the gains over the best run of each other way; `found` has high scores first."""
     best: dict[str, Gain] = {}
     for gain in found:
         best.setdefault(way_of(gain.over), gain)

@@ -18,23 +18,14 @@ BARS = 90  # pixels of the support bars
 
 @dataclass(frozen=True)
 class HeatmapCells:
-    """Content of the cells.
-
-    Args:
-        field: field of the rows.
-        number: number format of the cells.
-        scale: colour scale.
-        title: title of the colour scale.
-        dark_text: expression that is true for bright cells, whose numbers must be dark.
-        tips: lines of the tooltip in addition to run, task and support.
-    """
+    """Content of the cells."""
 
     field: str
-    number: str
+    number: str  # number format of the cells
     scale: Mapping[str, Any]
-    title: str
-    dark_text: str
-    tips: tuple[Mapping[str, str], ...]
+    title: str  # title of the colour scale
+    dark_text: str  # expression that is true for bright cells, whose numbers must be dark
+    tips: tuple[Mapping[str, str], ...]  # lines of the tooltip in addition to run, task and support
 
 
 def heatmap(comparison: Comparison, cells: HeatmapCells) -> dict[str, Any]:
@@ -73,12 +64,7 @@ def few_enough() -> list[dict[str, Any]]:
 
 
 def written(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
-    """Return a layer with the text of each cell, unless there are too many.
-
-    Args:
-        text: channel of the text.
-        dark: expression that is true for bright cells, whose text must be dark.
-    """
+    """Return a layer with the text of each cell, unless there are too many; dark where `dark` is true."""
     mark = {"type": "text", "fontSize": 11}
     return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink(dark)}}
 

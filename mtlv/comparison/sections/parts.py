@@ -113,15 +113,7 @@ def small_multiples(
     columns: int = 4,
     header: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a chart with a panel for each value of a field, in the order of the field `order`.
-
-    Args:
-        inner: the chart in a panel.
-        field: field of the rows that defines the panels.
-        size: width and height of a panel in pixels.
-        columns: panels per row.
-        header: how titles are shown; None is one line.
-    """
+    """Return a chart with a panel (`size` in pixels) for each value of a field, in the order of `order`."""
     width, height = size
     line = {"title": None, "labelLimit": width + 20, "labelAnchor": "start"}
     return {
@@ -142,9 +134,7 @@ def first_panels(by: str) -> list[dict[str, Any]]:
 def band(curves: Sequence[Curve], most: int = 0) -> list[dict[str, Any]]:
     """Return mean, minimum and maximum of the children's curves after each epoch of any, from epoch 1.
 
-    Args:
-        curves: one per child.
-        most: number of evenly spaced steps to keep, including the first and last; 0 keeps all.
+    At most `most` evenly spaced steps are kept, with the first and last; 0 keeps all.
     """
     at: dict[int, list[float]] = defaultdict(list)
     for curve in curves:
@@ -176,12 +166,7 @@ def shown_first(comparison: Comparison) -> list[ComparedRun]:
 def whole_runs(
     comparison: Comparison, rows: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> tuple[list[Mapping[str, Any]], str]:
-    """Return the rows of as many runs as fit in a figure, those shown at first before others; and a note.
-
-    Args:
-        comparison: the comparison with the runs.
-        rows: rows by run key.
-    """
+    """Return the rows of as many runs as fit in a figure, those shown at first before others; and a note."""
     total = 0
     kept: set[str] = set()
     for run in shown_first(comparison):

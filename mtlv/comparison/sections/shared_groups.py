@@ -27,14 +27,10 @@ Partition = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class GroupNumbers:
-    """Numbers of groups from 1, by run and by the group's tasks; similar groups of two runs share a number.
+    """Numbers of groups, from 1, by run and by the group's tasks; similar groups of runs share a number."""
 
-    Args:
-        numbers: numbers by run key, for runs with groups.
-        parts: partition of each run's tasks by what is learned together, by run key.
-    """
-
-    numbers: dict[str, dict[tuple[str, ...], int]]
+    numbers: dict[str, dict[tuple[str, ...], int]]  # numbers by run key, for runs with groups
+    # partition of each run's tasks by what is learned together, by run key
     parts: dict[str, Partition] = field(default_factory=dict)
 
     def label(self, run: ComparedRun, tasks: tuple[str, ...]) -> str:

@@ -32,10 +32,7 @@ def build(comparison: Comparison) -> tuple[Section, ...]:
 def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> Section | None:
     """Build the section; None if no cell was measured.
 
-    Args:
-        transfers: the transfers to show.
-        of: addition to the heading if a page has several of a kind, such as the encoder.
-        number: number from 1 for unique ids if a page has several of a kind.
+    If a page has several, `of` is added to the heading, and `number` from 1 makes ids unique.
     """
     found = effects(transfers)
     if not found:

@@ -145,12 +145,9 @@ def _at(channel: str, field: str, share: float) -> dict[str, Any]:
 
 
 def hatching(light: str, field: str, value: str, of: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return lines across two corners of some cells, because Vega-Lite has no hatching.
+    """Return lines across two corners of cells with a `value`, because Vega-Lite has no hatching.
 
-    Args:
-        light: expression that is true for bright cells.
-        field, value: which cells.
-        of: fields of the columns and rows.
+    `light` is true for bright cells; `of` are the fields of the columns and rows.
     """
     lines = [(near, far) for share in CORNERS for near, far in ((0.0, share), (1.0, 1 - share))]
     x, y = of

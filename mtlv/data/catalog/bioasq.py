@@ -14,7 +14,7 @@ from typing import Any
 from mtlv.data.examples import Example, by_parts, class_answers, tab_rows
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 
@@ -51,10 +51,7 @@ def _examples(file: Path, part: str) -> Iterator[Example]:
 
 
 def _from_json(file: Path, part: str) -> Iterator[Example]:
-    try:
-        content = read_json(text_of(file))
-    except ValueError as error:
-        raise DataError(f"`{file.name}` is invalid JSON", got=str(error)) from error
+    content = json_at(file.name, text_of(file))
     questions = content.get("questions") if isinstance(content, dict) else None
     if not isinstance(questions, list):
         raise DataError(f"`{file.name}` has no questions", allowed="an object with the list `questions`")

@@ -14,7 +14,7 @@ from pathlib import Path
 from mtlv.data.examples import Example, by_parts, class_answers
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -73,10 +73,7 @@ def _examples(file: Path, part: str) -> Iterator[Example]:
 
 
 def _example(place: str, line: str, *, id_: str, part: str) -> Example:
-    try:
-        row = read_json(line)
-    except ValueError as error:
-        raise DataError(f"`{place}` is invalid JSON", got=str(error)) from error
+    row = json_at(place, line)
     text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(label, str):
         raise DataError(f"`{place}` is not an example", got=line, allowed="an object with `text` and `label`")

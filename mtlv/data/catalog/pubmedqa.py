@@ -15,7 +15,7 @@ from mtlv.data.examples import Example, answers_corpus, class_answers
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card, Corpus
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 
@@ -76,10 +76,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    try:
-        content = read_json(text_of(file))
-    except ValueError as error:
-        raise DataError(f"`{file.name}` is invalid JSON", got=str(error)) from error
+    content = json_at(file.name, text_of(file))
     if not isinstance(content, dict):
         raise DataError(
             f"`{file.name}` is not a JSON object", allowed="an object with an entry per PubMed id"

@@ -20,19 +20,13 @@ Fault = Callable[[Cells], str]
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """A column that is read, with its check.
+    """A column that is read, with its check."""
 
-    Args:
-        setting: setting with the column's name.
-        column: name of the column.
-        fault: function from a row to the error in its cell; empty for a valid one.
-        allowed: description of valid cells.
-    """
-
-    setting: str
+    setting: str  # setting with the column's name
     column: str
+    # function from a row to the error in its cell; empty for a valid one
     fault: Fault = lambda row: ""  # noqa: ARG005
-    allowed: str = ""
+    allowed: str = ""  # description of valid cells
 
     def absence(self, table: Table) -> Iterator[DataError]:
         """Yield an error if the table does not have the column."""

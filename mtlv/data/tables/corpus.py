@@ -30,13 +30,7 @@ class _Document:
 
 
 def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *notes: str) -> Corpus:
-    """Build the corpus of one table, or of a table for each part.
-
-    Args:
-        name: name of the corpus.
-        tables: part -> table; "" -> the only one, whose rows may have a part.
-        columns: description of the columns.
-        notes: notes; empty ones are left out.
+    """Build the corpus of one table ("", whose rows may have a part), or of a table for each part.
 
     Raises:
         DataError: all errors at once: missing or unused settings, missing columns, invalid cells; or errors

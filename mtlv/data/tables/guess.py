@@ -32,27 +32,18 @@ SHARE = 0.03  # of the words of English texts that are among these, and more
 
 @dataclass(frozen=True)
 class TableGuess:
-    """What a table holds.
-
-    Args:
-        path: the file.
-        documents: number of its rows.
-        columns: `data.columns`, of the settings.
-        tasks: documents with each label, or of each class; empty for a number.
-        rare: the same of labels with fewer than `FEWEST` documents with or without them, which are left out.
-        words: words of the texts: median, 95th percentile and mean.
-        unused: columns that are not read.
-        english: whether the texts look like English.
-    """
+    """What a table holds."""
 
     path: Path
-    documents: int
-    columns: Mapping[str, object]
-    tasks: Mapping[str, int]
+    documents: int  # number of its rows
+    columns: Mapping[str, object]  # `data.columns`, of the settings
+    tasks: Mapping[str, int]  # documents with each label, or of each class; empty for a number
+    # the same of labels with fewer than `FEWEST` documents with or without them, which are left out
     rare: Mapping[str, int] = field(default_factory=dict)
+    # words of the texts: median, 95th percentile and mean
     words: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    unused: tuple[str, ...] = ()
-    english: bool = True
+    unused: tuple[str, ...] = ()  # columns that are not read
+    english: bool = True  # whether the texts look like English
 
     @property
     def labels(self) -> tuple[str, ...]:

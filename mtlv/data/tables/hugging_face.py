@@ -33,26 +33,18 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class HubData:
-    """A data set that was read.
+    """A data set that was read."""
 
-    Args:
-        tables: part -> table; "" -> the only one.
-        classes: column -> names of its classes, in order.
-        notes: notes on what was left out.
-    """
-
-    tables: Mapping[str, Table]
-    classes: Mapping[str, tuple[str, ...]]
-    notes: tuple[str, ...]
+    tables: Mapping[str, Table]  # part -> table; "" -> the only one
+    classes: Mapping[str, tuple[str, ...]]  # column -> names of its classes, in order
+    notes: tuple[str, ...]  # notes on what was left out
 
 
 def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
-    """Read a folder written by `save_to_disk`, or one of Parquet, CSV, JSON, text or Arrow files.
+    """Read `columns` of a folder written by `save_to_disk`, or of one of Parquet, CSV, JSON, text or Arrow
+    files.
 
-    Args:
-        path: the folder.
-        columns: columns to read.
-        named: columns whose classes are read by name; rows without a class are left out.
+    Classes of the columns `named` are read by name; their rows without a class are left out.
 
     Raises:
         DataError: not a folder, the package is missing, or `datasets` cannot read it.
@@ -65,12 +57,9 @@ def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -
 
 
 def read_hub(address: str, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
-    """Read a data set of the hub, downloaded into the package's own cache.
+    """Read a data set of the hub, downloaded into the package's own cache; columns are as for `read_folder`.
 
-    Args:
-        address: `owner/name`, optionally with `:subset` and `@revision`.
-        columns: as for `read_folder`.
-        named: as for `read_folder`.
+    `address` is `owner/name`, optionally with `:subset` and `@revision`.
 
     Raises:
         DataError: an invalid address, the package is missing, or the data set cannot be downloaded or read.

@@ -26,17 +26,11 @@ csv.field_size_limit(2**30)
 
 @dataclass(frozen=True)
 class Table:
-    """A table in memory.
-
-    Args:
-        path: path of the file.
-        columns: names of the columns.
-        rows: (line or row number from 1, column -> cell).
-    """
+    """A table in memory."""
 
     path: Path
     columns: tuple[str, ...]
-    rows: tuple[tuple[int, Mapping[str, Any]], ...]
+    rows: tuple[tuple[int, Mapping[str, Any]], ...]  # (line or row number from 1, column -> cell)
 
     @property
     def unit(self) -> str:
@@ -138,6 +132,18 @@ def read_json(text: str) -> Any:
     except UnicodeEncodeError:
         raise ValueError("a lone surrogate, which is not a character") from None
     return value
+
+
+def json_at(place: str, text: str) -> Any:
+    """Return the value of `read_json`.
+
+    Raises:
+        DataError: the text at `place` is no such JSON.
+    """
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise DataError(f"`{place}` is invalid JSON", got=str(error)) from error
 
 
 def read_text(path: Path) -> str:

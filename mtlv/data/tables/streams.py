@@ -36,28 +36,20 @@ OWN: dict[str, Callable[[object], str]] = {"part": part_of, "group": str}  # col
 
 @dataclass
 class _File:
-    """What is held of a file: numbers, and the values of a few columns.
-
-    Args:
-        path: path of the file.
-        columns: settings.
-        names: names of its columns.
-        blank: lines of rows without a text.
-        starts, numbers: position and number of the line of each document.
-        own: values of each document by key of `data.columns`.
-        bad: by number of the check, the first invalid cell and the lines of the others.
-        version: the file as it was read.
-    """
+    """What is held of a file: numbers, and the values of a few columns."""
 
     path: Path
-    columns: Columns
-    names: dict[str, None] = field(default_factory=dict)
-    blank: array[int] = field(default_factory=lambda: array("Q"))
+    columns: Columns  # settings
+    names: dict[str, None] = field(default_factory=dict)  # names of its columns
+    blank: array[int] = field(default_factory=lambda: array("Q"))  # lines of rows without a text
+    # starts, numbers: position and number of the line of each document
     starts: array[int] = field(default_factory=lambda: array("Q"))
     numbers: array[int] = field(default_factory=lambda: array("Q"))
+    # values of each document by key of `data.columns`
     own: dict[str, list[str]] = field(default_factory=dict)
+    # by number of the check, the first invalid cell and the lines of the others
     bad: dict[int, tuple[tuple[int, Any, str], array[int]]] = field(default_factory=dict)
-    version: Version = field(init=False)
+    version: Version = field(init=False)  # the file as it was read
 
     def read(self, checks: Sequence[ColumnCheck]) -> None:
         """Read the file, line by line.
@@ -137,12 +129,6 @@ def streamed(files: Mapping[str, Path], columns: Columns) -> bool:
 
 def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: str) -> Corpus:
     """Build the corpus of one file, or of a file for each part, like `table_corpus`; texts stay on disk.
-
-    Args:
-        name: name of the corpus.
-        files: part -> file; "" -> the only one, whose lines may have a part.
-        columns: description of the columns.
-        notes: notes; empty ones are left out.
 
     Raises:
         DataError: as for `table_corpus`; a file cannot be read, is not UTF-8, or has an invalid line.

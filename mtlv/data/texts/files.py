@@ -20,17 +20,11 @@ MARK = b"\xef\xbb\xbf"  # of byte order, which some editors write before the fir
 
 @dataclass(frozen=True)
 class Version:
-    """A file as it was when its lines were counted.
-
-    Args:
-        path: path of the file.
-        size: in bytes.
-        modified: time of its last change, in nanoseconds.
-    """
+    """A file as it was when its lines were counted."""
 
     path: Path
-    size: int
-    modified: int
+    size: int  # in bytes
+    modified: int  # time of its last change, in nanoseconds
 
     @classmethod
     def of(cls, path: Path, file: BinaryIO) -> Version:
@@ -73,11 +67,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def lines(file: BinaryIO, *, universal: bool) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number from 1, position and content of each line of an open file.
+    """Yield number from 1, position and content of each line of an open file, without the mark of its byte
+    order.
 
-    Args:
-        file: at its beginning; the mark of its byte order is no content.
-        universal: whether a line also ends at a carriage return alone.
+    If `universal`, a line also ends at a carriage return alone.
     """
     number = at = 0
     for held in file:
@@ -107,13 +100,7 @@ def decoded(line: bytes, name: str, *, number: int, at: int) -> str:
 
 
 class Lines(Lazy[str]):
-    """A text for each of some lines of a file.
-
-    Args:
-        version: the file, whose lines are valid.
-        starts: [N] positions of the lines.
-        text: function from a line to its text; must be picklable.
-    """
+    """A text for each of N lines of a file, by their positions; `text` must be picklable."""
 
     def __init__(self, version: Version, starts: NDArray, text: Callable[[bytes], str]) -> None:
         self.version, self.starts, self._text = version, starts, text
@@ -147,12 +134,7 @@ def line_text(line: bytes) -> str:
 
 
 class JsonText:
-    """Reads a column of a line of JSON as text.
-
-    Args:
-        column: name of the column.
-        stripped: whether spaces around it are removed.
-    """
+    """Reads a column of a line of JSON as text."""
 
     def __init__(self, column: str, *, stripped: bool = True) -> None:
         self._column, self._stripped = column, stripped

@@ -22,11 +22,7 @@ class Flat(Protocol):
 
 
 class JoinedIds:
-    """Several arrays, one after another.
-
-    Args:
-        parts: the arrays.
-    """
+    """Several arrays, one after another."""
 
     def __init__(self, parts: Sequence[Flat]) -> None:
         self._parts = parts

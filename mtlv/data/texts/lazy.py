@@ -41,12 +41,7 @@ class Lazy(Sequence[T]):
 
 
 class Made(Lazy[T]):
-    """Values made from numbers.
-
-    Args:
-        numbers: [N].
-        make: function from a number to a value; must be picklable.
-    """
+    """Values made from numbers [N]; `make` must be picklable."""
 
     def __init__(self, numbers: NDArray, make: Callable[[int], T]) -> None:
         self.numbers, self._make = numbers, make
@@ -59,12 +54,7 @@ class Made(Lazy[T]):
 
 
 class Picked(Lazy[T]):
-    """Some values of a sequence, in any order.
-
-    Args:
-        values: N values.
-        rows: rows of them.
-    """
+    """The values of a sequence in `rows`, in any order."""
 
     def __init__(self, values: Sequence[T], rows: Rows) -> None:
         self._values, self._rows = values, rows
@@ -77,12 +67,7 @@ class Picked(Lazy[T]):
 
 
 class Chained(Lazy[T]):
-    """Several sequences, one after another.
-
-    Args:
-        parts: the sequences.
-        change: function from the number of a part and one of its values to the value here; must be picklable.
-    """
+    """Several sequences, one after another; `change` changes a value of a numbered part; picklable."""
 
     def __init__(self, parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> None:
         self._parts, self._change = parts, change

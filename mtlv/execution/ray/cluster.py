@@ -27,24 +27,14 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
 @dataclass(frozen=True)
 class RayHead:
-    """Address of a cluster.
+    """Address of a cluster."""
 
-    Args:
-        address: `auto`, or HOST:PORT of the head node; None starts one on this machine.
-        cpus: CPUs of a cluster started here.
-    """
-
-    address: str | None
-    cpus: int
+    address: str | None  # `auto`, or HOST:PORT of the head node; None starts one on this machine
+    cpus: int  # CPUs of a cluster started here
 
 
 def wanted_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
-    """Return the resources of each unit, and its threads.
-
-    Args:
-        execution: the `execution` section.
-        devices: types of the devices of units, such as `cuda`.
-    """
+    """Return the resources of each unit, and its threads."""
     ranks = execution.devices_per_unit  # they share a unit's threads; each has its own GPU
     given = float(ranks) if execution.cpus == "auto" else execution.cpus
     threads = max(1, int(given)) if execution.threads == "auto" else execution.threads
@@ -153,10 +143,6 @@ def _need_answer(address: str, named_by: str) -> None:
 
 def check_lasting(store: StoreLocation, tracking: str | None) -> None:
     """Reject a store or tracking file in the working folder of a job, which Ray deletes after the job.
-
-    Args:
-        store: location of finished units.
-        tracking: address of MLflow's store; None is a file in the working folder.
 
     Raises:
         TrackingError: it is in that folder.

@@ -29,16 +29,6 @@ class RayExecutor(AsyncExecutor):
 
     Corpus, tokens and encoder use Ray's object store, with one copy per node. Only this process tracks.
     If a unit's worker or node is lost, the unit is submitted again and resumes from its last checkpoint.
-
-    Args:
-        cache: corpora and encoders.
-        store: store of finished units, in a folder that all nodes share.
-        callback: called with the events of units.
-        jobs: all units of the suite, in order, without duplicates; see `each_once`.
-        wanted: resources of a unit.
-        threads: threads of a unit.
-        head: the cluster.
-        task: trains a unit; see `mtlv.execution.ray.task.train`.
     """
 
     tries = 5

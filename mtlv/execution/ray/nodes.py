@@ -21,16 +21,12 @@ SAME = ("mtlv", "torch", "transformers", "numpy")  # packages whose releases aff
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """Resources of a unit during training.
+    """Resources of a unit during training."""
 
-    Args:
-        cpus, gpus: fractions are allowed.
-        memory: in bytes; None requests none.
-    """
-
+    # cpus, gpus: fractions are allowed
     cpus: float
     gpus: float = 0.0
-    memory: int | None = None
+    memory: int | None = None  # in bytes; None requests none
 
     @property
     def resources(self) -> dict[str, float]:

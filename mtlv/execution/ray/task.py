@@ -32,17 +32,11 @@ BATCH_INTERVAL = 0.5  # seconds between messages about batches; a driver receive
 
 @dataclass(frozen=True)
 class OnNode:
-    """The first message of a task.
+    """The first message of a task."""
 
-    Args:
-        unit: name of the unit.
-        node: Ray's id of the node.
-        name: readable name of the node.
-    """
-
-    unit: str
-    node: str
-    name: str
+    unit: str  # its name
+    node: str  # Ray's id of the node
+    name: str  # readable name of the node
 
 
 @dataclass(frozen=True)
@@ -85,11 +79,7 @@ def _room() -> Iterator[None]:
 
 
 class ObjectCache:
-    """Objects that this process read from the object store. Arrays are stored once per node.
-
-    Args:
-        most: maximum number of objects; least recently used ones are removed first.
-    """
+    """The last `most` objects that this process read from the object store, with arrays once per node."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -123,17 +113,11 @@ def where() -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class NodeRequirements:
-    """Requirements for a node to train units of a suite.
+    """Requirements for a node to train units of a suite."""
 
-    Args:
-        store: location of finished units.
-        mark: name of a file written by the driver to the store's folder, if nodes share one.
-        releases: name and version of each package that affects results.
-    """
-
-    store: StoreLocation
-    mark: str
-    releases: tuple[tuple[str, str], ...]
+    store: StoreLocation  # location of finished units
+    mark: str  # name of a file written by the driver to the store's folder, if nodes share one
+    releases: tuple[tuple[str, str], ...]  # name and version of each package that affects results
 
 
 @functools.cache
@@ -177,16 +161,10 @@ def look(terms: NodeRequirements) -> MtlvError | None:
 
 @dataclass(frozen=True)
 class RayTask:
-    """A unit for a node.
-
-    Args:
-        request: the unit.
-        terms: requirements, because nodes that join later are not checked yet.
-        threads: compute threads.
-    """
+    """A unit for a node."""
 
     request: TrainRequest
-    terms: NodeRequirements
+    terms: NodeRequirements  # requirements, because nodes that join later are not checked yet
     threads: int
 
 

@@ -21,16 +21,11 @@ class Tagging:
 
     Other tokens of a word and special tokens have no tags; a wrong tag for them would count as a
     chunk (see the docs).
-
-    Args:
-        scheme: tagging scheme.
-        layer: one of `LAYERS`, between the word vectors and their tags.
-        learned: the head created for it; see `bound`.
     """
 
     scheme: Scheme = BIO
-    layer: TaggingLayer = LAYERS["linear"]
-    learned: TagHead | None = None
+    layer: TaggingLayer = LAYERS["linear"]  # one of `LAYERS`, between the word vectors and their tags
+    learned: TagHead | None = None  # the head created for it; see `bound`
 
     by_word = True
     scored_by_word = True

@@ -30,14 +30,9 @@ class TagHead(Head):
         return summed / (tags != IGNORED).sum().clamp(min=1)
 
     def taught(self, raw: torch.Tensor, wanted: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
-        """Return the mean loss of a word on a teacher's scores [B, W, C] of each tag.
+        """Return the mean loss of a learned word on a teacher's scores of each tag; both [B, W, C].
 
         Not for a random field, whose loss is of whole sequences (`mtlv.models.optional.check_taught`).
-
-        Args:
-            raw: [B, W, C], the result of `forward`.
-            wanted: tags [B, W]; only words that are learned count.
-            teacher: [B, W, C].
         """
         learned = wanted.flatten() != IGNORED  # multiplied: a choice of words would wait for the device
         soft = torch.softmax(teacher.float(), dim=-1).flatten(0, 1)

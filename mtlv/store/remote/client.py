@@ -22,11 +22,7 @@ PROBE = "probe"  # folder of the objects written by `prove`
 
 
 class ObjectClient:
-    """Reads and writes objects at an address.
-
-    Args:
-        uri: the address.
-        pauses: seconds between attempts.
+    """Reads and writes objects at an address, with `pauses` in seconds between attempts.
 
     Raises:
         TrackingError: it cannot be opened.
@@ -156,11 +152,8 @@ class ObjectClient:
 
 
 class Listing(Container[str]):
-    """The existing keys, listed all at once and cached for a moment.
-
-    Args:
-        ask: lists the keys.
-        moment: seconds to cache a listing; at least 20 times the duration of a listing.
+    """The existing keys, listed all at once by `ask` and cached for `moment` seconds, or 20 times as long as
+    a listing takes.
     """
 
     def __init__(self, ask: Callable[[], Iterable[str]], moment: float = MOMENT) -> None:

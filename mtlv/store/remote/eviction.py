@@ -56,7 +56,7 @@ def make_room(folder: Path, most: int, waiting: Callable[[], Collection[str]]) -
 def _evict(folder: Path, most: int, waiting: Collection[str]) -> None:
     for kind in KINDS:
         for rest in (folder / kind).glob(".*-*"):  # left by processes that ended while writing or deleting
-            _delete(rest)
+            remove(rest)
     entries = [
         _entry(path)
         for kind in KINDS
@@ -67,7 +67,7 @@ def _evict(folder: Path, most: int, waiting: Collection[str]) -> None:
     for entry in sorted(entries, key=lambda entry: entry.used):
         if left <= most:
             return
-        _delete(entry.path)
+        remove(entry.path)
         left -= entry.bytes
 
 
@@ -75,10 +75,3 @@ def _entry(path: Path) -> _Entry:
     found = [each.stat() for each in [path, *path.rglob("*")] if each.is_file()]
     used = max((max(each.st_atime, each.st_mtime) for each in found), default=0.0)
     return _Entry(path, sum(each.st_size for each in found), used)
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir():
-        remove(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -14,20 +14,12 @@ from mtlv.store.remote.unfinished import CHECKPOINTS
 
 @dataclass(frozen=True)
 class RemoteLeftover:
-    """Objects that nothing needs.
+    """Objects that nothing needs."""
 
-    Args:
-        path: address of their folder.
-        why: reason why nothing needs them.
-        bytes: total size.
-        names: names of the objects, in the order of deletion.
-        client: client of the store.
-    """
-
-    path: str
+    path: str  # address of their folder
     why: str
     bytes: int
-    names: tuple[str, ...] = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)  # names of the objects, in the order of deletion
     client: ObjectClient = field(repr=False)
 
     def delete(self) -> None:
@@ -38,11 +30,8 @@ class RemoteLeftover:
 
 
 def far_leftovers(store: SharedStore, needed: Collection[str] | None = None) -> list[RemoteLeftover]:
-    """Return everything at the address that can be deleted, except for units that a process works on.
-
-    Args:
-        store: the store.
-        needed: keys of units to keep; None keeps all.
+    """Return everything at the address that can be deleted, except for units that a process works on and
+    those of the keys `needed`; None keeps all.
 
     Raises:
         TrackingError: the address cannot be read.

@@ -44,10 +44,6 @@ class Leases:
 
     The expiry is determined only with the local clock: the lease was seen unchanged for this time. A lease of
     an ended process of the same machine expires immediately.
-
-    Args:
-        client: client of the store.
-        ttl: seconds until a lease expires.
     """
 
     def __init__(self, client: ObjectClient, ttl: float = TTL) -> None:

@@ -18,15 +18,10 @@ ENDING = ".json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """Files of a finished unit.
+    """Files of a finished unit."""
 
-    Args:
-        at: folder of its files, named by their content, so that two nodes never write to the same one.
-        files: SHA-256 of each file by name.
-    """
-
-    at: str
-    files: Mapping[str, str]
+    at: str  # folder of its files, named by their content, so that two nodes never write to the same one
+    files: Mapping[str, str]  # SHA-256 of each file by name
 
     def as_json(self) -> bytes:
         """Return the stored form."""
@@ -47,11 +42,7 @@ class Manifest:
 
 
 class Manifests:
-    """The finished units at an address. A unit exists only if its manifest exists.
-
-    Args:
-        client: client of the address.
-    """
+    """The finished units at an address. A unit exists only if its manifest exists."""
 
     def __init__(self, client: ObjectClient) -> None:
         self.client = client

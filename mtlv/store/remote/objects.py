@@ -19,13 +19,7 @@ SEAL = b"\nmtlv object 1, SHA-256 "  # at the end of a small object, followed by
 
 
 class ObjectStoreError(Exception):
-    """A failed call, with a message.
-
-    Args:
-        reason: error of the medium.
-        then: next step for the user.
-        passing: whether a retry may succeed.
-    """
+    """A failed call, with the next step for the user (`then`); if it is `passing`, a retry may succeed."""
 
     def __init__(self, reason: object, then: str, *, passing: bool = False) -> None:
         super().__init__(shorten(str(reason), 300).rstrip("."))
@@ -70,11 +64,7 @@ class Objects(Protocol):
 
 
 def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator that converts errors of a medium to `ObjectStoreError`.
-
-    Args:
-        by: converts an error; None for other errors, which are not changed.
-    """
+    """Decorator that converts errors of a medium to `ObjectStoreError`; those that `by` maps to None stay."""
 
     def decorated(call: Callable[P, R]) -> Callable[P, R]:
         @wraps(call)

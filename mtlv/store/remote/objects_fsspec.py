@@ -64,10 +64,9 @@ def trouble(error: Exception) -> ObjectStoreError:
 
 
 class FsspecObjects:
-    """Object store on fsspec; see `Objects`.
+    """Object store at any address that fsspec supports; see `Objects`.
 
-    Args:
-        uri: any address that fsspec supports; options come from its configuration and the environment.
+    Options come from its configuration and the environment.
     """
 
     @told(by=trouble)

@@ -23,10 +23,6 @@ class StatusUploader:
     """Copies this machine's status files periodically in a thread, and once more at the end.
 
     If the address is unreachable, only the status is outdated.
-
-    Args:
-        root: local folder of the store.
-        client: client of the address.
     """
 
     def __init__(self, root: Path, client: ObjectClient) -> None:

@@ -51,10 +51,6 @@ class SharedStore(Store):
     A copy gets its name when it is complete, matches the checksum of its manifest, and is flushed to disk.
     Later damage is detected as in a local store, and the file is downloaded again.
 
-    Args:
-        place: the address and its local folder.
-        client: client of the address.
-
     Raises:
         TrackingError: the address or the folder cannot be written.
     """

@@ -20,13 +20,8 @@ CHECKPOINTS, LEDGER, ATTEMPTS = "checkpoints", "ledger", "attempts"
 class SharedCheckpoints(Checkpoints):
     """Checkpoints from which any node can continue; the thread that writes them also uploads them.
 
-    A failed upload does not stop training, because the finished unit may be uploaded later.
-
-    Args:
-        folder: local folder.
-        client: client of the store.
-        key: key of the unit.
-        warn: called in the training thread if checkpoints are not uploaded.
+    A failed upload does not stop training, because the finished unit may be uploaded later; `warn` is called
+    in the training thread.
     """
 
     def __init__(self, folder: Path, client: ObjectClient, key: str, warn: Callable[[str], None]) -> None:
@@ -74,12 +69,7 @@ class SharedCheckpoints(Checkpoints):
 
 
 class SharedEpochTimestamps(EpochTimestamps):
-    """First timestamps shared by all nodes: downloaded before a unit's first epoch, uploaded after each.
-
-    Args:
-        folder: local folder.
-        client: client of the store.
-    """
+    """First timestamps shared by all nodes: downloaded before a unit's first epoch, uploaded after each."""
 
     def __init__(self, folder: Path, client: ObjectClient) -> None:
         super().__init__(folder)
@@ -115,12 +105,7 @@ class SharedEpochTimestamps(EpochTimestamps):
 
 
 class SharedRerunCounter(RerunCounter):
-    """Counts shared by all nodes.
-
-    Args:
-        folder: local folder.
-        client: client of the store.
-    """
+    """Counts shared by all nodes."""
 
     def __init__(self, folder: Path, client: ObjectClient) -> None:
         super().__init__(folder)

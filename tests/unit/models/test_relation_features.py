@@ -9,30 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from one_head import WIDTH, WORDS, aim, losses_of, small_encoder, with_head
 
 from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.tokens import CUT_OFF, tokenise
 from mtlv.errors import PlanError
-from mtlv.models.encoder import Encoder, load_encoder
+from mtlv.models.encoder import Encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.models.pooling import RELATION_FEATURES, TokenPositions, largest_of_mention, start_of_mention
 from mtlv.models.vocabulary import with_tokens
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.registries import ARCHITECTURES
-from mtlv.training.hooks import EpochLosses, Hook
-from mtlv.training.loop import train
-from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import TrainingState
 
-WORDS = ("heart", "lung", "liver", "is", "was", "not", "large", "clear")
 TASK = Task("relation", "multiclass", "pairs", ("false", "true"))
-WIDTH, DOCUMENTS = 32, 24
+DOCUMENTS = 24
 EVERY = [(shown, read) for shown in sorted(INPUTS) for read in sorted(RELATION_FEATURES)]
 
 
@@ -58,16 +52,7 @@ def corpus() -> tuple[list[str], list[tuple[Span, ...]], np.ndarray]:
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    tiny = load_encoder("tiny", texts=list(WORDS))
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tiny.tokenizer),
-        hidden_size=WIDTH,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-    )
-    return replace(tiny, module=BertModel(config).eval())
+    return small_encoder()
 
 
 def documents(encoder: Encoder, shown: str, length: int = 40) -> tuple[Encoder, PartDocuments]:
@@ -80,20 +65,7 @@ def documents(encoder: Encoder, shown: str, length: int = 40) -> tuple[Encoder, 
 
 
 def model_of(encoder: Encoder, read: str, mentions: int = 2, layers: int = 1) -> MultiTaskModel:
-    heads = ARCHITECTURES["mtl"].build([TASK.name], (), layers).check([TASK]).models[0].heads
-    return MultiTaskModel(
-        copy.deepcopy(encoder.module),
-        heads,
-        tasks={TASK.name: TASK},
-        features="mean",
-        seed=0,
-        dropout=0.0,
-        relations={TASK.name: RELATION_FEATURES[read](mentions)},
-    )
-
-
-def aim(model: MultiTaskModel) -> Objective:
-    return Objective(list(model.specs.values()), tasks={TASK.name: TASK}, combine="sum", head_weights=None)
+    return with_head(encoder, TASK, layers, relations={TASK.name: RELATION_FEATURES[read](mentions)})
 
 
 def logits(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
@@ -103,27 +75,12 @@ def logits(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
     return found
 
 
-class Losses(Hook):
-    def __init__(self) -> None:
-        self.found: list[float] = []
-
-    def on_epoch(self, losses: EpochLosses) -> None:
-        self.found.append(losses.loss)
-
-
 @pytest.mark.parametrize(("shown", "read"), EVERY)
 def test_every_input_with_every_feature_is_learned(encoder: Encoder, shown: str, read: str) -> None:
     grown, held = documents(encoder, shown)
-    model, losses = model_of(grown, read), Losses()
-    optimizer = adamw(model, learning_rate=5e-3, weight_decay=0.0)
-    train(
-        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
-        lambda epoch: held.training(8, seed=0, epoch=epoch),
-        objective=aim(model),
-        epochs=25,
-        hooks=[losses],
-    )
-    assert losses.found[-1] < 0.2 * losses.found[0]
+    model = model_of(grown, read)
+    losses = losses_of(model, TASK, held, epochs=25, rate=5e-3)
+    assert losses[-1] < 0.2 * losses[0]
     scores = predict(model, held, precision="fp32")[TASK.name]
     assert np.mean(scores.argmax(1) == corpus()[2]) > 0.9
 
@@ -156,7 +113,7 @@ def test_gradients_of_pieces_add_up_and_reach_everything(encoder: Encoder, read:
     def gradient(pieces: int) -> torch.Tensor:
         model.zero_grad()
         for piece in batch.pieces(pieces):
-            loss, _ = aim(model)(model, {TASK.name: logits(model, piece)}, piece.targets)
+            loss, _ = aim(model, TASK)(model, {TASK.name: logits(model, piece)}, piece.targets)
             (loss * piece.counted(False) / batch.counted(False)).backward()
         assert [name for name, p in model.named_parameters() if p.grad is None] == []
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from one_head import WORDS, aim, losses_of, small_encoder, with_head
 
 from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.data.tokens import tokenise
 from mtlv.errors import PlanError
-from mtlv.models.encoder import Encoder, load_encoder
+from mtlv.models.encoder import Encoder
 from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS
 from mtlv.models.kinds.tagging import Tagging
@@ -25,16 +25,9 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, BIOUL, Tags
-from mtlv.registries import ARCHITECTURES
-from mtlv.training.hooks import EpochLosses, Hook
-from mtlv.training.loop import train
-from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
 from mtlv.training.predict import predict
-from mtlv.training.state import TrainingState
 
 pytest.importorskip("torchcrf", reason="pytorch-crf is not installed (extra `test`)")
-WORDS = ("heart", "lung", "liver", "is", "was", "not", "large", "clear")
 TASK = Task("organs", "tagging", "ner", ("Organ",))
 DOCUMENTS = 20
 EVERY = sorted(LAYERS)
@@ -42,16 +35,7 @@ EVERY = sorted(LAYERS)
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    tiny = load_encoder("tiny", texts=list(WORDS))
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tiny.tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-    )
-    return replace(tiny, module=BertModel(config).eval())
+    return small_encoder()
 
 
 def rows() -> tuple[list[list[str]], np.ndarray]:
@@ -70,20 +54,8 @@ def documents(encoder: Encoder, length: int = 24) -> PartDocuments:
 
 
 def model_of(encoder: Encoder, layer: str, head_layers: int = 1) -> MultiTaskModel:
-    heads = ARCHITECTURES["mtl"].build([TASK.name], (), head_layers).check([TASK]).models[0].heads
-    return MultiTaskModel(
-        copy.deepcopy(encoder.module),
-        heads,
-        tasks={TASK.name: TASK},
-        features="mean",
-        seed=0,
-        dropout=0.0,
-        kinds={**KINDS, "tagging": Tagging(BIO, LAYERS[layer])},
-    )
-
-
-def aim(model: MultiTaskModel) -> Objective:
-    return Objective(list(model.specs.values()), tasks={TASK.name: TASK}, combine="sum", head_weights=None)
+    kinds = {**KINDS, "tagging": Tagging(BIO, LAYERS[layer])}
+    return with_head(encoder, TASK, head_layers, kinds=kinds)
 
 
 def raw(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
@@ -91,7 +63,7 @@ def raw(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
 
 
 def loss(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
-    return aim(model)(model, {TASK.name: raw(model, batch)}, batch.targets)[0]
+    return aim(model, TASK)(model, {TASK.name: raw(model, batch)}, batch.targets)[0]
 
 
 def tags(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
@@ -99,28 +71,12 @@ def tags(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
     return found
 
 
-class Losses(Hook):
-    def __init__(self) -> None:
-        self.found: list[float] = []
-
-    def on_epoch(self, losses: EpochLosses) -> None:
-        self.found.append(losses.loss)
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("layer", EVERY)
 def test_every_layer_learns(encoder: Encoder, layer: str, precision: str) -> None:
-    held, model, losses = documents(encoder), model_of(encoder, layer), Losses()
-    optimizer = adamw(model, learning_rate=1e-2, weight_decay=0.0)
-    train(
-        TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
-        lambda epoch: held.training(8, seed=0, epoch=epoch),
-        objective=aim(model),
-        epochs=20,
-        precision=precision,
-        hooks=[losses],
-    )
-    assert losses.found[-1] < 0.2 * losses.found[0]
+    held, model = documents(encoder), model_of(encoder, layer)
+    losses = losses_of(model, TASK, held, epochs=20, rate=1e-2, precision=precision)
+    assert losses[-1] < 0.2 * losses[0]
     found = predict(model, held, precision=precision)[TASK.name]
     texts, spans = rows()
     assert [len(row) for row in found] == [len(row) for row in texts]

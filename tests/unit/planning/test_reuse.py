@@ -18,7 +18,7 @@ from mtlv.execution import local
 from mtlv.locks import held, holder
 from mtlv.planning.preview import NEW, would_run_lines
 from mtlv.planning.resolve import resolve
-from mtlv.store.garbage import delete, leftovers
+from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
 from mtlv.suite.clean import clean_lines
 from mtlv.suite.run import run_suite
@@ -140,7 +140,8 @@ def test_clean_takes_what_nothing_needs(littered: Store) -> None:
     places = {str(each.path.relative_to(littered.root)) for each in found}
     assert places == {f"units/.{done}-x1", f"checkpoints/{done}", "checkpoints/other/1.broken"}
     assert {each.bytes for each in found} == {1000}
-    delete(found)
+    for each in found:
+        each.delete()
     assert leftovers(littered) == []
     assert littered.has(done)
     assert (littered.root / "checkpoints/other/2.ckpt").exists()

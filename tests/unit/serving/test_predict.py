@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from shelf import Shelf, stored
 
 from mtlv.errors import TrackingError
 from mtlv.serving.predict import ModelQuery, find_run, predict_texts
 from mtlv.serving.texts import given
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, StoredRun
-
-
-def stored(number: str, name: str, kind: str = MEMBER, experiment: str = "1", at: int = 0) -> StoredRun:
-    tags = {"mtlv.kind": kind, "mlflow.runName": name}
-    return StoredRun(number.ljust(32, "0"), experiment, name, "FINISHED", at, "", tags=tags)
-
-
-class Shelf:
-    """A reader of a few runs."""
-
-    def __init__(self, *runs: StoredRun) -> None:
-        self.held = sorted(runs, key=lambda run: -run.started_ms)
-
-    def experiments(self) -> Mapping[str, str]:
-        return {"one": "1", "two": "2"}
-
-    def run(self, run_id: str) -> StoredRun | None:
-        return next((run for run in self.held if run.id == run_id), None)
-
-    def runs(
-        self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
-    ) -> list[StoredRun]:
-        fit = (run for run in self.held if run.experiment in experiments and tags.items() <= run.tags.items())
-        return list(fit)[:most]
-
+from mtlv.tracking.reader import COMPARISON, FOLD
 
 SHELF = Shelf(
     stored("aaaaaa1", "mtl", at=1),
@@ -44,6 +19,7 @@ SHELF = Shelf(
     stored("cccccc1", "gmtl", experiment="2", at=4),
     stored("dddddd1", "it's", at=5),
     stored("eeeeee1", "comparison of 2 runs", COMPARISON, at=6),
+    experiments={"one": "1", "two": "2"},
 )
 
 

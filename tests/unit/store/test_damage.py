@@ -13,7 +13,7 @@ from what_came import files
 
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.settings import Suite
-from mtlv.store.garbage import delete, leftovers
+from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
@@ -118,7 +118,8 @@ def test_what_was_set_aside_is_kept_each_time_and_can_be_cleaned(single: Whole, 
     assert sorted(path.name for path in store.aside.iterdir()) == [f"{key}-1", f"{key}-2"]
     found = leftovers(store)
     assert {each.why for each in found} == {"a damaged unit that was moved aside"}
-    delete(found)
+    for each in found:
+        each.delete()
     assert not list(store.aside.iterdir())
     assert store.has(key)
 

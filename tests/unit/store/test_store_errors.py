@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
+from s3 import s3_server
 
 from mtlv.cli import main
 from mtlv.errors import ConfigError, MtlvError, TrackingError
@@ -52,13 +53,8 @@ def keys(account: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as address:
+        yield address
 
 
 def refused(uri: str, tmp_path: Path) -> str:

@@ -152,7 +152,6 @@ def test_a_good_store_gets_everything_and_the_journal_goes(root, told, tmp_path,
     assert content(store.memory) == expected
     assert journals(root) == []
     assert told == []
-    assert uploader.tracker("e") is store
 
 
 FAULTS = {

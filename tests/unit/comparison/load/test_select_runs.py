@@ -6,44 +6,19 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from shelf import Shelf, stored
 
-from mtlv.comparison.load.select_runs import KIND, SETTINGS, RunQuery, choose, unique_names
+from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, choose, unique_names
 from mtlv.errors import TrackingError
 from mtlv.settings import default_settings
 from mtlv.settings.identity import settings_key
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, StoredRun
+from mtlv.tracking.reader import COMPARISON, FOLD, StoredRun
 
-
-def stored(run_id, name, *, kind=MEMBER, experiment="1", started=0, **tags):
-    tags = {KIND: kind, **tags}
-    return StoredRun(run_id.ljust(32, "0"), experiment, name, "FINISHED", started, "", tags=tags)
-
-
-class Shelf:
-    """A reader of runs that lie in memory."""
-
-    def __init__(self, *runs, experiments=None):
-        self.held = sorted(runs, key=lambda run: -run.started_ms)
-        self.names = experiments or {"first": "1"}
-        self.asked = 0
-
-    def experiments(self):
-        return self.names
-
-    def runs(self, experiments, tags, *, most=None):
-        self.asked += 1
-        fits = [r for r in self.held if r.experiment in experiments and tags.items() <= r.tags.items()]
-        return fits[:most]
-
-    def run(self, run_id):
-        return next((run for run in self.held if run.id == run_id), None)
-
-
-A = stored("aaaaaa1", "stl", started=1)
-B = stored("bbbbbb1", "mtl", started=2)
-C = stored("bbbbbb2", "mtl", started=3)
-CHILD = stored("cccccc1", "mtl · fold 0", kind=FOLD, started=2, **{"mlflow.parentRunId": B.id})
-SIDE = stored("dddddd1", "compare", kind=COMPARISON, started=4)
+A = stored("aaaaaa1", "stl", at=1)
+B = stored("bbbbbb1", "mtl", at=2)
+C = stored("bbbbbb2", "mtl", at=3)
+CHILD = stored("cccccc1", "mtl · fold 0", kind=FOLD, at=2, **{"mlflow.parentRunId": B.id})
+SIDE = stored("dddddd1", "compare", kind=COMPARISON, at=4)
 SHELF = Shelf(A, B, C, CHILD, SIDE)
 
 
@@ -67,9 +42,9 @@ def test_the_beginning_of_a_name_is_enough_in_capitals_or_not():
         A,
         B,
         C,
-        stored("eeeeee1", "GMTL · k=4", started=5),
-        stored("eeeeee2", "gmhl", started=6),
-        stored("ffffff1", "mtl · big", started=7),
+        stored("eeeeee1", "GMTL · k=4", at=5),
+        stored("eeeeee2", "gmhl", at=6),
+        stored("ffffff1", "mtl · big", at=7),
     )
     assert ids(RunQuery(names=("STL", "gmt", "MTL")), shelf) == [A.id, "eeeeee1".ljust(32, "0"), C.id]
     with pytest.raises(TrackingError, match="begin with `gm`; allowed: `gmhl`, `GMTL · k=4`; give more"):
@@ -98,7 +73,7 @@ def test_what_cannot_be_found_is_named_with_the_next_step(wanted, said):
 
 
 def test_several_experiments_want_a_name():
-    other = stored("eeeeee1", "gmtl", experiment="2", started=9)
+    other = stored("eeeeee1", "gmtl", experiment="2", at=9)
     shelf = Shelf(A, other, experiments={"second": "2", "first": "1", "empty": "3"})
     with pytest.raises(TrackingError, match="several experiments") as error:
         choose(shelf, RunQuery())
@@ -128,7 +103,7 @@ def test_a_suite_stands_for_its_members_by_their_settings():
     other = settings.model_copy(update={"seed": 7})
     elsewhere = settings.model_copy(update={"store": settings.store.model_copy(update={"uri": "other"})})
     assert settings_key(settings) == settings_key(elsewhere)
-    run = stored("ffffff1", "mtl · minilm", started=5, **{SETTINGS: settings_key(settings)})
+    run = stored("ffffff1", "mtl · minilm", at=5, **{SETTINGS: settings_key(settings)})
     suite = suite_of(
         SimpleNamespace(name="mtl", settings=elsewhere), SimpleNamespace(name="late", settings=other)
     )
@@ -143,9 +118,7 @@ def test_a_suite_stands_for_its_members_by_their_settings():
 
 def test_runs_of_one_name_are_told_apart_by_their_settings() -> None:
     def run(number: int, name: str, **params: str) -> StoredRun:
-        return replace(
-            stored(f"{number}", name, started=number), params={"tracking.uri": f"{number}"} | params
-        )
+        return replace(stored(f"{number}", name, at=number), params={"tracking.uri": f"{number}"} | params)
 
     runs = [
         run(1, "MTL", **{"encoder.name": "bert", "training.epochs": "2"}),

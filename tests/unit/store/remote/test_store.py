@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from listening import Listening, Watcher
+from s3 import s3_server
 from safetensors.torch import load_file
 
 from mtlv.errors import TrackingError
@@ -39,20 +40,14 @@ SMALL = ("architecture=stl", "training.epochs=1", "execution.processes=1", "exec
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """Address of an S3 server of this process, with one bucket."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
+    with s3_server() as address, pytest.MonkeyPatch.context() as patch:
         for name, value in S3.items():
             patch.setenv(name, value)
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ENDPOINT_URL", address)
         import boto3
 
         boto3.client("s3").create_bucket(Bucket="bucket")
-        yield f"http://{host}:{port}"
-    server.stop()
+        yield address
 
 
 EVERYWHERE = pytest.mark.parametrize("address", ["memory", "file", "s3"], indirect=True)
