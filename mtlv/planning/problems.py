@@ -212,9 +212,18 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     )
 
 
-@_proof(*OF_GROUPS, "training", tasks=True)
+@_proof(*OF_GROUPS, "training", "encoder", tasks=True)
 def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
-    name, draw = settings.training.objective.name, settings.training.draw
+    name, draw, encoder = settings.training.objective.name, settings.training.draw, settings.encoder
+    frozen = encoder.features != "pooler" and encoder.frozen_layers == known_layers(encoder.name)
+    if BALANCERS[name].gradients and frozen and not learns_alone(settings, tasks):
+        raise PlanError(
+            "`training.objective.name` compares gradients at the vectors that heads read, and nothing below "
+            "them is trained",
+            got=f"{name} with `encoder.frozen_layers: {encoder.frozen_layers}`, all of `{encoder.name}`",
+            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].gradients),
+            then="or lower `encoder.frozen_layers`",
+        )
     if not several_sources(settings, tasks):
         return
     if BALANCERS[name].looks_back and draw != "rounds":

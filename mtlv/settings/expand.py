@@ -46,7 +46,7 @@ def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
     if len(found) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
-    return found, problems
+    return found, [*problems, *_same_names(found)]
 
 
 def _from_explore(explore: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
@@ -114,7 +114,7 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
                 problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
         changes = tuple(Change(k, v, origin.below(k)) for k, v in run.items() if k != "name")
         out.append(Variant(changes, name.strip() if name else None, here))
-    return out or [Variant(())], [*problems, *_same_names(out)]
+    return out or [Variant(())], problems
 
 
 FORMS = {
@@ -124,7 +124,7 @@ FORMS = {
     "transfer": _from_transfer,
     "search": _from_search,
 }
-BOTH = (("matrix", "explore"), ("runs", "explore"))
+BOTH = (("matrix", "explore"), ("runs", "explore"), ("runs", "transfer"))
 """Keys that stand together: the members of both are in the suite."""
 
 

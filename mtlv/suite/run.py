@@ -227,7 +227,8 @@ def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Cal
         groups = member.children[0].groups
         if groups is not None:
             notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
-            notes |= dict.fromkeys(f"{member.name}: {note}" for note in groups.grouping.notes)
+            more = (note for note in groups.grouping.notes if note not in groups.reason)
+            notes |= dict.fromkeys(f"{member.name}: {note}" for note in more)
         encoder = cache.encoder(settings.encoder, settings.data)
         notes |= dict.fromkeys(encoder.notes)
     for note in notes:

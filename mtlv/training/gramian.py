@@ -139,9 +139,11 @@ def vectors_of(heads: Iterable[torch.nn.Module]) -> Iterator[list[torch.Tensor]]
 
 
 def gramian_of(losses: torch.Tensor, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return G [R, R] of losses [R], in fp32, and keep the graph."""
+    """Return G [R, R] of losses [R], in fp32, and keep the graph; zeros if nothing below the vectors learns."""
     import torch
 
+    if not any(each.requires_grad for each in vectors):
+        return losses.detach().new_zeros(len(losses), len(losses))
     rows = []
     for loss in losses:
         parts = torch.autograd.grad(loss, vectors, retain_graph=True, materialize_grads=True)

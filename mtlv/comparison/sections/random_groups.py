@@ -43,7 +43,7 @@ def random_groups(comparison: Comparison) -> list[FigureBlock | TableBlock]:
         TableColumn("best", "best random groups"),
         TableColumn("controls", "random groupings", digits=0),
         TableColumn("as_good", "as good or better", digits=0),
-        TableColumn("p", "p", digits=2),
+        TableColumn("p", "p", digits=3),
     ]
     caption = f"{capital(title)} of a run (filled) and of its random groupings (hollow)."
     rows = [row for each in found for row in _dots(each)]
@@ -58,17 +58,22 @@ def in_words(found: AgainstRandom) -> str:
     name, count = found.run.name, len(found.scores)
     groupings = f"random grouping{'s' if count > 1 else ''} of the same sizes"
     if found.better:
-        return f"The groups of “{name}” are better than chance (p = {found.p:.2f}, {count} {groupings})."
+        return f"The groups of “{name}” are better than chance (p = {_p(found)}, {count} {groupings})."
     if found.as_good:
         return (
             f"The groups of “{name}” are not shown to be better than chance: {found.as_good} of {count} "
-            f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {found.p:.2f}"
+            f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {_p(found)}"
             f"{f'; {found.same} of them drew the same groups' if found.same else ''})."
         )
     return (
         f"The groups of “{name}” are better than {count} {groupings}, which is too few to rule out chance "
-        f"(p = {found.p:.2f}; {ENOUGH} are needed)."
+        f"(p = {_p(found)}; {ENOUGH} are needed)."
     )
+
+
+def _p(found: AgainstRandom) -> str:
+    """Return p with as many digits as tell it from the level: with 18 controls, it is 0.053 at least."""
+    return f"{found.p:.{2 if found.p >= 0.1 else 3}f}"
 
 
 def _row(found: AgainstRandom) -> dict[str, Any]:

@@ -79,14 +79,14 @@ def test_only_seeds_that_the_controls_have_are_compared(own):
             (0.5,) * 19,
             0,
             0.05,
-            "The groups of “ours” are better than chance (p = 0.05, 19 random groupings of the same sizes).",
+            "The groups of “ours” are better than chance (p = 0.050, 19 random groupings of the same sizes).",
         ),
         (
             (0.5,) * 18,
             0,
             1 / 19,
             "The groups of “ours” are better than 18 random groupings of the same sizes, which is too few to "
-            "rule out chance (p = 0.05; 19 are needed).",
+            "rule out chance (p = 0.053; 19 are needed).",
         ),
         (
             (0.5, 0.8, 0.7),
@@ -109,6 +109,21 @@ def test_the_place_among_random_groupings_and_its_words(own, scores, as_good, p,
     found = AgainstRandom(replace(own, name="ours"), 0.7, others, scores)
     assert (found.as_good, found.p) == (as_good, pytest.approx(p))
     assert in_words(found) == said
+
+
+@pytest.mark.parametrize("controls", [1, 3, 19])
+def test_of_equally_good_groupings_every_p_is_as_likely(own, controls):
+    """Each of R + 1 runs whose scores are drawn alike has each place once, so p is uniform on k / (R + 1)."""
+    scores = [0.5 + 0.01 * place for place in range(controls + 1)]
+    others = (own,) * controls
+    found = [
+        AgainstRandom(own, score, others, tuple(scores[:at] + scores[at + 1 :]))
+        for at, score in enumerate(scores)
+    ]
+    assert sorted(each.p for each in found) == pytest.approx(
+        [(place + 1) / (controls + 1) for place in range(controls + 1)]
+    )
+    assert sum(each.better for each in found) == (controls == 19)
 
 
 def test_random_groups_that_are_the_same_are_told(own):

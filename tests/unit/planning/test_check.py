@@ -248,6 +248,11 @@ def test_famo_needs_all_losses_in_a_step(tmp_path, draw):
             "`architecture.private_layers` read different ones; set that to 0 (got 1), or take one of "
             f"{BY_LOSS}",
         ),
+        (
+            "encoder.frozen_layers=2",
+            "nothing below them is trained (got upgrad with `encoder.frozen_layers: 2`, all of `tiny`); "
+            f"allowed: {BY_LOSS}; or lower `encoder.frozen_layers`",
+        ),
         ("training.objective.learning_rate=0.1", "set, but"),
     ],
 )
@@ -258,6 +263,9 @@ def test_gradients_need_one_device_and_the_same_vectors(tmp_path, change, why):
     assert why in str(caught.value)
     if not change.startswith("training"):
         assert checked(tmp_path, config, change, "training.objective=random").units
+    if change.startswith("encoder"):
+        for fits in ("architecture=stl", "encoder.features=pooler", "encoder.frozen_layers=1"):
+            assert checked(tmp_path, config, change, fits).units
 
 
 def test_packaged_weights_that_are_not_installed(tmp_path, monkeypatch):

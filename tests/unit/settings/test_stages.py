@@ -107,6 +107,14 @@ def test_pairs_have_each_task_alone(load) -> None:
     assert len(load("transfer: {pairs: all}\n").members) == 3 + 3
 
 
+def test_groups_by_the_gains_of_pairs_stand_beside_them(load) -> None:
+    by = "{architecture: gmtl, grouping: {method: best, features: pair_gain, from: ['* with *']}}"
+    members = load(f"transfer: {{pairs: [[gad, biosses]]}}\nruns: [{by}]\n").members
+    assert [member.name for member in members[1:]] == ["gad alone", "biosses alone", "gad with biosses"]
+    with pytest.raises(ConfigError, match="`name`: got 'gad alone'; the name is taken by the run at"):
+        load("transfer: {pairs: [[gad, biosses]]}\nruns: [{name: gad alone, seed: 3}]\n")
+
+
 @pytest.mark.parametrize(
     ("transfer", "message"),
     [

@@ -15,6 +15,7 @@ from mtlv.data.tokens import Tokens
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.registries import BALANCERS
+from mtlv.training.gramian import gramian_of
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.state import TrainingState
@@ -118,6 +119,13 @@ def test_what_a_scaled_loss_changes() -> None:
         one, other = (weights(name, own) @ own for own in (jacobian, scale * jacobian))
         changed[name] = one @ other / np.linalg.norm(one) / np.linalg.norm(other) < 0.999
     assert changed == dict.fromkeys(EVERY, True) | {"imtl_g": False}
+
+
+def test_of_vectors_that_nothing_trains_there_are_no_gradients() -> None:
+    vectors, weight = torch.ones(2, 3), torch.ones(3, requires_grad=True)
+    losses = (vectors @ weight).square()
+    assert not gramian_of(losses, [vectors]).any()
+    assert gramian_of((vectors.requires_grad_() @ weight).square(), [vectors]).diagonal().all()
 
 
 # ---- In training -------------------------------------------------------------------------------------------

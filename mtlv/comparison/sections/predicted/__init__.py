@@ -127,7 +127,7 @@ def _seen(found: Validated) -> str:
     if not (found.alike and any(seen)):
         return ""
     return (
-        f"{sum(seen)} of the {many(len(seen), 'group')} of “{found.run.name}” had been measured: they were "
+        f" {sum(seen)} of the {many(len(seen), 'group')} of “{found.run.name}” had been measured: they were "
         "chosen for these scores, so their gains are too high."
     )
 

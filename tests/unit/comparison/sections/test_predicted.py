@@ -61,7 +61,7 @@ def test_of_four_tasks_it_says_nothing():
 
 def test_groups_that_were_measured_already_are_said_to_be_chosen_for_it():
     seen = regrouped_to_measured(page())
-    assert "of the 3 groups of “proposed” had been measured: they were chosen for these scores" in seen
+    assert ". 3 of the 3 groups of “proposed” had been measured: they were chosen for these scores" in seen
     assert "had been measured" not in findings(build(page(make=lambda each: replace(each, alike=False))))
 
 
