@@ -107,5 +107,5 @@ def need_seeing(
     if hidden:
         raise EncoderError(
             f"`encoder.name`: hidden words are predicted from the words on both sides, and {why}",
-            then="use an encoder with bidirectional attention, such as minilm or bert, or leave out the texts",
+            then="use an encoder with bidirectional attention, such as minilm, or leave out the texts",
         )

@@ -159,9 +159,9 @@ def test_check_says_it_where_the_config_does_and_a_run_before_it_trains(
 
 def test_hidden_words_need_what_is_behind_them(tmp_path: Path) -> None:
     asked = suite(tmp_path, write("gpt2", tmp_path / "encoder"), "texts")
-    with pytest.raises(ConfigError, match="`encoder.name`: hidden words"):
+    with pytest.raises(ConfigError, match=r"`encoder.name`: hidden words"):
         check_suite(asked)
-    with pytest.raises(EncoderError, match="`encoder.name`: hidden words"):
+    with pytest.raises(EncoderError, match=r"`encoder.name`: hidden words"):
         resolve(InputCache(), asked.members[0])
 
 
