@@ -22,7 +22,7 @@ MOST_WORDS = 2**20  # in a document, which is at most as long as the encoder can
 class MaskedHead(Head):
     """BERT's head: dense layer, GELU, norm, and a decoder that shares the encoder's word embeddings.
 
-    The dense layer and the norm are as wide as these embeddings; those of ALBERT are narrower than its layers.
+    The dense layer and the norm are as wide as these embeddings; ALBERT has narrower ones than layers.
     """
 
     def __init__(self, shape: HeadSize) -> None:
