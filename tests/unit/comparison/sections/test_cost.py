@@ -81,7 +81,9 @@ def test_the_time_of_earlier_stages_counts(comparison_of):
         (overview.build, "overview", "train_seconds", 1),
         (answer.build, "answer", "train_seconds", 1),
     ):
-        one, two = ({row["run"]: row[field] for row in block(build(each), key).rows} for each in (made, later))
+        one, two = (
+            {row["run"]: row[field] for row in block(build(each), key).rows} for each in (made, later)
+        )
         assert two["r1"] - one["r1"] == pytest.approx(300 / scale), key
         assert two["r0"] == one["r0"]
 
