@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.execution.runner import UnitRunner
 from mtlv.plan import Scores
+from mtlv.plan.probed import from_json
 from mtlv.plan.spans import Span
 from mtlv.planning.resolve import UnfinishedError, resolve_all
 from mtlv.settings import load_suite
@@ -47,6 +49,7 @@ def keep(store: Store, job: Job, cache: InputCache, path: Path) -> None:
     record, inputs = store.load(job.unit.key), cache.inputs(job.settings)
     plain = {key: getattr(record, key) for key in PLAIN}
     plain |= {"epochs": [vars(epoch) for epoch in record.epochs], "chosen_epochs": dict(record.chosen_epochs)}
+    plain |= {} if record.probe is None else {"probe": asdict(record.probe)}
     masks = {name: task.mask for name, task in record.validation.tasks.items()}
     kept = {f"curve {epoch}": own(outputs, masks) for epoch, outputs in enumerate(record.curve)}
     for part in ("validation", "test"):
@@ -72,9 +75,10 @@ def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
         return inputs.scores(job.unit.key, part, rows, inputs.parts(tuple(outputs), rows), outputs)
 
     epochs = tuple(EpochRecord(**epoch) for epoch in plain.pop("epochs"))
+    probe = from_json(plain.pop("probe")) if "probe" in plain else None
     curve = tuple(scores("validation", found[f"curve {epoch}"]).outputs for epoch in range(len(epochs)))
     both = {part: scores(part, found[part]) for part in ("validation", "test")}
-    store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, **both, **plain), None)
+    store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, probe=probe, **both, **plain), None)
     if "lessons" in found:
         write_lessons(store.units / job.unit.key, found["lessons"])
 

@@ -13,7 +13,6 @@ from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.significance import fewest_pairs
 
 MARGIN = 0.01  # of the score, that a lower cost is worth
-SECONDS = "time/train_seconds"
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Standing:
     @property
     def cost(self) -> tuple[int, float, float]:
         """Models, seconds of training and negative score: the order of runs that are equally good."""
-        seconds = self.run.values(SECONDS)
+        seconds = self.run.seconds
         return len(self.run.plan), fmean(seconds) if seconds else 0.0, -self.mean
 
 

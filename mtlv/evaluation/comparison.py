@@ -147,6 +147,13 @@ class ComparedRun:
         return [child.metrics[key] for child in self.children if key in child.metrics]
 
     @property
+    def seconds(self) -> list[float]:
+        """Return the seconds of training, with those of earlier stages, one per child that has them."""
+        of_stages = ("time/train_seconds", "time/earlier_stages_seconds")
+        each = ([child.metrics.get(key) for key in of_stages] for child in self.children)
+        return [own + (earlier or 0.0) for own, earlier in each if own is not None]
+
+    @property
     def mains(self) -> list[float]:
         """Return the main scores, one per child that has one."""
         return [child.main for child in self.children if child.main is not None]

@@ -69,7 +69,12 @@ def said_causal(name: str) -> bool:
 
 
 def need_seeing(
-    name: str, *, features: str, relation_features: str = "document", tagged: bool = False
+    name: str,
+    *,
+    features: str,
+    relation_features: str = "document",
+    tagged: bool = False,
+    hidden: bool = False,
 ) -> None:
     """Raise an error for features of tokens that see little or nothing of the text, in a causal encoder.
 
@@ -78,9 +83,11 @@ def need_seeing(
         features: the setting `encoder.features`.
         relation_features: the setting `heads.relation_features`, if relations are learned.
         tagged: whether tags of words are learned.
+        hidden: whether hidden words are learned.
 
     Raises:
-        EncoderError: the first token of a document, entity or word would be read.
+        EncoderError: the first token of a document, entity or word would be read, or words would be predicted
+            from those before them only.
     """
     why = f"in encoder `{name}` a token sees only those before it (causal attention)"
     for key, value in (("encoder.features", features), ("heads.relation_features", relation_features)):
@@ -92,4 +99,9 @@ def need_seeing(
         raise EncoderError(
             f"`encoder.name`: tags are read from the first token of each word, and {why}",
             then="use an encoder with bidirectional attention, or leave out tagging tasks",
+        )
+    if hidden:
+        raise EncoderError(
+            f"`encoder.name`: hidden words are predicted from the words on both sides, and {why}",
+            then="use an encoder with bidirectional attention, such as minilm, or leave out the texts",
         )

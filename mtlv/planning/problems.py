@@ -123,7 +123,9 @@ def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
     """Check the features of an encoder; imports PyTorch (seconds) for a user's encoder and first tokens."""
     try:
         tagged = any(TARGETS[task.kind].by_word for task in tasks)
-        need_seeing(settings.encoder.name, features=settings.encoder.features, tagged=tagged)
+        hidden = any(not TARGETS[task.kind].own for task in tasks)
+        features = settings.encoder.features
+        need_seeing(settings.encoder.name, features=features, tagged=tagged, hidden=hidden)
     except EncoderError:
         if said_causal(settings.encoder.name):
             raise

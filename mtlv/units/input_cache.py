@@ -190,6 +190,7 @@ class InputCache:
                 words have no mask token.
         """
         encoder = self.encoder(settings.encoder, settings.data)
+        hidden = not all(TARGETS[task.kind].own for task in self.tasks(settings))
         if encoder.causal:
             related = bool(marked_entities(self.corpus(settings.data)))
             need_seeing(
@@ -197,8 +198,9 @@ class InputCache:
                 features=settings.encoder.features,
                 relation_features=settings.heads.relation_features if related else "document",
                 tagged=any(TARGETS[task.kind].by_word for task in self.tasks(settings)),
+                hidden=hidden,
             )
-        if not all(TARGETS[task.kind].own for task in self.tasks(settings)):
+        if hidden:
             need_mask_token(encoder.tokenizer, encoder.name)
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
         below = self._below(encoder, settings) if settings.encoder.frozen_layers else None

@@ -139,7 +139,8 @@ def test_an_empty_or_binary_file_is_refused(
     Path("c.yml").write_text("data: {name: table, path: t.txt, columns: {kind: mlm}}\nencoder: tiny\n")
     for content, message in (
         (b"\n\n", "`t.txt` has no rows"),
-        (b"a\n\xff\xfe\x00", "unreadable bytes at line 2"),
+        (b"a\n\xff\xfe", "unreadable bytes at line 2"),
+        ("a\nb".encode("utf-16-le"), "`t.txt` has a NUL byte at line 1, offset 1"),
     ):
         Path("t.txt").write_bytes(content)
         assert main(["check", "c.yml"]) == 2

@@ -9,7 +9,6 @@ from typing import Any
 from mtlv.comparison.blocks import Block, GroupsBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.ranking import (
     MARGIN,
-    SECONDS,
     Standing,
     by_runs,
     difference_of,
@@ -18,7 +17,7 @@ from mtlv.comparison.ranking import (
     standings,
 )
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets
-from mtlv.comparison.sections.overview import COSTS
+from mtlv.comparison.sections.overview import TRAINING
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.shared_groups import colours, numbering
@@ -33,7 +32,6 @@ from mtlv.reporting.metric_titles import plan_title
 TITLE = "What to learn together"
 SHOWN, ON_DOCUMENTS = "shown to be worse", "worse on these test documents"
 VARIED = ("stages", "training.patience", "data.sources")
-TIME = dict(COSTS)[SECONDS]
 CAPTION = (
     "Recommended: the run with the fewest models, then the shortest training, of all that are not shown to "
     f"be worse than the best and at most {MARGIN:g} below it; if the best are controls, below the best of "
@@ -42,7 +40,8 @@ CAPTION = (
     "resampled test documents where their scores are known. A run is shown to be worse by the tests over "
     "folds and seeds. If these cannot decide, as with few of them, it is worse on these test documents if "
     "that interval is below 0; another seed may change this. A pass is an epoch of one model over the "
-    "training documents. Passes and training time are the totals of all models."
+    "training documents. Passes and training time are the totals of all models, time with that of earlier "
+    "stages, which runs may share."
 )
 
 
@@ -149,7 +148,7 @@ def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
     own_passes, other_passes = passes(run), passes(best)
     if own_passes and other_passes and own_passes != other_passes:
         parts.append(f"{own_passes} passes over the documents instead of {other_passes}")
-    own, other = run.values(SECONDS), best.values(SECONDS)
+    own, other = run.seconds, best.seconds
     if own and other and fmean(other) > 0:
         parts.append(f"{fmean(own) / fmean(other):.0%} of the training time")
     return listed(parts) if parts else "the same cost"
@@ -190,7 +189,7 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing |
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
         TableColumn("passes", "passes", digits=0, best="low"),
-        TIME,
+        TRAINING,
         TableColumn("verdict", "verdict", kind="text"),
     ]
     rows = [_row(each, chosen) for each in found]
@@ -219,8 +218,8 @@ def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
-    seconds = known(mean_and_sd(run.values(SECONDS))[0])
-    return {"models": len(run.plan) or None, "passes": passes(run), TIME.key: seconds}
+    seconds = known(mean_and_sd(run.seconds)[0])
+    return {"models": len(run.plan) or None, "passes": passes(run), TRAINING.key: seconds}
 
 
 def passes(run: ComparedRun) -> int | None:

@@ -30,7 +30,6 @@ from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import APART, plan_title
 
-SECONDS = "time/train_seconds"
 ALSO = {
     "documents_per_second": "cost/documents_per_second",
     "parameters": "cost/parameters",
@@ -55,7 +54,8 @@ TIME = Cost(
     "minutes",
     "training time, minutes",
     "training time",
-    "Training time is the total of all models of a run, on a logarithmic axis. Times depend on the machine.",
+    "Training time is the total of all models of a run and of its earlier stages, such as teachers or "
+    "pretraining, on a logarithmic axis. Times depend on the machine.",
     "faster",
 )
 SIZE = Cost(
@@ -63,7 +63,7 @@ SIZE = Cost(
     "millions",
     "parameters, millions",
     "parameters",
-    "Parameters are those that were trained, of all models of a run, on a logarithmic axis.",
+    "Parameters are those that were trained, of all models with which a run predicts, on a logarithmic axis.",
     "smaller",
 )
 SAME = 1.01  # sizes that differ by less are not drawn: groups differ by their heads only
@@ -128,7 +128,7 @@ def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: 
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:
-    (f1, f1_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.values(SECONDS)))
+    (f1, f1_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.seconds))
     if known(f1) is None or known(seconds) is None or f1 is None or seconds is None or seconds <= 0:
         return None
     row = of_run(run) | {"f1": f1, "minutes": seconds / 60, "children": len(run.mains)}

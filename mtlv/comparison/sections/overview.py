@@ -37,8 +37,9 @@ FIGURES = (
     TableColumn("hamming_score", "Hamming score", best="high"),
     TableColumn("average_precision_macro", "average precision", best="high"),
 )
+TRAINING = TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60)
 COSTS = (
-    ("time/train_seconds", TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60)),
+    ("time/train_seconds", TRAINING),
     ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
     ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
     ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
@@ -180,7 +181,7 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
     caption = (
         "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best "
         f"value of each column is bold.{score}{thresholds} Training time is the mean per fold and seed, for "
-        "all models of a run together."
+        "all models of a run and of its earlier stages together."
     )
     costs_of = [{k: row.get(k) for k in ("run", *(column.key for column in others))} for row in rows]
     also = (
@@ -206,7 +207,8 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
         mean, sd = mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
         row |= {column.key: known(mean), f"{column.key}_sd": known(sd)}
     for key, column in COSTS:
-        row[column.key] = known(mean_and_sd(run.values(key))[0])
+        values = run.seconds if column is TRAINING else run.values(key)
+        row[column.key] = known(mean_and_sd(values)[0])
     return row
 
 

@@ -86,8 +86,15 @@ def decoded(line: bytes, name: str, *, number: int, at: int) -> str:
     """Return a line as text.
 
     Raises:
-        DataError: it is not UTF-8; with its number, and the position in the file.
+        DataError: it is not UTF-8, or has a NUL, as binary files and UTF-16 have; with its number, and the
+            position in the file.
     """
+    if b"\0" in line:
+        raise DataError(
+            f"`{name}` has a NUL byte at line {number}, offset {at + line.index(0)}",
+            allowed="text in UTF-8",
+            then="save the file as UTF-8",
+        )
     try:
         return line.decode()
     except UnicodeDecodeError as error:

@@ -20,7 +20,10 @@ MOST_WORDS = 2**20  # in a document, which is at most as long as the encoder can
 
 
 class MaskedHead(Head):
-    """BERT's head: dense layer, GELU, norm, and a decoder that shares the encoder's word embeddings."""
+    """BERT's head: dense layer, GELU, norm, and a decoder that shares the encoder's word embeddings.
+
+    The dense layer and the norm are as wide as these embeddings; ALBERT has narrower ones than layers.
+    """
 
     def __init__(self, shape: HeadSize) -> None:
         super().__init__(replace(shape, outputs=shape.width, layers=1, dropout=0.0))
@@ -30,8 +33,14 @@ class MaskedHead(Head):
 
     def use_encoder(self, encoder: Any) -> None:
         self._encoder = (encoder,)
+        pieces, width = encoder.get_input_embeddings().weight.shape
+        if width != len(self.norm.weight):
+            dense = self.layers[-1]
+            assert isinstance(dense, nn.Linear)
+            self.layers[-1] = nn.utils.skip_init(nn.Linear, dense.in_features, width)  # `reset` draws it
+            self.norm = nn.LayerNorm(width, eps=self.norm.eps)
         self.norm.eps = getattr(encoder.config, "layer_norm_eps", self.norm.eps)  # RoBERTa's is 1e-5
-        self.bias = nn.Parameter(torch.zeros(len(encoder.get_input_embeddings().weight)))
+        self.bias = nn.Parameter(torch.zeros(pieces))
 
     def start_from(self, published: Mapping[str, torch.Tensor]) -> None:
         own = self.state_dict()

@@ -37,6 +37,7 @@ def same(one: UnitRecord, other: UnitRecord) -> None:
         assert all(np.array_equal(values, after[name]) for name, values in before.items())
     assert one.epochs == other.epochs
     assert one.chosen_epochs == other.chosen_epochs
+    assert one.probe == other.probe
 
 
 def jobs_of(suite: Suite, cache: InputCache) -> list[Job]:
@@ -70,11 +71,12 @@ def test_files_with_a_matrix_of_all_tasks_are_restored(
     suite: Callable, table: Callable, tmp_path: Path
 ) -> None:
     """As they were written before there were other kinds."""
-    made = suite(table("t"), "architecture=mtl", *SHORT)
+    made = suite(table("t"), "architecture=mtl", "training.probe={every: 1}", *SHORT)
     assert not run_suite(made, ignore, MemoryTracker()).failed
     store, other = Store(tmp_path / "store"), Store(tmp_path / "other")
     (job,) = jobs_of(made, cache := InputCache(store))
     record, names = store.load(job.unit.key), job.unit.model.tasks
+    assert record.probe is not None
     SCRIPT["keep"](store, job, cache, tmp_path / "new.npz")
     plain = np.load(tmp_path / "new.npz")["record"]
     old = {part: getattr(record, part).matrix(names)[0] for part in ("validation", "test")}

@@ -100,6 +100,7 @@ def test_what_is_allowed_instead_is_all_the_others() -> None:
         ),
         ({"features": "last", "relation_features": "cls"}, r"`heads.relation_features`: .*\(got cls\)"),
         ({"features": "mean", "tagged": True}, r"`encoder.name`: tags .* `x` .*; use an encoder with"),
+        ({"features": "mean", "hidden": True}, r"`encoder.name`: hidden words .* `x` .*leave out the texts"),
     ],
     ids=str,
 )
@@ -122,6 +123,7 @@ COLUMNS = {
     "plain": (PLAIN, "labels: [heart]"),
     "tags": (TAGS, "kind: tagging, tags: tags"),
     "relations": (RELATIONS, "kind: multiclass, target: target, mentions: spans"),
+    "texts": (PLAIN, "kind: mlm"),
 }
 
 
@@ -153,6 +155,14 @@ def test_check_says_it_where_the_config_does_and_a_run_before_it_trains(
     check_suite(suite(tmp_path, unsaid, table, change))
     with pytest.raises(EncoderError, match=said):
         resolve(InputCache(), suite(tmp_path, unsaid, table, change).members[0])
+
+
+def test_hidden_words_need_what_is_behind_them(tmp_path: Path) -> None:
+    asked = suite(tmp_path, write("gpt2", tmp_path / "encoder"), "texts")
+    with pytest.raises(ConfigError, match=r"`encoder.name`: hidden words"):
+        check_suite(asked)
+    with pytest.raises(EncoderError, match=r"`encoder.name`: hidden words"):
+        resolve(InputCache(), asked.members[0])
 
 
 @pytest.mark.parametrize(("table", "change", "said"), REFUSED)

@@ -88,6 +88,25 @@ def test_the_head_is_berts_and_decodes_with_the_embeddings() -> None:
     torch.testing.assert_close(model(ids, mask, words=places)["text"], expected, rtol=1e-5, atol=1e-5)
 
 
+def test_embeddings_may_be_narrower_than_layers() -> None:
+    """As in ELECTRA, whose generator has this head."""
+    from transformers import ElectraConfig, ElectraForMaskedLM
+
+    small = {"hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    theirs = ElectraForMaskedLM(ElectraConfig(vocab_size=50, embedding_size=12, **small)).eval()
+    tasks = {"text": Task("text", "mlm")}
+    model = MultiTaskModel(theirs.electra, [HeadSpec(("text",))], tasks=tasks, features="mean", seed=0).eval()
+    (head,) = model.heads.values()
+    assert head.layers[-1].weight.std().item() == pytest.approx(0.02, rel=0.2), "drawn"
+    theirs.generator_predictions.dense.load_state_dict(head.layers[-1].state_dict())
+    theirs.generator_predictions.LayerNorm.load_state_dict(head.norm.state_dict())
+    ids, places, _ = batch(50)
+    mask, known = torch.ones_like(ids, dtype=torch.bool), places >= 0
+    expected = theirs(input_ids=ids, attention_mask=mask).logits
+    expected = expected[torch.arange(8)[:, None].expand_as(places)[known], places[known]]
+    torch.testing.assert_close(model(ids, mask, words=places)["text"], expected, rtol=1e-5, atol=1e-5)
+
+
 def test_only_hidden_places_have_a_gradient() -> None:
     model = model_of(50).eval()
     ids, places, targets = batch(50)

@@ -134,14 +134,15 @@ def test_the_share_rises_with_the_steps_of_training(tmp_path: Path, monkeypatch:
 
 
 def test_teachers_are_of_the_same_fold_and_seed(tmp_path: Path) -> None:
-    suite = sources_of(tmp_path, more=f"seed: [0, 1]\n{teaching('{from: experts}')}")
-    (member,) = resolved_of(suite).values()
+    """A teacher of another fold has learned what this one tests on."""
+    more = f"seed: [0, 1]\n{teaching('{from: experts}')}"
+    (member,) = resolved_of(sources_of(tmp_path, more=more, changes=("data.folds=2",))).values()
     for child in member.children:
         (job,) = child.jobs
         assert job.teachers == child.earlier
         assert {teacher.unit.seed for teacher in job.teachers} == {child.seed}
         assert all(teacher.fold is child.fold for teacher in job.teachers)
-    assert len({key for child in member.children for key in child.jobs[0].unit.teachers}) == 6
+    assert len({key for child in member.children for key in child.jobs[0].unit.teachers}) == 12
 
 
 def test_a_students_key_has_its_teachers_and_how_they_teach(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def a_run(
         "groups": groups and ComparedGroups(groups),
         "params": {"grouping.method": method},
         "children": (child,),
-        "values": lambda key: [metrics[key]],
+        "seconds": [seconds],
         "mains": [score],
         "status": "FINISHED",
         "data_digest": "",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from drawing import block, of_runs, svg
 
-from mtlv.comparison.sections import cost
+from mtlv.comparison.sections import answer, cost, overview
 
 
 def rows_of(*pairs):
@@ -65,6 +65,27 @@ def test_rows_are_the_means_of_the_children(comparison_of):
     assert row["minutes"] == pytest.approx(np.mean(run.values("time/train_seconds")) / 60)
     assert row["documents_per_second"] == pytest.approx(np.mean(run.values("cost/documents_per_second")))
     assert row["children"] == 3
+
+
+def test_the_time_of_earlier_stages_counts(comparison_of):
+    """Of teachers and of pretraining: in the figure, the overview and the answer."""
+    made = comparison_of(runs=2, children=2)
+    first, other = made.runs
+    before = "time/earlier_stages_seconds"
+    staged = [
+        replace(child, metrics={**child.metrics, before: 600.0 * n}) for n, child in enumerate(other.children)
+    ]
+    later = replace(made, runs=(first, replace(other, children=tuple(staged))))
+    for build, key, field, scale in (
+        (cost.build, "cost", "minutes", 60),
+        (overview.build, "overview", "train_seconds", 1),
+        (answer.build, "answer", "train_seconds", 1),
+    ):
+        one, two = (
+            {row["run"]: row[field] for row in block(build(each), key).rows} for each in (made, later)
+        )
+        assert two["r1"] - one["r1"] == pytest.approx(300 / scale), key
+        assert two["r0"] == one["r0"]
 
 
 def test_one_child_has_no_bar(comparison_of):
