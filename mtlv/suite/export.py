@@ -90,6 +90,7 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
     logging.disable_progress_bar()
     settings = job.settings
     encoder = cache.encoder(settings.encoder, settings.data).trained(weights)
+    sources = " + ".join(cache.inputs(settings).sources(job.unit.model.tasks))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
@@ -98,14 +99,14 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
     try:
         encoder.module.save_pretrained(made)
         encoder.tokenizer.save_pretrained(made)
-        (made / "README.md").write_text(_card(job, encoder.name, folder), encoding="utf-8")
+        (made / "README.md").write_text(_card(job, encoder.name, folder, sources), encoding="utf-8")
         made.chmod(0o755)
         made.replace(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _card(job: Job, base: str, folder: Path) -> str:
+def _card(job: Job, base: str, folder: Path, sources: str) -> str:
     return CARD.format(
         base=base,
         name=folder.name,
@@ -115,7 +116,7 @@ def _card(job: Job, base: str, folder: Path) -> str:
         epochs=job.settings.training.epochs,
         rate=job.settings.training.learning_rate,
         documents=len(job.fold.train) if job.rows is None else job.rows,
-        corpus=job.settings.data.title,
+        corpus=sources,
         fold=job.unit.fold,
         seed=job.unit.seed,
         folder=folder,

@@ -104,7 +104,9 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     own = [each for each in kept if torch.equal(each[name], weight)]
     assert len(own) == 1
     assert any(name.startswith("heads") and name.endswith("norm.weight") for name in own[0]), "of the texts"
-    assert "stage `pretrain`, notes.text, 1 epochs" in Path("encoder/README.md").read_text()
+    card = " ".join(Path("encoder/README.md").read_text().split())
+    assert "stage `pretrain`, notes.text, 1 epochs" in card
+    assert "training documents of notes (fold 0, seed 0)" in card, "not of all sources"
     assert main([*export, "--stage", "pretrain"]) == 2
     assert "`encoder` exists already; give another folder" in capsys.readouterr().err
     assert main(["export", "c.yml", "--out", "x", "--stage", "pretrain", "training.epochs=2"]) == 2

@@ -12,6 +12,7 @@ from mtlv.comparison.sections.parts import (
     PANELS,
     STEPS,
     band,
+    capital,
     curves_of,
     number,
     of_run,
@@ -65,11 +66,17 @@ FRACTION = {"zero": False}
 LOSS = "train/loss"
 OF_TASKS = "The mean over tasks of the loss of their heads, so that architectures can be compared. "
 TEXT_LOSS = "val.texts.masked_loss/"
+TEXT_BITS = "val.texts.bits_per_character/"
 OF_TOKENS = tip("tokens", "tokens", ",.0f")
 HOW_TEXTS = (
     "Cross-entropy of hidden pieces on the validation set, in nats, after so many training tokens without "
     "padding. It depends on the vocabulary and on the share of hidden pieces: compare runs that have both in "
     f"common. {HOW_BANDS}"
+)
+HOW_BITS = (
+    "Cross-entropy of hidden pieces on the validation set after so many training tokens without padding, in "
+    "bits per character, because the runs have different vocabularies. Each hides its own random words. "
+    f"{HOW_BANDS}"
 )
 OF_HEAD = (tip("members", "tasks of the head"),)
 HEAD_LOSS = SmallMultiples(
@@ -175,21 +182,34 @@ def _texts(comparison: Comparison) -> list[FigureBlock]:
     keys = dict.fromkeys(key for run in comparison.runs for child in run.children for key in child.curves)
     blocks = []
     for name in [key.removeprefix(TEXT_LOSS) for key in keys if key.startswith(TEXT_LOSS)]:
-        rows = [of_run(run) | point for run in comparison.runs for point in _over_tokens(run, name)]
-        if len({row["run"] for row in rows}) < 2:
+        runs = [run for run in comparison.runs if curves_of(run, f"{TEXT_LOSS}{name}")]
+        if len(runs) < 2:
             continue
-        title = f"Masked loss over tokens: {name}"
-        lines = _lines(comparison, "masked loss", {"zero": False}, banded=True, extra=(OF_TOKENS,))
+        bits = len(set(map(_vocabulary, runs))) > 1
+        axis, key = ("bits per character", TEXT_BITS) if bits else ("masked loss", TEXT_LOSS)
+        rows = [of_run(run) | point for run in runs for point in _over_tokens(run, f"{key}{name}", name)]
+        title = f"{capital(axis)} over tokens: {name}"
+        lines = _lines(comparison, axis, {"zero": False}, banded=True, extra=(OF_TOKENS,))
         x = number("tokens", title="tokens read", axis={"format": "~s", "grid": False, "tickCount": 5})
         spec = {"width": "container", "height": 300} | lines | {"encoding": lines["encoding"] | {"x": x}}
-        blocks.append(FigureBlock(f"curves_texts_{ascii_slug(name)}", title, HOW_TEXTS, spec, rows))
+        blocks.append(
+            FigureBlock(
+                f"curves_texts_{ascii_slug(name)}", title, HOW_BITS if bits else HOW_TEXTS, spec, rows
+            )
+        )
     return blocks
 
 
-def _over_tokens(run: ComparedRun, name: str) -> Iterable[dict[str, Any]]:
+def _vocabulary(run: ComparedRun) -> frozenset[tuple[str, str]]:
+    """Return the settings that choose a run's vocabulary."""
+    keys = ("encoder.name", "encoder.vocabulary")
+    return frozenset(each for each in run.params.items() if each[0].startswith(keys))
+
+
+def _over_tokens(run: ComparedRun, key: str, name: str) -> Iterable[dict[str, Any]]:
     """Yield the loss at the end of each epoch with the tokens read until then, both means over children."""
     read = {point["epoch"]: point["value"] for point in band(curves_of(run, f"train.texts.tokens/{name}"))}
-    for point in band(curves_of(run, f"{TEXT_LOSS}{name}"), 4 * STEPS):
+    for point in band(curves_of(run, key), 4 * STEPS):
         if point["epoch"] in read:
             yield point | {"tokens": read[point["epoch"]]}
 
