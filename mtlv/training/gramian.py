@@ -139,7 +139,7 @@ def vectors_of(heads: Iterable[torch.nn.Module]) -> Iterator[list[torch.Tensor]]
 
 
 def gramian_of(losses: torch.Tensor, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return G [R, R] of losses [R], in fp32, and keep the graph; zeros if nothing below the vectors learns."""
+    """Return G [R, R] of losses [R], in fp32, and keep the graph; zeros if nothing below learns."""
     import torch
 
     if not any(each.requires_grad for each in vectors):

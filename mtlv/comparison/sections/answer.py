@@ -18,6 +18,8 @@ from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
+from mtlv.evaluation.random_factors import has_random_factors
+from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.evaluation.significance import fewest_pairs
 from mtlv.formatting import many
 from mtlv.reporting.learned_words import NOTHING
@@ -76,7 +78,12 @@ class Standing:
 
     @property
     def control(self) -> str:
-        """What its groups are if others are to be recommended: random, or measured to choose them."""
+        """What its groups are if others are to be recommended: random, or measured to choose them.
+
+        Or what its factors on losses are: random.
+        """
+        if has_random_factors(self.run):
+            return "control: random factors"
         lower = self.run.params.get("grouping.place", "1") != "1"
         return "control: random groups" if is_random(self.run) else lower * "measured to choose groups"
 
@@ -103,7 +110,8 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
-    sure = f"{_chance(comparison, found)}{_sure(chosen)}{open_ends(comparison)}"
+    chance = _chance(comparison, found) + _factors(comparison, found)
+    sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     return Section("answer", TITLE, "", [*blocks, _table(comparison, found, chosen)])
 
@@ -195,6 +203,7 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     best, title = found[0], plan_title(comparison)
     if not chosen.best:
         random = ", whose groups are random" if is_random(best.run) else ""
+        random += ", whose factors on losses are random" if has_random_factors(best.run) else ""
         return (
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} than the best "
             f"run, “{best.run.name}”{random}{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
@@ -259,6 +268,16 @@ def _chance(comparison: Comparison, found: Sequence[Standing]) -> str:
     """Compare the best grouping that has random controls with them."""
     compared = (against_random(comparison, each.run) for each in found)
     return next((f" {in_words_of_chance(each)}" for each in compared if each), "")
+
+
+def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:
+    """Compare the best run with a balancer with random factors."""
+    pairs = _by_runs(comparison)
+
+    def worse(run: ComparedRun, other: ComparedRun) -> bool | None:
+        return shown_worse(run, pairs.get(frozenset((run.key, other.key))))
+
+    return in_words_of_factors([each.run for each in found], comparison.runs, worse)
 
 
 def _sure(chosen: Standing) -> str:
