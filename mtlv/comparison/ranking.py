@@ -10,6 +10,7 @@ from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
 from mtlv.comparison.sections.parts import known, learned_nothing
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import comparable, different_tasks
+from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.significance import fewest_pairs
 
 MARGIN = 0.01  # of the score, that a lower cost is worth
@@ -55,7 +56,12 @@ class Standing:
 
     @property
     def control(self) -> str:
-        """What its groups are if others are to be recommended: random, or measured to choose them."""
+        """What its groups are if others are to be recommended: random, or measured to choose them.
+
+        Or what its factors on losses are: random.
+        """
+        if has_random_factors(self.run):
+            return "control: random factors"
         lower = self.run.params.get("grouping.place", "1") != "1"
         return "control: random groups" if is_random(self.run) else lower * "measured to choose groups"
 

@@ -32,6 +32,8 @@ class Balancer:
 
     plain: ClassVar[bool] = False
     """Whether all factors are always 1."""
+    random: ClassVar[bool] = False
+    """Whether the factors are random: a control, which no conclusion recommends."""
     learns: ClassVar[bool] = False
     """Whether `learning_rate` is used."""
     gradients: ClassVar[bool] = False
@@ -94,6 +96,8 @@ class Random(Balancer):
     The control of any other balancer. The numbers follow from the seed and the step, so that dropout is the
     same as without them, and all ranks have the same.
     """
+
+    random = True
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         import torch

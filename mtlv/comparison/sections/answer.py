@@ -14,6 +14,7 @@ from mtlv.comparison.ranking import (
     difference_of,
     interval_of,
     recommended,
+    shown_worse,
     standings,
 )
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets
@@ -25,6 +26,8 @@ from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks, tasks_of
+from mtlv.evaluation.random_factors import has_random_factors
+from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.formatting import many
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import plan_title
@@ -61,7 +64,8 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
-    sure = f"{_chance(comparison, found)}{_sure(chosen)}{open_ends(comparison)}"
+    chance = _chance(comparison, found) + _factors(comparison, found)
+    sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     return Section("answer", TITLE, "", [*blocks, _table(comparison, found, chosen)])
 
@@ -95,6 +99,7 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     best, title = found[0], plan_title(comparison)
     if not chosen.best:
         random = ", whose groups are random" if is_random(best.run) else ""
+        random += ", whose factors on losses are random" if has_random_factors(best.run) else ""
         return (
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} than the best "
             f"run, “{best.run.name}”{random}{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
@@ -158,6 +163,16 @@ def _chance(comparison: Comparison, found: Sequence[Standing]) -> str:
     """Compare the best grouping that has random controls with them."""
     compared = (against_random(comparison, each.run) for each in found)
     return next((f" {in_words_of_chance(each)}" for each in compared if each), "")
+
+
+def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:
+    """Compare the best run with a balancer with random factors."""
+    pairs = by_runs(comparison)
+
+    def worse(run: ComparedRun, other: ComparedRun) -> bool | None:
+        return shown_worse(run, pairs.get(frozenset((run.key, other.key))))
+
+    return in_words_of_factors([each.run for each in found], comparison.runs, worse)
 
 
 def _sure(chosen: Standing) -> str:

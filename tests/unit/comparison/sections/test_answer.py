@@ -132,6 +132,36 @@ def test_the_best_of_several_random_groups_is_high_by_chance():
     assert recommended([best, standing("one", far, worse=None)]) is best, "nothing can decide"
 
 
+@pytest.mark.parametrize("sign", [0, 1])
+def test_a_balancer_is_compared_with_random_factors(answered, sign):
+    def of(name, objective, score, **more):
+        params = {"training.objective.name": objective, "training.epochs": "4", "store.uri": name}
+        return a_run(name, score=score, params=params | more.pop("params", {}), **more)
+
+    ours, control = of("ours", "dwa", 0.8), of("control", "random", 0.7)
+    others = [a_run("plain", score=0.75), of("longer", "random", 0.9, params={"training.epochs": "8"})]
+    pairs = [a_pair(ours, control, {sign}, sign)]
+    said = answer_of([answered([ours, control, *others], pairs)])
+    better = "better than" if sign else "not shown to be better than"
+    assert f"“ours” is {better} random factors (“control”)." in said
+    alone = answer_of([answered([ours, *others], [])])
+    assert "“ours” is compared with no random factors: add a run with `training.objective: random`." in alone
+    assert "random factors" not in answer_of([answered([others[0], a_run("other", score=0.1)])])
+    assert "random factors" not in answer_of([answered([ours, control, others[0]], nothing=["control"])])
+    for one_loss in ({"tasks": "a"}, {"params": {"training.objective.per": "head"}}):
+        single = of("single", "dwa", 0.8, **one_loss)
+        low = a_run("low", score=0.1, **({"tasks": "a"} if "tasks" in one_loss else {}))
+        assert "random factors" not in answer_of([answered([single, low])])
+
+
+def test_random_factors_are_a_control():
+    best = standing("best", 0.8, params={"training.objective.name": "random"})
+    other = standing("other", 0.799, models=9)
+    assert best.control == "control: random factors"
+    assert recommended([best, other]) is other
+    assert not standing("best", 0.8, tasks="a", params=best.run.params).control, "one loss"
+
+
 PARTS = (("a", "b"), ("c", "d"))
 
 

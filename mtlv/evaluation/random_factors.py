@@ -1,0 +1,64 @@
+"""Balancers of losses beside random factors (`training.objective: random`), their control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mtlv.evaluation.comparison import ComparedRun
+from mtlv.evaluation.pairs import comparable
+from mtlv.registries import BALANCERS
+
+OF_THE_OBJECTIVE = "training.objective."
+NOT_COMPARED = (OF_THE_OBJECTIVE, "store.", "tracking.", "execution.")
+
+
+def has_random_factors(run: ComparedRun) -> bool:
+    """Return whether the losses of a run have random factors; a model with one loss has none."""
+    return _balancer(run).random and _balances(run)
+
+
+def in_words(
+    ranked: Sequence[ComparedRun],
+    others: Sequence[ComparedRun],
+    shown_worse: Callable[[ComparedRun, ComparedRun], bool | None],
+) -> str:
+    """Say whether the best run with a balancer is better than random factors; empty without a balancer.
+
+    Args:
+        ranked: the runs that learned something, best first.
+        others: all runs; a control among them that is not ranked is not compared.
+        shown_worse: function of two runs that returns whether the first is shown to be worse.
+    """
+    ours = [run for run in ranked if not (_balancer(run).plain or _balancer(run).random) and _balances(run)]
+    if not ours:
+        return ""
+    controls = [run for run in ranked if has_random_factors(run)]
+    found = ((run, other) for run in ours for other in controls if _alike(run, other))
+    run, control = next(found, (ours[0], None))
+    if control is None and any(has_random_factors(each) and _alike(run, each) for each in others):
+        return ""
+    if control is None:
+        return (
+            f" “{run.name}” is compared with no random factors: add a run with `training.objective: random`."
+        )
+    better = "better than" if shown_worse(control, run) else "not shown to be better than"
+    return f" “{run.name}” is {better} random factors (“{control.name}”)."
+
+
+def _balancer(run: ComparedRun) -> Any:
+    name = run.params.get(f"{OF_THE_OBJECTIVE}name", "sum")
+    return BALANCERS[name if name in BALANCERS else "sum"]
+
+
+def _balances(run: ComparedRun) -> bool:
+    per_head = run.params.get(f"{OF_THE_OBJECTIVE}per", "task") == "head"
+    return any((len(heads) if per_head else sum(map(len, heads))) > 1 for heads in run.plan)
+
+
+def _alike(run: ComparedRun, other: ComparedRun) -> bool:
+    return comparable(run, other) and _settings(run) == _settings(other)
+
+
+def _settings(run: ComparedRun) -> dict[str, str]:
+    return {key: value for key, value in run.params.items() if not key.startswith(NOT_COMPARED)}
