@@ -59,7 +59,6 @@ CONFIGS = {
     config.place: config
     for config in (
         Config(MT_BERT, "config.yml", 5, 57),
-        Config(MT_BERT, "config-learned-small.yml", 3, 18),
         Config(MT_BERT, "config-pairs.yml", 10, 30),
         Config(MT_BERT, "config-small.yml", 3, 18),
         Config(BLURB, "config.yml", 9, 585),
