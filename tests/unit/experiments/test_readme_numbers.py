@@ -89,3 +89,26 @@ def test_predictors_of_groups_are_those_of_the_experiment():
         kept = {row["by"]: row["order"].replace("−", "-") for row in csv.DictReader(file)}
     told = dict(re.findall(r"^\| `([^`|]+)`[^|]* \| (-?\d[^|]*\)) \|$", text, re.MULTILINE))
     assert told == kept
+
+
+def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
+    folder = ROOT / "experiments" / "mt-bert-biomedical"
+    kept = folder / "results" / "small"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    text = text[text.index("## What was run") :]
+    tasks = ("ChemProt", "DDI 2013", "BC5CDR disease", "BC5CDR chemical")
+    with (kept / "tasks.csv").open(encoding="utf-8", newline="") as file:
+        scores = {(row["name"], row["task"]): float(row["value"]) for row in csv.DictReader(file)}
+    told = dict(re.findall(r"^\| (single-task|refinement|fine-tuning) \|(.+)\|$", text, re.MULTILINE))
+    assert len(told) == 3
+    for name, cells in told.items():
+        mean = float(rows(kept / "overview.csv")[name]["score"])
+        found = [float(cell.strip(" *")) for cell in cells.split("|")]
+        assert found == [round(value, 3) for value in (*(scores[name, task] for task in tasks), mean)]
+    (differences,) = re.findall(r"^\| difference \|(.+)\|$", text, re.MULTILINE)
+    *by_task, mean = (re.findall(r"[-+]\d\.\d{3}", cell) for cell in differences.split("|"))
+    assert [float(cell[0]) for cell in by_task] == [
+        round(scores["fine-tuning", task] - scores["single-task", task], 3) for task in tasks
+    ]
+    tuned = rows(kept / "answer.csv")["fine-tuning"]["difference"].replace("−", "-")
+    assert mean == re.findall(r"[-+]\d\.\d{3}", tuned)
