@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
 
@@ -13,6 +13,7 @@ from mtlv.evaluation.bootstrap import (
     document_weights,
     not_of_sums,
     resampled,
+    task_intervals,
 )
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
 from mtlv.evaluation.pairs import pairs_of, siblings
@@ -31,6 +32,7 @@ class DocumentIntervals:
     documents: int  # size of the smallest test part
     groups: int | None  # number of resampled groups in it; None if the groups of documents are unknown
     pairs: int = 1  # number of pairs of children with an interval
+    tasks: Mapping[str, Interval] = field(default_factory=dict)  # intervals of the tasks' main metrics
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     )
 
 
-@lru_cache(maxsize=1)  # two sections show them
+@lru_cache(maxsize=1)  # several sections show them
 def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """Return `judged_pairs`, with document intervals for the runs shown at first, whose scores are needed."""
     shown = set(comparison.shown)
@@ -133,12 +135,14 @@ def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]
     known = [each.groups for each in of if each.groups is not None]
     fewest, groups = min(each.documents for each in of), min(known) if len(known) == len(of) else None
     counted = fewest if groups is None else groups
-    main = document_interval(first, second, "main", groups=counted)
+    main = document_interval([a.main for a in first], [b.main for b in second], groups=counted)
     if main is None:
         return None
-    has_micro = all(each.micro is not None for each in (*first, *second))
-    micro = document_interval(first, second, "micro", groups=counted) if has_micro else None
-    return DocumentIntervals(main, micro, fewest, groups)
+    micros = [[each.micro for each in found if each.micro is not None] for found in (first, second)]
+    has_micro = all(len(found) == len(both) for found in micros)
+    micro = document_interval(micros[0], micros[1], groups=counted) if has_micro else None
+    tasks = task_intervals(first, second, groups=counted)
+    return DocumentIntervals(main, micro, fewest, groups, tasks=tasks)
 
 
 def _ids(child: ComparedFold) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ class Resampled:
 
     main: Floats  # main score of the plan: macro F1 if all tasks are yes/no
     micro: Floats | None = None  # micro F1, if all tasks are yes/no
+    tasks: Mapping[str, Floats] = field(default_factory=dict)  # main metric of each task
 
 
 def document_weights(
@@ -60,8 +61,8 @@ def document_weights(
     return weights
 
 
-def resampled_f1(decisions: Decisions, weights: Weights) -> Resampled:
-    """Return macro and micro F1 on each resample of documents.
+def resampled_f1(decisions: Decisions, weights: Weights, names: Sequence[str] = ()) -> Resampled:
+    """Return macro and micro F1, and the F1 of each named task, on each resample of documents.
 
     The counts of F1 are sums over documents, so all resamples are one matrix product of weights and
     cells [N, 2T].
@@ -69,9 +70,12 @@ def resampled_f1(decisions: Decisions, weights: Weights) -> Resampled:
     Args:
         decisions: decisions for N documents and T tasks.
         weights: [R, N], see `document_weights`.
+        names: names of the T tasks.
     """
     above, below = _counted(decisions, weights)
-    return Resampled(ratio(above, below).mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)))
+    each = ratio(above, below)
+    of_tasks = dict(zip(names, each.T, strict=False))
+    return Resampled(each.mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)), of_tasks)
 
 
 def _counted(decisions: Decisions, weights: Weights) -> tuple[Floats, Floats]:
@@ -94,7 +98,7 @@ def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
 def resampled(
     scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float], weights: Weights
 ) -> Resampled:
-    """Return the main score of a plan, as in `evaluate_all`, on each resample of documents.
+    """Return the main score of a plan, as in `evaluate_all`, and of its tasks on each resample of documents.
 
     Args:
         scores: scores of N documents for at least these tasks.
@@ -108,7 +112,7 @@ def resampled(
     names = thresholded(tasks)
     decisions = decide(scores, names, thresholds) if names else None
     if decisions is not None and len(names) == len(tasks):
-        return resampled_f1(decisions, weights)
+        return resampled_f1(decisions, weights, names)
     found: dict[str, Floats] = {}
     if decisions is not None:
         found |= dict(zip(names, ratio(*_counted(decisions, weights)).T, strict=True))
@@ -118,12 +122,10 @@ def resampled(
             sums = SCORING[task.kind].sums(task, own)[task.main_metric]
             found[task.name] = sums.of_draws(weights[:, np.asarray(own.mask, bool)])
     sources = [np.mean([found[name] for name in each], axis=0) for each in by_source(tasks).values()]
-    return Resampled(np.mean(sources, axis=0))
+    return Resampled(np.mean(sources, axis=0), tasks=found)
 
 
-def document_interval(
-    first: Sequence[Resampled], second: Sequence[Resampled], figure: str, *, groups: int
-) -> Interval | None:
+def document_interval(first: Sequence[Floats], second: Sequence[Floats], *, groups: int) -> Interval | None:
     """Return the 95% interval of the difference first - second in a metric over resampled test documents.
 
     It covers only the choice of documents in the test set, not the noise of training or the choice of
@@ -132,15 +134,25 @@ def document_interval(
     should know about the bootstrap", The American Statistician 69, 2015): Phi(-sqrt(n / (n - 1)) t(n - 1)).
 
     Args:
-        first, second: results of two runs on the same folds and seeds; their means are compared.
-        figure: `main` or `micro`, present in all results.
+        first, second: the metric of two runs on R resamples [R], for each of the same folds and seeds; their
+            means are compared.
         groups: n, number of groups drawn each time; below 5, None is returned.
     """
     if groups < FEWEST_GROUPS:
         return None
-    pairs = zip(first, second, strict=True)
-    differences = np.mean([getattr(a, figure) - getattr(b, figure) for a, b in pairs], axis=0)
-    return expanded_interval(differences, groups)
+    return expanded_interval(np.mean(first, axis=0) - np.mean(second, axis=0), groups)
+
+
+def task_intervals(
+    first: Sequence[Resampled], second: Sequence[Resampled], *, groups: int
+) -> dict[str, Interval]:
+    """Return `document_interval` for the main metric of each task that all results have."""
+    names = [name for name in first[0].tasks if all(name in each.tasks for each in (*first, *second))]
+    found = {}
+    for name in names:
+        pair = ([each.tasks[name] for each in runs] for runs in (first, second))
+        found[name] = document_interval(*pair, groups=groups)
+    return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def expanded_interval(resampled: Floats, n: int) -> Interval:

@@ -102,7 +102,7 @@ def _first(
     runs = own.data.folds * len(own.seeds)
     units = sum(len(laid[name].marks) for name in stages) * runs
     units += len(frozenset[str]().union(*(each.units for each in outlines)))
-    return f"when {many(units, 'unit')} of {enumerated([*stages, *(o.name for o in others)])} are trained"
+    return f"after {many(units, 'unit')} of {enumerated([*stages, *(o.name for o in others)])}"
 
 
 def _trained(stages: Sequence[StageSettings]) -> set[str]:

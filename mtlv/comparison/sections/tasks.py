@@ -16,6 +16,7 @@ from mtlv.comparison.blocks import (
     TableColumn,
     TextBlock,
 )
+from mtlv.comparison.pairwise_tests import tested_pairs
 from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.sections.parts import (
@@ -30,8 +31,9 @@ from mtlv.comparison.sections.parts import (
 )
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
-from mtlv.evaluation.pairs import tasks_of
+from mtlv.evaluation.pairs import siblings, tasks_of
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
+from mtlv.evaluation.significance import ALPHA, Interval
 from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
 from mtlv.formatting import enumerated
 from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, supported_by, titled
@@ -56,10 +58,14 @@ def build(comparison: Comparison) -> Section | None:
     rows = [row for run, task in every for row in _rows(run, task, joint=evaluated_jointly(comparison.tasks))]
     if not rows:
         return None
+    intervals = _intervals(comparison)
+    for row in rows:
+        if interval := intervals.get((row["run"], row["task"])):
+            row["interval"] = f"{signed(interval.low)} to {signed(interval.high)}"
     blocks: list[Block] = [_main(comparison, rows)]
     if len(comparison.runs) > 1:
         blocks = [
-            *_finding(comparison, rows),
+            *_finding(comparison, rows, intervals),
             *_alike(comparison),
             *blocks,
             _gain(comparison, rows),
@@ -68,6 +74,21 @@ def build(comparison: Comparison) -> Section | None:
     blocks.append(_table(comparison, rows))
     intro = "How well each run predicts each task, and which tasks gain or lose relative to another run."
     return Section("tasks", "Tasks", intro, blocks)
+
+
+def _intervals(comparison: Comparison) -> dict[tuple[str, str], Interval]:
+    """Return the intervals of the gains over the baseline by run and task, over resampled test documents.
+
+    Only of runs with the same folds and seeds as the baseline, because gains are those of all children.
+    """
+    base = comparison.run(comparison.baseline)
+    return {
+        (pair.run.key, name): interval
+        for pair in tested_pairs(comparison)
+        if pair.other is base and pair.documents is not None
+        if len(siblings(pair.run, base)) == len(pair.run.children) == len(base.children)
+        for name, interval in pair.documents.tasks.items()
+    }
 
 
 def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, Any]]:
@@ -251,7 +272,9 @@ def _trend(x: Mapping[str, Any], y: Mapping[str, Any], comparison: Comparison) -
     }
 
 
-def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
+def _finding(
+    comparison: Comparison, rows: Sequence[Row], intervals: Mapping[tuple[str, str], Interval]
+) -> list[TextBlock]:
     """Describe the tasks with the largest gains and losses against the first baseline, and their runs."""
     base = comparison.run(comparison.baseline)
     own = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
@@ -265,7 +288,15 @@ def _finding(comparison: Comparison, rows: Sequence[Row]) -> list[TextBlock]:
     said = f"Against “{base.name}”, {_share(gains)}."
     said += f" Largest gains: {_named(up)}." if up else ""
     said += f" Largest losses: {_named(down)}." if down else ""
-    said += " These are means; with little support they vary a lot by chance."
+    drawn = [each for _, row in gains if (each := intervals.get((row["run"], row["task"])))]
+    if drawn:
+        apart = sum(each.without_zero for each in drawn)
+        said += (
+            f" For {apart} of {len(drawn)} scores, the 95% interval over resampled test documents does not "
+            f"contain 0; about {ALPHA * len(drawn):.1f} are expected by chance."
+        )
+    else:
+        said += " These are means; with little support they vary a lot by chance."
     return [TextBlock(said + open_ends(comparison), "finding")]
 
 
@@ -296,15 +327,22 @@ def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]
 
 def _named(gains: Sequence[tuple[float, Row]]) -> str:
     return listed(
-        f"“{row['task']}” ({signed(gain)} in “{row['name']}”, support {row['support']:g})"
+        f"“{row['task']}” ({_gained(gain, row)} in “{row['name']}”, support {row['support']:g})"
         for gain, row in gains
     )
+
+
+def _gained(gain: float, row: Row) -> str:
+    return f"{signed(gain)}, {row['interval']}," if "interval" in row else signed(gain)
 
 
 def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     figure = main_title(comparison.tasks)
     several = [TableColumn("judged_by", "main metric", kind="text")] if figure == SEVERAL else []
     gain = [TableColumn("delta", f"gain in {figure}", signed=True)] if len(comparison.runs) > 1 else []
+    if any("interval" in row for row in rows):
+        base = comparison.run(comparison.baseline)
+        gain.append(TableColumn("interval", f"95% interval of the gain over “{base.name}”", kind="text"))
     others = OF_LABELS if evaluated_jointly(comparison.tasks) else OF_OTHERS
     columns = [
         TableColumn("task", "task", kind="text"),
@@ -318,7 +356,8 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     caption = (
         f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation. Support "
         f"is the number of {supported_by(comparison.tasks, 'test documents')} of one fold; "
-        "gains are relative to the baseline run."
+        "gains are relative to the baseline run. Intervals are over resampled test documents, not corrected "
+        "for the number of tasks and runs."
     )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])

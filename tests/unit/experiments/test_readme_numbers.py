@@ -98,7 +98,9 @@ def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
     text = text[text.index("## What was run") :]
     tasks = ("ChemProt", "DDI 2013", "BC5CDR disease", "BC5CDR chemical")
     with (kept / "tasks.csv").open(encoding="utf-8", newline="") as file:
-        scores = {(row["name"], row["task"]): float(row["value"]) for row in csv.DictReader(file)}
+        found = list(csv.DictReader(file))
+    scores = {(row["name"], row["task"]): float(row["value"]) for row in found}
+    intervals = {row["task"]: row["interval"] for row in found if row["name"] == "fine-tuning"}
     told = dict(re.findall(r"^\| (single-task|refinement|fine-tuning) \|(.+)\|$", text, re.MULTILINE))
     assert len(told) == 3
     for name, cells in told.items():
@@ -109,6 +111,9 @@ def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
     *by_task, mean = (re.findall(r"[-+]\d\.\d{3}", cell) for cell in differences.split("|"))
     assert [float(cell[0]) for cell in by_task] == [
         round(scores["fine-tuning", task] - scores["single-task", task], 3) for task in tasks
+    ]
+    assert [" to ".join(cell[1:]) for cell in by_task] == [
+        intervals[task].replace("−", "-") for task in tasks
     ]
     tuned = rows(kept / "answer.csv")["fine-tuning"]["difference"].replace("−", "-")
     assert mean == re.findall(r"[-+]\d\.\d{3}", tuned)

@@ -147,7 +147,9 @@ def test_check_refuses_features_that_tasks_cannot_have(tmp_path: Path) -> None:
 
 def test_groups_follow_from_task_vectors(suite: Callable, table: Callable, tmp_path: Path) -> None:
     made = suite(table("t"), SUITE, "training.epochs=1", "seed=[0, 1]")
-    assert "by kmedoids on task_vectors, found when 6 units of alone" in check_suite(made).members[1].lines[0]
+    assert (
+        "by kmedoids on task_vectors, found after 6 units of alone" in check_suite(made).members[1].lines[0]
+    )
     result = run_suite(made, Watcher(), MemoryTracker())
     alone, grouped = result.members
     store, settings = Store(tmp_path / "store"), made.members[1].settings

@@ -139,7 +139,7 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
     with pytest.raises(ConfigError, match=r"needs 3 different groups or more of each task \(got fewer of"):
         check_suite(made)
     made = suite(table("t"), "explore={partitions: 9, k: 2}", "training.epochs=1")
-    assert "found when 6 units of drawn 1" in check_suite(made).members[-1].lines[0]
+    assert "found after 6 units of drawn 1" in check_suite(made).members[-1].lines[0]
     counter = Watcher()
     result = run_suite(made, counter, MemoryTracker())
     assert len(counter.trained) == 6, "a proposed group that was measured is not trained again"
@@ -194,7 +194,7 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
 
 def test_the_better_half_of_the_drawn_groups_goes_on(suite: Callable, table: Callable) -> None:
     made = suite(table("t"), "explore={partitions: 9, k: 2, seed: 1, halving: [0.5, 1]}", "training.epochs=2")
-    assert "found when 6 units of drawn 1" in check_suite(made).members[9].lines[0]
+    assert "found after 6 units of drawn 1" in check_suite(made).members[9].lines[0]
     counter = Watcher()
     result = run_suite(made, counter, MemoryTracker())
     children = {each.resolved.member.name: each.resolved.children[0] for each in result.members}
@@ -416,11 +416,11 @@ def test_check_says_how_many_units_come_first(suite: Callable, table: Callable) 
     path = table("t")
     found = check_suite(suite(path, BY_PAIRS, "seed=[0, 1]", "grouping.k=auto"))
     of = "stl, heart with lung, heart with bone, lung with bone"
-    text = f"by best on pair_gain, found when 12 units of {of} are trained"
+    text = f"by best on pair_gain, found after 12 units of {of}"
     assert text in found.members[0].lines[0]
     assert found.units == 2 * (3 + 3 + 3)
     staged = check_suite(suite(path, BY_STAGE, "seed=[0, 1]", "grouping.k=auto"))
-    assert "found when 6 units of alone are trained" in "\n".join(staged.members[0].lines)
+    assert "found after 6 units of alone" in "\n".join(staged.members[0].lines)
     assert staged.units == 2 * (3 + 3)
 
 

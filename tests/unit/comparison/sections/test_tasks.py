@@ -10,6 +10,7 @@ import pytest
 from drawing import block
 from looking import drawn, findings
 
+from mtlv.comparison import pairwise_tests
 from mtlv.comparison.rows import visible
 from mtlv.comparison.sections.tasks import build
 from mtlv.comparison.verdicts import signed
@@ -94,10 +95,45 @@ def test_the_words_name_the_largest_gain_and_loss(comparison_of: Make) -> None:
     said = findings(build(comparison))
     up, down = max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__)
     assert said.startswith("Against “mtl · minilm”")
-    assert f"Largest gains: “{up[1]}” ({signed(gains[up])} in “{up[0]}”" in said
-    assert f"Largest losses: “{down[1]}” ({signed(gains[down])} in “{down[0]}”" in said
+    rows = {(row["name"], row["task"]): row for row in block(build(comparison), "tasks").rows}
+    for end, (name, task) in (("gains", up), ("losses", down)):
+        told = f"{signed(gains[name, task])}, {rows[name, task]['interval']}, in “{name}”"
+        assert f"Largest {end}: “{task}” ({told}" in said
     higher = sum(gain > 0 for gain in gains.values())
     assert f"{higher} of {len(gains)} task scores of the other runs are higher" in said
+
+
+@pytest.mark.parametrize("baseline", ["r0", "r2"])
+def test_gains_have_the_intervals_over_test_documents(comparison_of: Make, baseline: str) -> None:
+    comparison = comparison_of(baseline=baseline)
+    of = {
+        (pair.run.key, name): interval
+        for pair in pairwise_tests.tested_pairs(comparison)
+        if pair.documents is not None and pair.other.key == baseline
+        for name, interval in pair.documents.tasks.items()
+    }
+    section = build(comparison)
+    rows = {(row["run"], row["task"]): row for row in block(section, "tasks").rows}
+    assert (
+        of.keys() == {key for key in rows if key[0] != baseline} == {k for k in rows if "interval" in rows[k]}
+    )
+    for (run, task), interval in of.items():
+        gain = rows[run, task]["value"] - rows[baseline, task]["value"]
+        assert interval.low < gain < interval.high
+        assert rows[run, task]["interval"] == f"{signed(interval.low)} to {signed(interval.high)}"
+    apart = sum(each.low > 0 or each.high < 0 for each in of.values())
+    assert f"For {apart} of 18 scores, the 95% interval over resampled test documents" in findings(section)
+    assert "about 0.9 are expected by chance." in findings(section)
+    last = block(section, "tasks").columns
+    assert f"over “{comparison.run(baseline).name}”" in next(c.title for c in last if c.key == "interval")
+
+
+def test_a_run_with_fewer_seeds_than_the_baseline_has_no_intervals(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=3, children=3)
+    first, other, last = comparison.runs
+    fewer = replace(comparison, runs=(first, replace(other, children=other.children[:2]), last))
+    rows = block(build(fewer), "tasks").rows
+    assert {row["run"] for row in rows if "interval" in row} == {"r2"}
 
 
 def test_one_run_has_no_gains(comparison_of: Make) -> None:
