@@ -117,3 +117,17 @@ def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
     ]
     tuned = rows(kept / "answer.csv")["fine-tuning"]["difference"].replace("−", "-")
     assert mean == re.findall(r"[-+]\d\.\d{3}", tuned)
+
+
+def test_scores_of_two_learning_rates_are_those_of_the_experiment():
+    text = (FULL.parents[1] / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    low, high = rows(FULL / "learning_rate.csv").values()
+    found = [
+        f"{float(row[key]):.3f}"
+        for row in (high, low)
+        for key in ("f1_macro", "validation average_precision_macro")
+    ]
+    told = (
+        r"its macro F1 is ([\d.]+) on test, .* validation ([\d.]+), against ([\d.]+) and ([\d.]+) with 2e-4"
+    )
+    assert list(re.search(told, text).groups()) == found
