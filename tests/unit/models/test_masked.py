@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from transformers import BertConfig, BertModel
 
 from mtlv.data.batches import PartDocuments
@@ -15,7 +17,9 @@ from mtlv.data.masking import Masking, Pieces
 from mtlv.data.tokens import tokenise
 from mtlv.evaluation.kinds import masked
 from mtlv.models.encoder import load_encoder
+from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS
+from mtlv.models.kinds.masked import MaskedHead
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.loop import train
@@ -86,6 +90,13 @@ def test_the_head_is_berts_and_decodes_with_the_embeddings() -> None:
     expected = theirs(input_ids=ids, attention_mask=mask).logits
     expected = expected[torch.arange(8)[:, None].expand_as(places)[known], places[known]]
     torch.testing.assert_close(model(ids, mask, words=places)["text"], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_norm_is_berts_where_the_encoder_names_none() -> None:
+    """DistilBERT's config has no `layer_norm_eps`."""
+    head = MaskedHead(HeadSize(WIDTH, 1, 1, 0.0))
+    head.use_encoder(SimpleNamespace(get_input_embeddings=lambda: nn.Embedding(50, WIDTH), config=object()))
+    assert head.norm.eps == 1e-12
 
 
 def test_embeddings_may_be_narrower_than_layers() -> None:
