@@ -101,6 +101,21 @@ def _compared(both: Sequence[tuple[ComparedFold, ComparedFold]]) -> PairedCompar
     return compare_pairs(by_fold(first), by_fold(second))
 
 
+def gain_intervals(comparison: Comparison) -> dict[tuple[str, str], Interval]:
+    """Return the intervals of tasks' gains over the baseline by run and task, over resampled test documents.
+
+    Only of runs with the same folds and seeds as the baseline, because gains are those of all children.
+    """
+    base = comparison.run(comparison.baseline)
+    return {
+        (pair.run.key, name): interval
+        for pair in tested_pairs(comparison)
+        if pair.other is base and pair.documents is not None
+        if len(siblings(pair.run, base)) == len(pair.run.children) == len(base.children)
+        for name, interval in pair.documents.tasks.items()
+    }
+
+
 def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
     """Return the metrics on resampled documents by child (`run_id`); keep the weights of one set of documents
     at a time."""

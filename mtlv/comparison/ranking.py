@@ -56,10 +56,7 @@ class Standing:
 
     @property
     def control(self) -> str:
-        """What its groups are if others are to be recommended: random, or measured to choose them.
-
-        Or what its factors on losses are: random.
-        """
+        """Why others are to be recommended: random groups or factors, or groups measured to choose others."""
         if has_random_factors(self.run):
             return "control: random factors"
         lower = self.run.params.get("grouping.place", "1") != "1"

@@ -17,6 +17,11 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−") if value else "0.000"
 
 
+def interval_text(low: float, high: float) -> str:
+    """Format an interval as `−0.012 to +0.034`."""
+    return f"{signed(low)} to {signed(high)}"
+
+
 def p_text(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.0001 else "p < 0.0001"
 

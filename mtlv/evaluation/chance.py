@@ -7,14 +7,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
-from mtlv.evaluation.pairs import comparable
+from mtlv.evaluation.pairs import alike
 
 Pairs = frozenset[tuple[int, int]]  # folds and seeds
 LEVEL = 0.05
 ENOUGH = 19
 """Random groupings without which no grouping can be shown to be better: 1 / (19 + 1) is the level."""
-# Settings that controls may differ in; only seeds that all have are compared.
-NOT_COMPARED = ("grouping.", "store.", "tracking.", "execution.", "seed")
+# Settings that controls may differ in; only seeds that all have are compared, and `k` is what was found.
+MAY_DIFFER = ("grouping.", "store.", "tracking.", "execution.", "seed", "k")
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,12 @@ def _score(run: ComparedRun, pairs: Pairs) -> float | None:
 
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
-    return _sizes(run) == _sizes(other) and _alike(run, other)
+    return _sizes(run) == _sizes(other) and alike(run, other, MAY_DIFFER)
 
 
 def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
     """Whether two runs differ in their groups only: with the same data, folds, seeds and training."""
-    return _alike(run, other) and _pairs(run) == _pairs(other)
-
-
-def _alike(run: ComparedRun, other: ComparedRun) -> bool:
-    return comparable(run, other) and _settings(run) == _settings(other)
+    return alike(run, other, MAY_DIFFER) and _pairs(run) == _pairs(other)
 
 
 def _partition(run: ComparedRun) -> frozenset[frozenset[str]]:
@@ -110,10 +106,3 @@ def _partition(run: ComparedRun) -> frozenset[frozenset[str]]:
 
 def _sizes(run: ComparedRun) -> list[int]:
     return sorted(len(group) for group in run.groups.groups) if run.groups else []
-
-
-def _settings(run: ComparedRun) -> dict[str, object]:
-    """Return the settings of training; `k` is the number of groups that was found."""
-    return {
-        key: value for key, value in run.params.items() if key != "k" and not key.startswith(NOT_COMPARED)
-    }

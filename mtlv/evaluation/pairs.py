@@ -20,6 +20,21 @@ def comparable(run: ComparedRun, other: ComparedRun) -> bool:
     return run.data_digest == other.data_digest and tasks_of(run) == tasks_of(other)
 
 
+def alike(run: ComparedRun, other: ComparedRun, but: Sequence[str]) -> bool:
+    """Whether two comparable runs have the same settings, except those of `but`.
+
+    Args:
+        run, other: the runs.
+        but: keys, and sections that end with a dot, in which they may differ.
+    """
+    sections = tuple(each for each in but if each.endswith("."))
+
+    def kept(one: ComparedRun) -> dict[str, str]:
+        return {k: value for k, value in one.params.items() if k not in but and not k.startswith(sections)}
+
+    return comparable(run, other) and kept(run) == kept(other)
+
+
 def different_tasks(comparison: Comparison) -> bool:
     """Whether the runs were tested on different tasks, so that means over tasks are not comparable."""
     return len({tasks_of(run) for run in comparison.runs if run.children}) > 1

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mtlv.evaluation.comparison import ComparedRun
-from mtlv.evaluation.pairs import comparable
+from mtlv.evaluation.pairs import alike
 from mtlv.registries import BALANCERS
 
 OF_THE_OBJECTIVE = "training.objective."
-NOT_COMPARED = (OF_THE_OBJECTIVE, "store.", "tracking.", "execution.")
+MAY_DIFFER = (OF_THE_OBJECTIVE, "store.", "tracking.", "execution.")
 
 
 def has_random_factors(run: ComparedRun) -> bool:
@@ -34,9 +34,9 @@ def in_words(
     if not ours:
         return ""
     controls = [run for run in ranked if has_random_factors(run)]
-    found = ((run, other) for run in ours for other in controls if _alike(run, other))
+    found = ((run, other) for run in ours for other in controls if alike(run, other, MAY_DIFFER))
     run, control = next(found, (ours[0], None))
-    if control is None and any(has_random_factors(each) and _alike(run, each) for each in others):
+    if control is None and any(has_random_factors(each) and alike(run, each, MAY_DIFFER) for each in others):
         return ""
     if control is None:
         return (
@@ -54,11 +54,3 @@ def _balancer(run: ComparedRun) -> Any:
 def _balances(run: ComparedRun) -> bool:
     per_head = run.params.get(f"{OF_THE_OBJECTIVE}per", "task") == "head"
     return any((len(heads) if per_head else sum(map(len, heads))) > 1 for heads in run.plan)
-
-
-def _alike(run: ComparedRun, other: ComparedRun) -> bool:
-    return comparable(run, other) and _settings(run) == _settings(other)
-
-
-def _settings(run: ComparedRun) -> dict[str, str]:
-    return {key: value for key, value in run.params.items() if not key.startswith(NOT_COMPARED)}

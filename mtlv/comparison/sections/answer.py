@@ -22,7 +22,7 @@ from mtlv.comparison.sections.overview import TRAINING
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.shared_groups import colours, numbering
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks, tasks_of
@@ -140,7 +140,7 @@ def _between(each: Standing) -> str:
     """Return what is known of a difference: its interval, and whether it is shown."""
     parts = []
     if interval := each.interval:
-        parts.append(f"95% interval of the difference {signed(interval[0])} to {signed(interval[1])}")
+        parts.append(f"95% interval of the difference {interval_text(*interval)}")
     if not each.worse:
         parts.append("not tested" if each.worse is None else "not shown to be more than chance")
     return f" ({', '.join(parts)})" if parts else ""

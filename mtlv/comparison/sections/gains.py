@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mtlv.comparison.sections.parts import listed
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 
@@ -44,4 +44,4 @@ def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
 
 def in_brackets(interval: tuple[float, float] | None) -> str:
     """Return an interval after a number, with a space before it; empty if it is not known."""
-    return f" ({signed(interval[0])} to {signed(interval[1])})" if interval else ""
+    return f" ({interval_text(*interval)})" if interval else ""

@@ -8,7 +8,7 @@ from typing import Any
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
 from mtlv.comparison.sections.parts import GREY, label, learned_nothing, number, open_ends, run_axis, tip
-from mtlv.comparison.verdicts import dependence, finding, follows, signed
+from mtlv.comparison.verdicts import dependence, finding, follows, interval_text
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.pairs import short_names
@@ -136,7 +136,7 @@ def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
     """Return the interval as text for readers, and its ends as numbers for programs."""
     if interval is None:
         return {key: None, f"{key}_low": None, f"{key}_high": None}
-    text = f"{signed(interval.low)} to {signed(interval.high)}"
+    text = interval_text(interval.low, interval.high)
     return {key: text, f"{key}_low": interval.low, f"{key}_high": interval.high}
 
 

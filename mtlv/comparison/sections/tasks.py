@@ -16,7 +16,7 @@ from mtlv.comparison.blocks import (
     TableColumn,
     TextBlock,
 )
-from mtlv.comparison.pairwise_tests import tested_pairs
+from mtlv.comparison.pairwise_tests import gain_intervals
 from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.sections.parts import (
@@ -29,9 +29,9 @@ from mtlv.comparison.sections.parts import (
     open_ends,
     tip,
 )
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
-from mtlv.evaluation.pairs import siblings, tasks_of
+from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.evaluation.significance import ALPHA, Interval
 from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
@@ -58,10 +58,10 @@ def build(comparison: Comparison) -> Section | None:
     rows = [row for run, task in every for row in _rows(run, task, joint=evaluated_jointly(comparison.tasks))]
     if not rows:
         return None
-    intervals = _intervals(comparison)
+    intervals = gain_intervals(comparison)
     for row in rows:
         if interval := intervals.get((row["run"], row["task"])):
-            row["interval"] = f"{signed(interval.low)} to {signed(interval.high)}"
+            row["interval"] = interval_text(interval.low, interval.high)
     blocks: list[Block] = [_main(comparison, rows)]
     if len(comparison.runs) > 1:
         blocks = [
@@ -74,21 +74,6 @@ def build(comparison: Comparison) -> Section | None:
     blocks.append(_table(comparison, rows))
     intro = "How well each run predicts each task, and which tasks gain or lose relative to another run."
     return Section("tasks", "Tasks", intro, blocks)
-
-
-def _intervals(comparison: Comparison) -> dict[tuple[str, str], Interval]:
-    """Return the intervals of the gains over the baseline by run and task, over resampled test documents.
-
-    Only of runs with the same folds and seeds as the baseline, because gains are those of all children.
-    """
-    base = comparison.run(comparison.baseline)
-    return {
-        (pair.run.key, name): interval
-        for pair in tested_pairs(comparison)
-        if pair.other is base and pair.documents is not None
-        if len(siblings(pair.run, base)) == len(pair.run.children) == len(base.children)
-        for name, interval in pair.documents.tasks.items()
-    }
 
 
 def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, Any]]:
