@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -113,12 +114,11 @@ def unpacked(values: NDArray) -> NDArray:
 
 def jobs(cache: InputCache, config: str, overrides: list[str]) -> Iterator[Job]:
     members = load_suite(config, overrides).members
-    try:
-        resolved = resolve_all(cache, members)
-    except UnfinishedError:  # groups that follow from units not trained yet
-        resolved = resolve_all(cache, [member for member in members if not member.settings.grouping.sources])
-    for member in resolved:
+    for member in resolve_all(cache, [each for each in members if not each.settings.grouping.sources]):
         yield from member.jobs
+    with suppress(UnfinishedError):  # groups that follow from units that are neither trained nor kept
+        for member in resolve_all(cache, members):
+            yield from member.jobs
 
 
 def main(do: str, config: str, *overrides: str) -> None:
@@ -127,7 +127,7 @@ def main(do: str, config: str, *overrides: str) -> None:
     cache = InputCache(store)
     results = Path(config).parent / "results" / Path(config).stem.removeprefix("config").removeprefix("-")
     results.mkdir(parents=True, exist_ok=True)
-    for job in {job.unit.key: job for job in jobs(cache, config, list(overrides))}.values():
+    for job in jobs(cache, config, list(overrides)):
         path = results / f"{job.unit.key}.npz"
         if do == "keep" and store.has(job.unit.key) and not path.is_file():
             keep(store, job, cache, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,15 +134,21 @@ def _by_subsets(value: GroupValue, k: int | None) -> Partition:
     Sets are numbers whose bit t is 1 if task t is in them. Row l of `best` has the best partitions into l
     groups; without k, its only row has those into any number.
     """
-    items, free = value.items, k is None
-    table = _values(value)
+    labels = _labels_by_subsets(_values(value).tobytes(), value.items, k)
+    return _partition(value, labels, "dynamic programming over all groups", proven=True)
+
+
+@lru_cache(maxsize=1)  # random groups with the sizes of the best partition search for it again
+def _labels_by_subsets(values: bytes, items: int, k: int | None) -> tuple[int, ...]:
+    """Return the labels of the best partition, by the values of all 2^T sets."""
+    free, table = k is None, np.frombuffer(values)
     best = np.full((1 if k is None else k, 1 << (items - 1)), -np.inf)
     best[0, 0] = 0.0
     for top in range(items - 1):
         half = 1 << top
         rest = best[:, :half] if free else best[:-1, :half]
         best[0 if free else 1 :, half : 2 * half] = _joined(table[half : 2 * half], rest)
-    return _partition(value, _traced(table, best, items), "dynamic programming over all groups", proven=True)
+    return _traced(table, best, items)
 
 
 def _values(value: GroupValue) -> NDArray[np.float64]:

@@ -127,6 +127,11 @@ class MultiTaskModel(nn.Module):
         """Whether the output of frozen layers is kept, for training and prediction."""
         return self._below is not None
 
+    @property
+    def remembers(self) -> bool:
+        """Whether a call keeps vectors in the model while it runs, so that no two calls may overlap."""
+        return self.keeps_below or self.private is not None
+
     @cached_property
     def _packable(self) -> bool:
         return packs(self.encoder)

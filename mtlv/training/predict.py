@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Lock
 
 import numpy as np
 import torch
@@ -29,6 +31,8 @@ TOKENS = {("cpu", "fp32"): 1024, ("cpu", "bf16"): 2048}
 in fp32 batches of 64 documents took up to half as long again, partly due to padding. In bf16 twice as many
 fit."""
 TOKENS_ELSEWHERE = 32_768
+MOST_WORKERS = 8
+"""Maximum number of batches that are computed at the same time on a CPU."""
 
 
 def inference_batches(
@@ -67,16 +71,49 @@ def predict(
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
+    batches = iter(inference_batches(documents, device, precision, ranks))
     found: Found = {}
+    taking = Lock()
+
+    def compute() -> None:
+        # Not in inference mode, in which autocast does not cache the weights it has cast, and casts them
+        # again for every batch.
+        with torch.no_grad(), autocast(device, precision):
+            while True:
+                with taking:
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                values = _values(model, batch.to(device), read)
+                rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
+                with taking:
+                    for task, own in values.items():
+                        found.setdefault(task, []).append((rows, own))
+
     model.eval()
-    # Not in inference mode, in which autocast does not cache the weights it has cast, and casts them again
-    # for every batch.
-    with torch.no_grad(), autocast(device, precision), _narrow(model, device, precision):
-        for batch in inference_batches(documents, device, precision, ranks):
-            rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
-            for task, values in _values(model, batch.to(device), read).items():
-                found.setdefault(task, []).append((rows, values))
+    with _narrow(model, device, precision):
+        _side_by_side(compute, 1 if device.type != "cpu" or model.remembers else torch.get_num_threads())
     return {task: _in_order(parts) for task, parts in _together(ranks.gathered(found)).items()}
+
+
+def _side_by_side(compute: Callable[[], None], threads: int) -> None:
+    """Call `compute` in several threads at once, which share this thread's number of compute threads.
+
+    On a CPU a batch per thread is faster than all threads on one batch, which wait for each other after every
+    product (docs/performance.md).
+    """
+    workers = min(threads, MOST_WORKERS)
+    if workers == 1:
+        compute()
+        return
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads // workers,))
+    try:
+        with pool:
+            running = [pool.submit(compute) for _ in range(workers)]
+        for each in running:
+            each.result()
+    finally:
+        torch.set_num_threads(threads)  # for threads that start later
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, get_ident
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,12 +30,15 @@ class FirstToken(torch.nn.Module):
         )
     }
 
-    def __init__(self):
+    def __init__(self, *, remembers=False, called=lambda: None):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.remembers, self.called = remembers, called
 
     def forward(self, ids, *_, heads, padded):
         assert not self.training, "nothing is dropped"
+        assert not torch.is_grad_enabled()
+        self.called()
         return {name: ids[:, 0].float() for name in heads}
 
 
@@ -49,6 +54,65 @@ def test_scores_are_in_the_order_of_the_index(monkeypatch):
     assert found["a"].tolist() == index.tolist()
     assert found["b"].shape == (17, 3)
     assert found["b"][:, 2].tolist() == index.tolist()
+
+
+@pytest.fixture
+def four_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+def documents_of(count):
+    return PartDocuments(
+        Tokens(np.arange(count, dtype=np.int32), np.arange(count + 1), 0, 0), {}, np.arange(count)
+    )
+
+
+def threads_later():
+    """Return PyTorch's number of compute threads in a new thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(torch.get_num_threads).result()
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_a_cpu_computes_a_batch_per_thread(monkeypatch):
+    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    four, seen = Barrier(4), []
+
+    def called():
+        seen.append(torch.get_num_threads())
+        four.wait(timeout=20)  # until four calls are made at the same time
+
+    found = predict(FirstToken(called=called), documents_of(40), precision="fp32")
+    assert found["a"].tolist() == list(range(40))
+    assert seen == [1] * 8
+    assert threads_later() == 4
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_a_model_that_keeps_vectors_computes_one_batch_after_another(monkeypatch):
+    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    threads = set()
+    model = FirstToken(remembers=True, called=lambda: threads.add((get_ident(), torch.get_num_threads())))
+    predict(model, documents_of(40), precision="fp32")
+    assert threads == {(get_ident(), 4)}
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_an_error_in_a_thread_is_raised(monkeypatch):
+    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    with pytest.raises(ZeroDivisionError):
+        predict(FirstToken(called=lambda: 1 / 0), documents_of(40), precision="fp32")
+    assert threads_later() == torch.get_num_threads() == 4
+
+
+def test_models_that_keep_vectors_say_so():
+    tasks, heads = {"a": Task("a")}, [HeadSpec(("a",), private=1)]
+    encoder = bert().encoder
+    private = MultiTaskModel(encoder, heads, tasks=tasks, features="mean", seed=0)
+    assert [model.remembers for model in (bert(), bert(FrozenCache(10)), private)] == [False, True, True]
 
 
 def bert(below: FrozenCache | None = None) -> MultiTaskModel:
