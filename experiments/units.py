@@ -3,9 +3,9 @@
     python experiments/units.py keep CONFIG data.path=FILE
     python experiments/units.py restore CONFIG data.path=FILE
 
-`keep` writes results/KEY.npz beside the config (results/full/ for config-full.yml) for each finished unit
+`keep` writes results/KEY.npz beside the config (results/small/ for config-small.yml) for each finished unit
 of the config's store; `restore` writes the units back, with the targets of the corpus, so that `mtlv run`
-continues where an earlier machine stopped. Outputs for training documents are kept of units with weights
+continues where an earlier machine stopped. Outputs for training documents are kept of teachers with weights
 (`store.keep_weights`), so that they can still teach.
 """
 
@@ -33,7 +33,7 @@ from mtlv.store.local import Store
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import Outputs
-from mtlv.units.job import Job
+from mtlv.units.job import Job, each_once
 
 PLAIN = (
     "train_seconds",
@@ -46,7 +46,7 @@ PLAIN = (
 )
 
 
-def keep(store: Store, job: Job, cache: InputCache, path: Path) -> None:
+def keep(store: Store, job: Job, cache: InputCache, path: Path, *, teaches: bool = True) -> None:
     record, inputs = store.load(job.unit.key), cache.inputs(job.settings)
     plain = {key: getattr(record, key) for key in PLAIN}
     plain |= {"epochs": [vars(epoch) for epoch in record.epochs], "chosen_epochs": dict(record.chosen_epochs)}
@@ -57,7 +57,7 @@ def keep(store: Store, job: Job, cache: InputCache, path: Path) -> None:
         scores = getattr(record, part)
         kept[part] = own(scores.outputs, {name: task.mask for name, task in scores.tasks.items()})
     can_teach = all(TARGETS[inputs.tasks[name].kind].own for name in job.unit.model.tasks)
-    if can_teach and store.has_weights(job.unit.key):
+    if teaches and can_teach and store.has_weights(job.unit.key):
         kept["lessons"] = UnitRunner(cache, store, print, ()).lessons(job)
     columns = {
         f"{part} {number}": packed(values[name])
@@ -127,14 +127,21 @@ def main(do: str, config: str, *overrides: str) -> None:
     cache = InputCache(store)
     results = Path(config).parent / "results" / Path(config).stem.removeprefix("config").removeprefix("-")
     results.mkdir(parents=True, exist_ok=True)
-    for job in jobs(cache, config, list(overrides)):
+    found = jobs(cache, config, list(overrides))
+    if do == "restore":
+        for job in found:  # one after the other: groups may follow from units restored before
+            path = results / f"{job.unit.key}.npz"
+            if path.is_file() and not store.has(job.unit.key):
+                restore(store, job, cache, path)
+                print("restored", job.name)
+        return
+    finished = [job for job in each_once(found) if store.has(job.unit.key)]
+    teachers = {teacher.unit.key for job in finished for teacher in job.teachers}
+    for job in finished:
         path = results / f"{job.unit.key}.npz"
-        if do == "keep" and store.has(job.unit.key) and not path.is_file():
-            keep(store, job, cache, path)
+        if not path.is_file():
+            keep(store, job, cache, path, teaches=job.unit.key in teachers)
             print("kept", job.name)
-        if do == "restore" and path.is_file() and not store.has(job.unit.key):
-            restore(store, job, cache, path)
-            print("restored", job.name)
 
 
 if __name__ == "__main__":

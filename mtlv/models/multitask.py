@@ -87,8 +87,7 @@ class MultiTaskModel(nn.Module):
             module = kind.head(HeadSize(width, outputs, head.layers, rate, reader.width(width)))
             module.use_encoder(encoder)
             module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
-            # PyTorch allows no dots and no existing attribute names.
-            self._modules_of[head.name] = f"head_{content_key(head.name, 8)}"
+            self._modules_of[head.name] = module_of(head.name)
             self.heads[self._modules_of[head.name]] = module
             self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
         self.private: PrivateLayers | None = None
@@ -230,6 +229,11 @@ class MultiTaskModel(nn.Module):
         if packing is not None:
             return encode(upper, ids, packing, {})
         return upper(input_ids=ids, attention_mask=mask)
+
+
+def module_of(head: str) -> str:
+    """Return the name of a head's module; PyTorch allows no dots and no existing attribute names."""
+    return f"head_{content_key(head, 8)}"
 
 
 def _reader(head: HeadSpec, usual: Pooler, relations: Mapping[str, Pooler]) -> Pooler:

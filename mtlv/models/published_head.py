@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.models.aliases import TINY
@@ -63,12 +64,42 @@ def _published(name: str, revision: str | None) -> dict[str, torch.Tensor]:
     if decoder is None or decoder.weight is not model.get_input_embeddings().weight:
         return {}
     there = {key: weight for key, weight in model.state_dict().items() if key not in found["missing_keys"]}
+    return {own: there[theirs].detach().clone() for own, theirs in _names_in(there).items()}
+
+
+def _names_in(there: Container[str]) -> dict[str, str]:
+    """Return the name of each weight of `MaskedHead` in a Transformers model with these; empty if it has
+    another head.
+    """
     for names in PUBLISHED:
         named = {
             f"{own}{end}": f"{theirs}{end}"
             for own, theirs in zip(OWN, names, strict=True)
             for end in ([""] if own == "bias" else [".weight", ".bias"])
         }
-        if there.keys() >= set(named.values()):
-            return {own: there[theirs].detach().clone() for own, theirs in named.items()}
+        if all(theirs in there for theirs in named.values()):
+            return named
     return {}
+
+
+def save_with_head(module: Any, head: Mapping[str, torch.Tensor], folder: Path) -> bool:
+    """Save an encoder and its head for hidden words as Transformers does, with a pooler if there is one.
+
+    Args:
+        module: the encoder.
+        head: state of its `MaskedHead`.
+        folder: where to save.
+
+    Returns:
+        Whether Transformers has such a head for the encoder; if not, nothing is saved.
+    """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM
+
+    if type(module.config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        return False
+    model = AutoModelForMaskedLM.from_config(module.config)
+    names = _names_in(model.state_dict())
+    if names:
+        own = {f"{model.base_model_prefix}.{name}": weight for name, weight in module.state_dict().items()}
+        model.save_pretrained(folder, state_dict=own | {names[name]: head[name] for name in names})
+    return bool(names)

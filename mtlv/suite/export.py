@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from mtlv._version import __version__
 from mtlv.errors import PlanError, TrackingError
+from mtlv.models.published_head import save_with_head
 from mtlv.planning.resolve import resolve_all
 from mtlv.store import open_store
 from mtlv.store.location import location_of
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
+    import torch
+
     from mtlv.settings import Suite
     from mtlv.units.job import Job
 
@@ -27,7 +30,7 @@ base_model: {base}
 # {name}
 
 The encoder of `{base}` after training by mtlv {version}: stage `{stage}`, {tasks}, {epochs} epochs, learning
-rate {rate:g}, on {documents:,} training documents of {corpus} (fold {fold}, seed {seed}). It has no heads.
+rate {rate:g}, on {documents:,} training documents of {corpus} (fold {fold}, seed {seed}). It has {heads}.
 
 ```python
 from transformers import AutoModel, AutoTokenizer
@@ -97,17 +100,40 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
     except OSError as error:
         raise TrackingError(f"`{folder}` cannot be written", got=error.strerror) from error
     try:
-        encoder.module.save_pretrained(made)
+        head = _masked_head(cache, job, weights)
+        with_head = bool(head) and save_with_head(encoder.module, head, made)
+        if not with_head:
+            encoder.module.save_pretrained(made)
         encoder.tokenizer.save_pretrained(made)
-        (made / "README.md").write_text(_card(job, encoder.name, folder, sources), encoding="utf-8")
+        heads = "its head for hidden words (`AutoModelForMaskedLM`)" if with_head else "no heads"
+        (made / "README.md").write_text(_card(job, encoder.name, folder, sources, heads), encoding="utf-8")
         made.chmod(0o755)
         made.replace(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _card(job: Job, base: str, folder: Path, sources: str) -> str:
+def _masked_head(cache: InputCache, job: Job, weights: Path) -> dict[str, torch.Tensor]:
+    """Return the weights of the head for hidden words; empty if the unit did not learn them."""
+    from safetensors.torch import load_file
+
+    from mtlv.models.multitask import module_of
+
+    tasks = cache.inputs(job.settings).tasks
+    masked = [head.name for head in job.unit.model.heads if tasks[head.tasks[0]].kind == "mlm"]
+    if len(masked) != 1:
+        return {}
+    start = f"heads.{module_of(masked[0])}."
+    return {
+        name.removeprefix(start): weight
+        for name, weight in load_file(weights).items()
+        if name.startswith(start)
+    }
+
+
+def _card(job: Job, base: str, folder: Path, sources: str, heads: str) -> str:
     return CARD.format(
+        heads=heads,
         base=base,
         name=folder.name,
         version=__version__,

@@ -97,15 +97,17 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     assert "the encoder of `before · pretrain · notes.text`" in capsys.readouterr().out
     model, tokenizer = AutoModel.from_pretrained("./encoder"), AutoTokenizer.from_pretrained("./encoder")
     assert tokenizer.tokenize("the heart") == ["the", "heart"]
-    whole = AutoModelForMaskedLM.from_pretrained("./encoder").get_input_embeddings().weight
-    assert torch.equal(whole, model.embeddings.word_embeddings.weight)
+    whole = AutoModelForMaskedLM.from_pretrained("./encoder")
+    assert torch.equal(whole.get_input_embeddings().weight, model.embeddings.word_embeddings.weight)
     kept = [load_file(path) for path in Path("mtlv-store/units").glob("*/model.safetensors")]
     name, weight = "encoder.embeddings.word_embeddings.weight", model.embeddings.word_embeddings.weight
     own = [each for each in kept if torch.equal(each[name], weight)]
     assert len(own) == 1
-    assert any(name.startswith("heads") and name.endswith("norm.weight") for name in own[0]), "of the texts"
+    (dense,) = (weight for name, weight in own[0].items() if name.endswith("layers.1.weight"))
+    assert torch.equal(whole.cls.predictions.transform.dense.weight, dense), "the head of the texts"
     card = " ".join(Path("encoder/README.md").read_text().split())
     assert "stage `pretrain`, notes.text, 1 epochs" in card
+    assert "has its head for hidden words" in card
     assert "training documents of notes (fold 0, seed 0)" in card, "not of all sources"
     assert main([*export, "--stage", "pretrain"]) == 2
     assert "`encoder` exists already; give another folder" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from families import config_of, made_up_texts, tokenizer_of
 from mtlv.models.encoder import Encoder
 from mtlv.models.kinds import KINDS
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.models.published_head import save_with_head
 from mtlv.planning.resolve import ResolvedMember, resolve
 from mtlv.settings import load_suite
 from mtlv.units.input_cache import InputCache
@@ -65,6 +66,36 @@ def key(found: ResolvedMember) -> str:
 def encoder_of(cache: InputCache, found: ResolvedMember) -> Encoder:
     settings = found.member.settings
     return cache.encoder(settings.encoder, settings.data)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_saved_head_is_read_by_transformers_and_again(name: str, tmp_path: Path) -> None:
+    theirs = published(name, tmp_path / "folder")
+    cache, found = resolved(tmp_path, tmp_path / "folder")
+    encoder = encoder_of(cache, found)
+    assert encoder.head
+    head = {each: weight + 1 for each, weight in encoder.head.items()}
+    assert save_with_head(encoder.module, head, tmp_path / "saved")
+    tokenizer_of("bert").save_pretrained(tmp_path / "saved")
+    again = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "saved").eval()
+    ids = torch.arange(6)[None]
+    hidden, norm = theirs.base_model(ids).last_hidden_state, torch.nn.functional.layer_norm
+    dense = torch.nn.functional.linear(hidden, head["layers.1.weight"], head["layers.1.bias"])
+    shape = (dense.shape[-1],)
+    eps = 1e-12 if name == "distilbert" else 1e-2
+    found_norm = norm(torch.nn.functional.gelu(dense), shape, head["norm.weight"], head["norm.bias"], eps)
+    wanted = found_norm @ theirs.get_input_embeddings().weight.T + head["bias"]
+    assert torch.allclose(again(ids).logits, wanted, atol=1e-4)
+    (tmp_path / "next").mkdir()
+    own = encoder_of(*resolved(tmp_path / "next", tmp_path / "saved"))
+    assert all(torch.equal(own.head[each], weight) for each, weight in head.items())
+
+
+def test_a_head_that_transformers_has_not_is_not_saved(tmp_path: Path) -> None:
+    assert not save_with_head(
+        transformers.AutoModel.from_config(config_of("albert", 0.1)), {}, tmp_path / "a"
+    )
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("name", HEADS)
