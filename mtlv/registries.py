@@ -129,6 +129,7 @@ FEATURES: Registry[TaskFeature] = Registry(
         "label_count": "mtlv.planning.task_vectors:label_count",
         "label_cooccurrence": "mtlv.planning.task_vectors:label_cooccurrence",
         "probe_weights": "mtlv.planning.task_vectors:probe_weights",
+        "rank_probe": "mtlv.planning.task_vectors:rank_probe",
         "task_vectors": "mtlv.planning.changed_weights:task_vectors",
         "h_score": "mtlv.planning.transferability:h_score",
         "log_me": "mtlv.planning.transferability:log_me",

@@ -8,39 +8,21 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, expanded_interval
 from mtlv.evaluation.chance import trained_alike
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable
+from mtlv.evaluation.predictors import (
+    FEWEST,
+    Predictor,
+    RankCorrelation,
+    correlation,
+    draws,
+    of_measured_groups,
+    spearman,
+)
 from mtlv.evaluation.scoring import SCORING
-from mtlv.evaluation.significance import Interval
-from mtlv.plan.prediction import Floats, Prediction
-from mtlv.seeding import content_key, seed_from
-
-FEWEST = 5
-"""Tasks, or groups of a task, with fewer of which no rank correlation is computed."""
-SIZE = "number of tasks"
-"""What is said of a group without looking at its tasks."""
-
-
-@dataclass(frozen=True)
-class RankCorrelation:
-    """Spearman's correlation of what was predicted with what came, and its 95% interval over tasks."""
-
-    value: float
-    interval: Interval
-    tasks: int
-
-    @property
-    def shown(self) -> bool:
-        """Whether the order is predicted better than by chance."""
-        return self.interval.low > 0
-
-    def __str__(self) -> str:
-        text = f"{self.value:.2f} ({self.interval.low:.2f} to {self.interval.high:.2f})"
-        return text.replace("-", "−")
+from mtlv.plan.prediction import Prediction
 
 
 @dataclass(frozen=True)
@@ -71,9 +53,10 @@ class Validated:
             baseline; empty without either.
         tasks: what came of each task.
         on_validation, on_test: order of the gains of tasks; None of too few.
-        on_others: order of scores within tasks over measured groups, each predicted from the other groups.
-        untrained: the same, predicted without training: by the number of tasks in the group, and by each
+        predictors: how well the scores of measured groups are known: by the feature from which the groups
+            follow, each group predicted from the others; by the number of tasks in the group; and by each
             feature for which no model is trained.
+        random_choice: regret of a measured partition that is drawn at random; None of too few.
     """
 
     run: ComparedRun
@@ -82,13 +65,18 @@ class Validated:
     tasks: tuple[TaskOutcome, ...]
     on_validation: RankCorrelation | None
     on_test: RankCorrelation | None
-    on_others: RankCorrelation | None
-    untrained: Mapping[str, RankCorrelation | None]
+    predictors: Mapping[str, Predictor]
+    random_choice: float | None
 
     @property
     def first(self) -> Prediction:
         """Return the prediction of the first fold."""
         return next(iter(self.predictions.values()))
+
+    @property
+    def on_others(self) -> RankCorrelation | None:
+        """Return the order of scores within tasks over measured groups, each predicted from the others."""
+        return self.predictors[self.first.feature].order
 
     @property
     def alike(self) -> bool:
@@ -128,22 +116,7 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
         tuple(tasks),
         _order({(each.fold, each.task): (each.predicted_gain, each.validation_gain) for each in tasks}),
         _order({(each.fold, each.task): (each.predicted_gain, each.test_gain) for each in tasks}),
-        order_within_tasks((each.tasks, *gains_of_others(each)) for each in predictions.values()),
-        _untrained(list(predictions.values())),
-    )
-
-
-def gains_of_others(prediction: Prediction) -> tuple[Floats, Floats]:
-    """Return predicted and measured gain [n, T] of tasks in measured groups, over their mean in the others.
-
-    Neither mean knows the score that is predicted, so that where nothing can be predicted, the correlation is
-    near 0 (rather below).
-    """
-    known = np.isfinite(prediction.scores)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        others = (np.nansum(prediction.scores, axis=0) - prediction.scores) / (known.sum(axis=0) - 1)
-    return prediction.held_out - others, np.where(
-        np.isfinite(prediction.held_out), prediction.scores - others, np.nan
+        *of_measured_groups(list(predictions.values())),
     )
 
 
@@ -213,74 +186,6 @@ def _order(pairs: Mapping[tuple[int, str], tuple[float | None, float | None]]) -
     if len(names) < FEWEST:
         return None
     table = np.array([[pairs[fold, name] for name in names] for fold in folds], np.float64)  # [F, T, 2]
-    drawn = _draws(names)
+    drawn = draws(names)
     resampled = np.mean([spearman(each[drawn, 0], each[drawn, 1]) for each in table], axis=0)
-    return _correlation(float(spearman(table[..., 0], table[..., 1]).mean()), resampled, len(names))
-
-
-def _untrained(predictions: Sequence[Prediction]) -> dict[str, RankCorrelation | None]:
-    """Return how well the scores of measured groups are ordered without training; alone, no task is."""
-    common = set.intersection(*(set(each.distances) for each in predictions))
-    said = {SIZE: [np.where(each.member, each.member.sum(axis=1)[:, None], np.nan) for each in predictions]}
-    for name in (name for name in predictions[0].distances if name in common):
-        said[name] = [-mean_distances(each.member, each.distances[name]) for each in predictions]
-    return {
-        name: order_within_tasks(
-            (each.tasks, predicted, each.scores) for each, predicted in zip(predictions, by_fold, strict=True)
-        )
-        for name, by_fold in said.items()
-    }
-
-
-def mean_distances(member: NDArray[np.bool_], distances: Floats) -> Floats:
-    """Return the mean distance [n, T] of each task of a group to the others; NaN without others.
-
-    Args:
-        member: [n, T], the tasks of each group.
-        distances: [T, T], 0 on the diagonal.
-    """
-    others = member.sum(axis=1)[:, None] - 1
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(member & (others > 0), member @ distances / others, np.nan)
-
-
-def order_within_tasks(folds: Iterable[tuple[Sequence[str], Floats, Floats]]) -> RankCorrelation | None:
-    """Return the mean over tasks, and folds, of the correlation over measured groups.
-
-    Args:
-        folds: of each fold the names of its tasks [T], and what was predicted and measured [n, T].
-    """
-    found: dict[str, list[float]] = {}
-    for tasks, *values in folds:
-        for name, predicted, measured in zip(tasks, *(each.T for each in values), strict=True):
-            known = np.isfinite(predicted) & np.isfinite(measured)
-            value = float(spearman(predicted[known], measured[known])) if known.sum() >= FEWEST else math.nan
-            if math.isfinite(value):
-                found.setdefault(name, []).append(value)
-    if len(found) < FEWEST:
-        return None
-    means = np.array([fmean(values) for values in found.values()])
-    return _correlation(float(means.mean()), means[_draws(list(found))].mean(axis=1), len(found))
-
-
-def _draws(names: Sequence[str]) -> NDArray[np.int64]:
-    """Return tasks drawn with replacement [R, T]; the same for the same names."""
-    rng = np.random.default_rng(seed_from("bootstrap tasks", content_key(list(names))))
-    return rng.integers(0, len(names), (DOCUMENT_RESAMPLES, len(names)))
-
-
-def _correlation(value: float, resampled: Floats, tasks: int) -> RankCorrelation | None:
-    usable = resampled[np.isfinite(resampled)]  # a resample of equal values has no order
-    if not math.isfinite(value) or not usable.size:
-        return None
-    return RankCorrelation(value, expanded_interval(usable, tasks), tasks)
-
-
-def spearman(first: Floats, second: Floats) -> Floats:
-    """Return Spearman's correlation along the last axis; NaN where all values are equal."""
-    from scipy.stats import rankdata
-
-    one, two = (rankdata(each, axis=-1) for each in (first, second))
-    one, two = (each - each.mean(axis=-1, keepdims=True) for each in (one, two))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((one * two).sum(axis=-1) / np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1)))
+    return correlation(float(spearman(table[..., 0], table[..., 1]).mean()), resampled, len(names))

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from mtlv.evaluation.predicted import RankCorrelation, order_within_tasks
+from mtlv.evaluation.predictors import RankCorrelation, order_within_tasks
 from mtlv.evaluation.transfer import TransferEffect, Transfers
 
 

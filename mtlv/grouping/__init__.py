@@ -19,6 +19,7 @@ from mtlv.grouping.given import given
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
 from mtlv.grouping.partition import Partition, best_partition, ranked_partition
+from mtlv.grouping.rank_probe import RankProbe
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
 from mtlv.grouping.spec import GroupingSpec
@@ -33,6 +34,7 @@ __all__ = [
     "PairMeans",
     "PairSums",
     "Partition",
+    "RankProbe",
     "best_partition",
     "check_engine",
     "distances",

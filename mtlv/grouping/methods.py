@@ -237,4 +237,6 @@ random_even = GroupingMethod(
     random=True,
     title="random groups of sizes as equal as possible, without features",
 )
-best = GroupingMethod(takes_k=True, search=_best, title="the best partition by measured features")
+best = GroupingMethod(
+    takes_k=True, search=_best, title="the best partition by affinities or values of groups"
+)

@@ -35,6 +35,8 @@ class Prediction:
         epochs: fewest and most epochs of a measured group.
         distances: [T, T] of the tasks, by each feature that does not follow from scores of groups; minus
             affinities, of the task of a row for that of a column.
+        gains: [n, T] of the tasks of each measured group, by each feature that is a value of groups and does
+            not follow from their scores; NaN for other tasks.
     """
 
     feature: str
@@ -53,6 +55,7 @@ class Prediction:
     alike: bool
     epochs: tuple[int, int]
     distances: Mapping[str, Floats] = field(default_factory=dict)
+    gains: Mapping[str, Floats] = field(default_factory=dict)
 
     def row(self, group: Iterable[str]) -> int | None:
         """Return the row of a group if it was measured."""
@@ -89,6 +92,7 @@ class Prediction:
             "alike": self.alike,
             "epochs": list(self.epochs),
             "distances": {name: _listed(each) for name, each in self.distances.items()},
+            "gains": {name: _listed(each) for name, each in self.gains.items()},
         }
 
     @classmethod
@@ -135,6 +139,10 @@ class Prediction:
             alike=bool(content["alike"]),
             epochs=(int(first), int(last)),
             distances={str(name): matrix(each) for name, each in content.get("distances", {}).items()},
+            gains={
+                str(name): np.array(each, np.float64).reshape(member.shape)
+                for name, each in content.get("gains", {}).items()
+            },
         )
 
 

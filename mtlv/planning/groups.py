@@ -66,7 +66,7 @@ def grouping_spec(settings: Settings) -> GroupingSpec:
 
 
 def task_groups(view: VectorSource) -> TaskGroups:
-    """Group the tasks of a member on a fold, using only its training part, and validation scores of units.
+    """Group the tasks of a member on a fold, using only its training and validation parts.
 
     Raises:
         GroupingError: the settings do not give every task exactly one group.
@@ -84,8 +84,9 @@ def task_groups(view: VectorSource) -> TaskGroups:
         predict = None if method.random else feature.predict
         if predict is None or spec.place > 1:  # a place below the first is a choice, not a prediction
             return follow
-        prediction = replace(predict(view, follow.groups), distances=_distances(view, spec))
-        return replace(follow, prediction=prediction)
+        prediction = predict(view, follow.groups)
+        near, gains = _untrained(view, spec, prediction.member)
+        return replace(follow, prediction=replace(prediction, distances=near, gains=gains))
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
     if not method.takes_k:
         found = group(raw, spec)
@@ -98,14 +99,21 @@ def task_groups(view: VectorSource) -> TaskGroups:
     return TaskGroups(names, found, curve, scaled, _stability(view, spec, raw, found), reason)
 
 
-def _distances(view: VectorSource, spec: GroupingSpec) -> dict[str, Floats]:
-    """Return the distances of the tasks [T, T] by each feature that does not follow from groups' scores.
+def _untrained(
+    view: VectorSource, spec: GroupingSpec, member: NDArray[np.bool_]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return distances of tasks, and gains in n groups, by each feature that does not follow from scores.
 
-    Minus the affinity for those that are affinities: the distance of a row's task for the one of a column.
-    Features that these tasks cannot have are left out, such as descriptions where there are none, or those
-    of models that learned a task alone where none did.
+    Distances [T, T] are minus the affinity for features that are affinities: the distance of a row's task for
+    the one of a column. Features that are values of groups have gains instead, of the tasks of each group
+    [n, T]. Features that these tasks cannot have are left out, such as descriptions where there are none, or
+    those of models that learned a task alone where none did.
+
+    Args:
+        member: [n, T], the tasks of each group.
     """
-    found = {}
+    near: dict[str, Floats] = {}
+    gains: dict[str, Floats] = {}
     for name, feature in FEATURES.items():
         forwards = (
             feature.embedded and feature.weights
@@ -114,9 +122,12 @@ def _distances(view: VectorSource, spec: GroupingSpec) -> dict[str, Floats]:
             continue
         with suppress(GroupingError):
             raw: Any = feature.compute(view)
-            vectors = feature.kind == "vectors"
-            found[name] = distances(scale(raw, spec.scaling), spec.metric) if vectors else -raw.T
-    return found
+            if feature.kind == "group values":
+                gains[name] = raw.gains(member)
+            else:
+                vectors = feature.kind == "vectors"
+                near[name] = distances(scale(raw, spec.scaling), spec.metric) if vectors else -raw.T
+    return near, gains
 
 
 def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:

@@ -201,7 +201,8 @@ def _pairs_met(names: Sequence[str], groups: Collection[frozenset[str]]) -> None
         raise GroupingError(
             f"`grouping.features: surrogate` needs {FEWEST} different groups or more of each task",
             got=f"fewer of {enumerated(few)}",
-            then="raise `explore.partitions`, or name more members in `grouping.from`",
+            then="raise `explore.partitions`, set a smaller `explore.k`, or name more members in "
+            "`grouping.from`",
         )
     pairs = list(combinations(names, 2))
     apart = [pair for pair in pairs if not any(set(pair) <= group for group in groups)]

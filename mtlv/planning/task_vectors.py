@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
-from mtlv.grouping import GroupValue
+from mtlv.grouping import GroupValue, RankProbe
 from mtlv.grouping.methods import Kind
 from mtlv.plan.prediction import Parts, Prediction
 from mtlv.registries import first_sentence
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from mtlv.units.input_cache import InputCache
 
 
+TINY = 1e-9  # spread of numbers that are equal but for rounding
+
+
 @dataclass(frozen=True)
 class VectorSource:
-    """The data from which features are made: training documents of a fold, and validation scores on it.
+    """The data from which features are made: documents of a fold, and validation scores on it.
 
     Args:
         cache: shared corpora and encoders.
         settings: settings of the suite member.
-        fold: fold whose training part may be read.
+        fold: fold whose training and validation parts may be read.
         special_tokens: whether means of token vectors include special tokens.
         records: of the finished units in `grouping.from`, of the same fold.
     """
@@ -191,21 +194,51 @@ def probe_weights(view: VectorSource) -> NDArray[np.float64]:
     Raises:
         GroupingError: a task is not a yes/no label.
     """
+    _need_labels(view, "probe_weights")
+    return _weights(*_standardised(view, view.fold.train))
+
+
+@task_feature(embedded=True, kind="group values")
+def rank_probe(view: VectorSource) -> RankProbe:
+    """Return what the tasks of a group gain if their probes share one direction (`RankProbe`).
+
+    The probes of `probe_weights`, of training documents; their squared errors are those on the validation
+    part, in units of each label's variance in the training part. A value above 0 says that the group's tasks
+    need the same direction.
+
+    Raises:
+        GroupingError: a task is not a yes/no label.
+    """
+    _need_labels(view, "rank_probe", ", with `grouping.method: kmedoids`")
+    vectors, labels = _standardised(view, view.fold.train)
+    others, truth = _standardised(view, view.fold.validation)
+    weights = _weights(vectors, labels)
+    return RankProbe(vectors @ weights.T, others @ weights.T, truth)
+
+
+def _standardised(view: VectorSource, rows: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+    """Return vectors [n, H] and labels [n, T] of documents; the training part has mean 0 and variance 1."""
+    found = []
+    for table in (view.embed(tuple(view.corpus.texts)), view.corpus.matrix()):
+        known = table[view.fold.train].astype(np.float64)
+        spread = known.std(0)  # of a label that no training document has, 0
+        found.append((table[rows] - known.mean(0)) / np.where(spread > TINY, spread, 1.0))
+    return found
+
+
+def _weights(vectors: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights [T, H] of a ridge regression to each label."""
     from sklearn.linear_model import RidgeCV
 
-    _need_labels(view, "probe_weights")
-    vectors = view.embed(tuple(view.corpus.texts))[view.fold.train].astype(np.float64)
-    labels = view.corpus.matrix()[view.fold.train].astype(np.float64)
-    vectors, labels = ((each - each.mean(0)) / np.maximum(each.std(0), 1e-9) for each in (vectors, labels))
     probe = RidgeCV(alphas=np.logspace(0, 5, 11), alpha_per_target=True, fit_intercept=False)
     return np.atleast_2d(probe.fit(vectors, labels).coef_)
 
 
-def _need_labels(view: VectorSource, features: str) -> None:
+def _need_labels(view: VectorSource, features: str, method: str = "") -> None:
     others = [task.name for task in view.corpus.tasks if not SCORING[task.kind].counts_positive]
     if others:
         raise GroupingError(
             f"`grouping.features: {features}` needs yes/no labels",
             got=f"other tasks: {', '.join(others)}",
-            then="set `grouping.features: label_description` or `label_name`",
+            then=f"set `grouping.features: label_description` or `label_name`{method}",
         )

@@ -93,6 +93,14 @@ def _problems(explore: Any, draft: Draft, place: str) -> Iterator[str]:
         missing = key in ("partitions", "k") and explore.get(key) is None
         if missing or (explore.get(key) is not None and not is_right(explore[key])):
             yield sentence(place, f"explore.{key}", got=explore.get(key), allowed=allowed)
+    changes = explore.get("changes")
+    changes = changes if isinstance(changes, dict) else {}
+    for key in ("architecture", "architecture.name"):
+        value = changes.get(key, ARCHITECTURE)
+        name = value.get("name", ARCHITECTURE) if isinstance(value, dict) else value
+        if name != ARCHITECTURE:
+            then = "leave it out: only groups with a model each are measured apart from one another"
+            yield sentence(place, f"explore.changes.{key}", got=name, allowed=ARCHITECTURE, then=then)
 
 
 def _problems_of_halving(explore: Mapping[str, Any], draft: Draft, place: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ where it needs them `tests` of its own and `equivalent` (why no test can tell it
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,11 +61,15 @@ def kept(area: str = "*") -> list[Mutant]:
     """The mutants of all lists.
 
     Raises:
-        ValueError: a list has other keys.
+        ValueError: a list has other keys, or a file twice.
     """
     found = []
     for path in sorted(HERE.glob(f"{area}.yml")):
-        for file, held in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        text = path.read_text(encoding="utf-8")
+        files = re.findall(r"^(\S+):$", text, re.MULTILINE)
+        if twice := [file for file in set(files) if files.count(file) > 1]:
+            raise ValueError(f"{path.name} has a file twice, of which only the last counts: {twice}")
+        for file, held in yaml.safe_load(text).items():
             for given in held["mutants"]:
                 if not KEYS <= set(given) <= KEYS | {"tests", "equivalent"}:
                     raise ValueError(f"{path.name}: {file}: {given}")

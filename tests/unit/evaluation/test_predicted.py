@@ -9,7 +9,8 @@ import pytest
 from predictions import TASKS, World, a_prediction, a_run, compared, planted, regrouped
 from scipy.stats import spearmanr
 
-from mtlv.evaluation.predicted import FEWEST, SIZE, gains_of_others, mean_distances, spearman, validated
+from mtlv.evaluation.predicted import validated
+from mtlv.evaluation.predictors import FEWEST, SIZE, gains_of_others, mean_distances, spearman
 
 
 def outcome(world, found):
@@ -44,7 +45,7 @@ def test_nothing_is_said_of_noise():
         drawn = np.random.default_rng(seed).random((4, 9, 9))
         features = {f"drawn {n}": (each + each.T) * (1 - np.eye(9)) for n, each in enumerate(drawn)}
         found = found_of(world, a_prediction(world, seed=100 * seed, distances=features))
-        untrained += [found.untrained[name].shown for name in features]
+        untrained += [found.predictors[name].order.shown for name in features]
         shown += [found.on_validation.shown, found.on_others.shown]
         values.append(found.on_validation.value)
         others.append(found.on_others.value)
@@ -176,8 +177,9 @@ def test_near_tasks_that_help_each_other_order_the_measured_scores():
     np.fill_diagonal(near, 0.0)
     noise = np.random.default_rng(1).random((9, 9))
     of = {"near": near, "far": 1 - near - np.eye(9), "noise": (noise + noise.T) * (1 - np.eye(9))}
-    found = found_of(world, a_prediction(world, distances=of)).untrained
-    assert list(found) == [SIZE, "near", "far", "noise"]
+    found = found_of(world, a_prediction(world, distances=of)).predictors
+    assert list(found) == ["surrogate", SIZE, "near", "far", "noise"]
+    found = {name: each.order for name, each in found.items()}
     assert found["near"].value > 0.5
     assert found["near"].shown
     assert found["far"].value == pytest.approx(-found["near"].value)
@@ -203,14 +205,14 @@ def test_orders_without_training_are_means_over_tasks_and_folds():
     run = a_run("proposed", outcome(world, first), prediction=first)
     other = replace(a_run("other", outcome(world, second), prediction=second).children[0], fold=1)
     found = validated(compared(run), replace(run, children=(*run.children, other)))
-    assert list(found.untrained) == [SIZE, "near"], "a feature that a fold lacks is left out"
+    assert list(found.predictors) == ["surrogate", SIZE, "near"], "a feature that a fold lacks is left out"
     each = []
     for prediction in (first, second):
         said = -mean_distances(prediction.member, near)
         for at in range(9):
             known = np.isfinite(said[:, at])
             each.append(spearmanr(said[known, at], prediction.scores[known, at]).statistic)
-    assert found.untrained["near"].value == pytest.approx(np.mean(each))
+    assert found.predictors["near"].order.value == pytest.approx(np.mean(each))
 
 
 def test_spearman_is_scipys():

@@ -86,9 +86,15 @@ def test_scores_after_pretraining_are_those_of_the_experiment():
 def test_predictors_of_groups_are_those_of_the_experiment():
     text = (WHICH / "README.md").read_text(encoding="utf-8")
     with (WHICH / "results" / "predicted_untrained.csv").open(encoding="utf-8", newline="") as file:
-        kept = {row["by"]: row["order"].replace("−", "-") for row in csv.DictReader(file)}
-    told = dict(re.findall(r"^\| `([^`|]+)`[^|]* \| (-?\d[^|]*\)) \|$", text, re.MULTILINE))
-    assert told == kept
+        kept = {row["by"]: row for row in csv.DictReader(file)}
+    told = re.findall(
+        r"^\| `([a-z_ ]+)`[^|]* \| (-?\d[^|]*) \| (\d[^|]*) \| (\d\.\d{3}) \|$", text, re.MULTILINE
+    )
+    assert {name for name, *_ in told} == set(kept)
+    for name, order, sign, regret in told:
+        row = kept[name]
+        assert [order, sign] == [row["order"].replace("−", "-"), row["sign"].replace("−", "-")]
+        assert regret == f"{float(row['regret']):.3f}"
 
 
 def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
@@ -131,3 +137,20 @@ def test_scores_of_two_learning_rates_are_those_of_the_experiment():
         r"its macro F1 is ([\d.]+) on test, .* validation ([\d.]+), against ([\d.]+) and ([\d.]+) with 2e-4"
     )
     assert list(re.search(told, text).groups()) == found
+
+
+def test_transfers_are_those_of_the_experiment():
+    folder = ROOT / "experiments" / "stilt"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    text = text[text.index("## What was run") :]
+    with (folder / "results" / "small" / "transfer_matrix.csv").open(encoding="utf-8", newline="") as file:
+        kept = {(row["source"], row["target"]): row for row in csv.DictReader(file)}
+    sources = ("bc5cdr_chem", "ncbi_disease", "bc2gm", "chemprot")
+    for label, target in (("BC5CDR chemical", "bc5cdr_chem"), ("NCBI disease", "ncbi_disease")):
+        (cells,) = re.findall(rf"^\| {label} \|(.+)\|$", text, re.MULTILINE)
+        alone, *after = (cell.strip() for cell in cells.split("|"))
+        assert alone == kept["baseline", target]["shown"]
+        for source, told in zip(sources, after, strict=True):
+            points = [100 * float(kept[source, target][key] or 0) for key in ("difference", "low", "high")]
+            found = "{:+.1f} ({:+.1f} to {:+.1f})".format(*points)
+            assert told == ("" if source == target else found)

@@ -71,7 +71,7 @@ CONFIGS = {
         Config(CHOICES, "collapse-small.yml", 2, 6),
         Config(CHOICES, "tagging-small.yml", 4, 12),
         Config(STILT, "config.yml", 121, 363),
-        Config(STILT, "config-small.yml", 36, 108),
+        Config(STILT, "config-small.yml", 8, 30),
         Config(TEXTS, "config.yml", 4, 56),
         Config(TEXTS, "config-small.yml", 9, 65),
         Config(TEXTS, "config-vocabulary-small.yml", 7, 39),

@@ -23,7 +23,7 @@ from mtlv.grouping import GroupingSpec
 from mtlv.models.encoder import Encoder
 from mtlv.planning.changed_weights import products_of_changes, task_vectors
 from mtlv.planning.check import check_suite
-from mtlv.planning.groups import _distances
+from mtlv.planning.groups import _untrained
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.planning.transferability import h_score, leep, log_me, rows_and_labels
 from mtlv.registries import FEATURES
@@ -171,7 +171,9 @@ def test_groups_follow_from_task_vectors(suite: Callable, table: Callable, tmp_p
     view = VectorSource(cache, settings, cache.folds(settings.data)[0], False, records)
     found = task_vectors.compute(view)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    assert "task_vectors" in _distances(view, GroupingSpec())
+    near, gains = _untrained(view, GroupingSpec(), np.eye(len(LABELS), dtype=bool))
+    assert "task_vectors" in near
+    assert list(gains) == ["rank_probe"]
     suited(view)
     assert np.abs(found[0, 1]) < 0.999
     groups = grouped.resolved.children[0].groups

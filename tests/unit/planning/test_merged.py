@@ -20,7 +20,7 @@ from mtlv.grouping import GroupingSpec
 from mtlv.plan import Task
 from mtlv.planning import merged
 from mtlv.planning.check import check_suite
-from mtlv.planning.groups import _distances
+from mtlv.planning.groups import _untrained
 from mtlv.planning.merged import merge_gain
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.store.local import Store
@@ -114,7 +114,8 @@ def test_groups_follow_from_merged_encoders(suite: Callable, table: Callable, tm
     records = [record for outcome in alone.outcomes for record in outcome.records]
     view = VectorSource(cache, settings, cache.folds(settings.data)[0], True, records)
     found = merge_gain.compute(view)
-    assert "merge_gain" not in _distances(view, GroupingSpec())
+    near, _ = _untrained(view, GroupingSpec(), np.eye(len(view.corpus.names), dtype=bool))
+    assert "merge_gain" not in near
     paths = {next(iter(each.validation.tasks)): store.weights(each.key) for each in records}
     published = cache.encoder(settings.encoder, settings.data)
 

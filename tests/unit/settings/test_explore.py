@@ -108,6 +108,15 @@ def test_other_members_stand_beside_it(load) -> None:
         ("{partitions: 5, k: []}", "`explore.k`: got"),
         ("{partitions: 5, k: 3, seed: -1}", "`explore.seed`: got -1"),
         ("{partitions: 5, k: 3, changes: 2}", "`explore.changes`: got 2"),
+        (
+            "{partitions: 5, k: 3, changes: {architecture: mtl}}",
+            "`explore.changes.architecture`: got 'mtl'; allowed: gmtl; leave it out",
+        ),
+        (
+            "{partitions: 5, k: 3, changes: {architecture: {name: stl}}}",
+            "`explore.changes.architecture`: got 'stl'; allowed: gmtl; leave it out",
+        ),
+        ("{partitions: 5, k: 3, changes: {architecture.name: gmhl}}", "`explore.changes.architecture.name`"),
         ("{partitions: 5, k: 3, controls: x}", "`explore.controls`: got 'x'; allowed: a whole number"),
         ("{partitions: 5, k: 3, halve: 2}", "`explore.halve`: unknown key; allowed here: partitions, k"),
         ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: got 2; allowed: two or more increasing"),

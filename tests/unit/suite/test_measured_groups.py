@@ -187,6 +187,10 @@ def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> N
         vectors = scale(FEATURES[name].compute(as_grouped), "minmax")
         np.testing.assert_allclose(found.distances[name], squareform(pdist(vectors)))
     np.testing.assert_allclose(found.distances["leep"], -FEATURES["leep"].compute(view).T)
+    gains = FEATURES["rank_probe"].compute(as_grouped).gains(found.member)
+    assert list(found.gains) == ["rank_probe"]
+    np.testing.assert_allclose(found.gains["rank_probe"], gains)
+    assert np.nanmax(np.abs(gains[found.member.sum(axis=1) > 1])) > 0
     reason = result.members[-1].resolved.children[0].groups.reason
     assert "; predicted from 6 measured groups, which took " in reason
     assert "every two tasks were together in 1 of them or more" in reason

@@ -15,7 +15,8 @@ from mtlv.comparison.sections.predicted.untrained import untrained, untrained_in
 from mtlv.comparison.sections.shared_groups import GroupNumbers, colours, numbering
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, is_random
-from mtlv.evaluation.predicted import FEWEST, TaskOutcome, Validated, validated
+from mtlv.evaluation.predicted import TaskOutcome, Validated, validated
+from mtlv.evaluation.predictors import FEWEST
 from mtlv.formatting import duration, many
 
 DRAWN = 3  # runs with figures of their own

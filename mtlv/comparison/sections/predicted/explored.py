@@ -9,7 +9,8 @@ import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.parts import GREY, ROWS, ZERO, number, of_rows, of_run, tip
-from mtlv.evaluation.predicted import FEWEST, Validated, gains_of_others
+from mtlv.evaluation.predicted import Validated
+from mtlv.evaluation.predictors import FEWEST, gains_of_others, of_partitions
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import enumerated, many
 
@@ -38,7 +39,7 @@ def scatter(found: Validated, id: str) -> list[FigureBlock]:
 def histogram(found: Validated, id: str) -> list[FigureBlock]:
     """Build a histogram of the random partitions, with the groups that follow if they were trained alike."""
     first = found.first
-    scores = {name: _score(found, rows) for name, rows in first.partitions.items()}
+    scores = dict(zip(first.partitions, of_partitions(first, first.scores).tolist(), strict=True))
     if len(scores) < FEWEST:
         return []
     fold = next(iter(found.predictions))
@@ -73,11 +74,6 @@ def apart(found: Validated) -> str:
     trained = found.run.params.get("training.epochs", "?")
     own = f"({_epochs(found)}) than “{found.run.name}” ({trained})"
     return f"The measured groups were trained with other settings {own}"
-
-
-def _score(found: Validated, rows: tuple[int, ...]) -> float:
-    """Return the mean score over all tasks of a partition: each is in one of its groups."""
-    return float(np.nanmean(np.nanmax(found.first.scores[list(rows)], axis=0)))
 
 
 def _groups(found: Validated) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mtlv.comparison.blocks import Block, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.predicted.untrained import shown
-from mtlv.evaluation.predicted import FEWEST
+from mtlv.evaluation.predictors import FEWEST
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers
 from mtlv.evaluation.transfer_predicted import MeasuredTransfer, measured_transfers
 from mtlv.formatting import enumerated, many

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from mtlv.comparison.blocks import TableBlock, TableColumn
 from mtlv.comparison.sections.parts import of_run
-from mtlv.evaluation.predicted import SIZE, RankCorrelation, Validated
+from mtlv.evaluation.predicted import Validated
+from mtlv.evaluation.predictors import FEWEST, SIZE, RankCorrelation
 from mtlv.formatting import enumerated
 
 TITLE = "Predicted without training"
 CAPTION = (
     "Can it be known before any model is trained which groups are good for a task? Its validation scores in "
     "the measured groups are compared with how near the group's other tasks are to it by each feature (minus "
-    f"their mean distance), and with the {SIZE} in the group. Spearman's correlation within tasks, mean over "
-    "tasks, with a 95% interval over tasks. Reversed: the nearer, or the more, the lower the scores. Beside "
-    "it, the prediction from the other measured groups. task_vectors and leep need models of each task "
-    "alone, gradient_affinity those with a probe."
+    f"their mean distance), with its gain by rank_probe, and with the {SIZE} in the group. Spearman's "
+    "correlation within tasks, mean over tasks, with a 95% interval over tasks. Reversed: the nearer, or the "
+    "more, the lower the scores. AUC of sign: of two groups of a task, one with a score above the task's "
+    "mean and one without, how often the first is predicted higher; mean over tasks, with its interval. "
+    "Beside it, the prediction from the other measured groups. task_vectors and leep need models of each "
+    "task alone, gradient_affinity those with a probe."
 )
+OF_REGRET = (
+    " Regret: the mean validation score over tasks of the best random partition, minus that of the random "
+    "partition that is predicted to be best. The best was lucky, too, so compare with the regret of chance, "
+    f"a partition drawn at random. There is none where fewer than {FEWEST} partitions have a prediction for "
+    "every task."
+)
+CHANCE = "chance"
 
 
 def untrained(found: Validated, id: str) -> list[TableBlock]:
@@ -23,32 +33,38 @@ def untrained(found: Validated, id: str) -> list[TableBlock]:
     known = _known(found)
     if not known:
         return []
+    own, chosen = of_run(found.run), found.random_choice is not None
     rows = [
-        of_run(found.run) | {"by": name, "order": str(rank), "shown": shown(rank)}
-        for name, rank in {found.first.feature: found.on_others, **known}.items()
-        if rank is not None
+        own
+        | {"by": name, "order": str(order), "shown": shown(order)}
+        | {"sign": str(found.predictors[name].sign or ""), "regret": found.predictors[name].regret}
+        for name, order in known.items()
     ]
+    rows.append(own | {"by": CHANCE, "order": "0", "sign": "0.5", "regret": found.random_choice, "shown": ""})
     columns = [
         TableColumn("by", "predicted by", kind="text"),
         TableColumn("order", "Spearman within tasks", kind="text"),
         TableColumn("shown", "order shown", kind="text"),
+        TableColumn("sign", "AUC of sign", kind="text"),
+        *([TableColumn("regret", "regret", digits=4)] if chosen else []),
     ]
-    return [TableBlock(f"{id}_untrained", TITLE, CAPTION, columns, rows)]
+    return [TableBlock(f"{id}_untrained", TITLE, CAPTION + OF_REGRET * chosen, columns, rows)]
 
 
 def untrained_in_words(found: Validated) -> str:
     """Say which features order the scores of measured groups; "" if none was computed."""
-    features = {name: rank for name, rank in _known(found).items() if name != SIZE}
+    besides = {SIZE, found.first.feature}
+    features = {name: order for name, order in _known(found).items() if name not in besides}
     if not features:
         return ""
-    right = [f"{name} (Spearman {rank})" for name, rank in features.items() if rank.shown]
+    right = [f"{name} (Spearman {order})" for name, order in features.items() if order.shown]
     if right:
         return f"Before groups are trained, the measured scores are ordered by {enumerated(right)}."
     return f"Before groups are trained, none of {enumerated(list(features))} orders the measured scores."
 
 
 def _known(found: Validated) -> dict[str, RankCorrelation]:
-    return {name: rank for name, rank in found.untrained.items() if rank is not None}
+    return {name: each.order for name, each in found.predictors.items() if each.order is not None}
 
 
 def shown(rank: RankCorrelation) -> str:

@@ -33,8 +33,13 @@ def test_features_that_need_no_training_stand_beside_the_prediction():
     near = (planted() <= 0).astype(float) * (1 - np.eye(9))
     section = build(page(distances={"near": near, "far": 1 - near - np.eye(9)}))
     rows = {row["by"]: row for row in block(section, "predicted_untrained").rows}
-    assert list(rows) == ["surrogate", "number of tasks", "near", "far"]
-    assert [row["shown"] for row in rows.values()] == ["yes", "reversed", "yes", "reversed"]
+    assert list(rows) == ["surrogate", "number of tasks", "near", "far", "chance"]
+    assert [row["shown"] for row in rows.values()] == ["yes", "reversed", "yes", "reversed", ""]
+    assert float(rows["near"]["sign"][:4]) > 0.7
+    assert float(rows["far"]["sign"][:4]) < 0.3
+    assert (rows["chance"]["order"], rows["chance"]["sign"]) == ("0", "0.5")
+    assert rows["near"]["regret"] < rows["chance"]["regret"] < rows["far"]["regret"]
+    assert "Regret: " in block(section, "predicted_untrained").caption
     words = findings(section)
     assert (
         "Before groups are trained, the measured scores are ordered by near "
@@ -43,6 +48,13 @@ def test_features_that_need_no_training_stand_beside_the_prediction():
     words = findings(build(page(distances={"far": 1 - near - np.eye(9)})))
     assert "Before groups are trained, none of far orders the measured scores." in words
     assert "Before groups" not in findings(build(page()))
+
+
+def test_without_random_partitions_there_is_no_regret():
+    table = block(build(page(make=lambda found: replace(found, partitions={}))), "predicted_untrained")
+    assert [column.key for column in table.columns] == ["by", "order", "shown", "sign"]
+    assert "Regret" not in table.caption
+    assert [row["by"] for row in table.rows] == ["surrogate", "number of tasks", "chance"]
 
 
 def test_of_noise_it_says_little():
