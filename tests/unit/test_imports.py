@@ -69,6 +69,7 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "planning/task_vectors.py",
     "serving/model.py",
     "serving/predict.py",
+    "suite/export.py",
     "units/checkpointing.py",
     "units/distributed.py",
     "units/input_cache.py",

@@ -130,3 +130,10 @@ def test_gains_of_features_are_compared_as_they_are() -> None:
     _, chance = of_measured_groups([found])
     assert judged["right"].regret == pytest.approx(0)
     assert judged["wrong"].regret > chance > 0
+
+
+def test_the_regret_of_a_fit_is_that_of_its_predictions_for_groups_left_out() -> None:
+    found = partitions(SCORES)
+    found = replace(found, held_out=-found.scores)  # so the worst is chosen
+    judged, _ = of_measured_groups([found])
+    assert judged["surrogate"].regret == pytest.approx(0.9 - 0.4)
