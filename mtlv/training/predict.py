@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain, islice
 from threading import Lock
 
 import numpy as np
@@ -71,7 +72,10 @@ def predict(
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
-    batches = iter(inference_batches(documents, device, precision, ranks))
+    batches = inference_batches(documents, device, precision, ranks)
+    workers = 1 if device.type != "cpu" or model.remembers else min(torch.get_num_threads(), MOST_WORKERS)
+    first = list(islice(batches, workers))
+    batches = chain(first, batches)
     found: Found = {}
     taking = Lock()
 
@@ -92,20 +96,20 @@ def predict(
 
     model.eval()
     with _narrow(model, device, precision):
-        _side_by_side(compute, 1 if device.type != "cpu" or model.remembers else torch.get_num_threads())
+        _side_by_side(compute, len(first))  # a single batch has all threads
     return {task: _in_order(parts) for task, parts in _together(ranks.gathered(found)).items()}
 
 
-def _side_by_side(compute: Callable[[], None], threads: int) -> None:
+def _side_by_side(compute: Callable[[], None], workers: int) -> None:
     """Call `compute` in several threads at once, which share this thread's number of compute threads.
 
     On a CPU a batch per thread is faster than all threads on one batch, which wait for each other after every
     product (docs/performance.md).
     """
-    workers = min(threads, MOST_WORKERS)
-    if workers == 1:
+    if workers < 2:
         compute()
         return
+    threads = torch.get_num_threads()
     pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads // workers,))
     try:
         with pool:

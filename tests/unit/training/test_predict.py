@@ -101,6 +101,17 @@ def test_a_model_that_keeps_vectors_computes_one_batch_after_another(monkeypatch
 
 
 @pytest.mark.usefixtures("four_threads")
+@pytest.mark.parametrize(("batches", "each"), [(1, 4), (2, 2)])
+def test_few_batches_share_all_compute_threads(monkeypatch, batches, each):
+    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    seen = []
+    model = FirstToken(called=lambda: seen.append(torch.get_num_threads()))
+    found = predict(model, documents_of(5 * batches), precision="fp32")
+    assert seen == [each] * batches
+    assert found["a"].tolist() == list(range(5 * batches))
+
+
+@pytest.mark.usefixtures("four_threads")
 def test_an_error_in_a_thread_is_raised(monkeypatch):
     monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
     with pytest.raises(ZeroDivisionError):
