@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+import peft
 import pytest
 import torch
 from families import FAMILIES, config_of
@@ -85,7 +86,6 @@ def test_an_adapted_layer_by_hand() -> None:
 
 
 def test_they_are_those_of_peft() -> None:
-    peft = pytest.importorskip("peft")
     names = ["query", "value"]
     config = peft.LoraConfig(r=3, lora_alpha=6, target_modules=names, lora_dropout=0.0)
     other, own = peft.get_peft_model(bert(), config), bert()
