@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -19,6 +19,8 @@ FEWEST = 5
 """Tasks, groups of a task, or partitions, with fewer of which nothing is computed."""
 SIZE = "number of tasks"
 """What is said of a group without looking at its tasks."""
+REPEATED = "another seed"
+"""What the same groups scored in other units: an order that is not repeated cannot be predicted either."""
 EQUAL = 1e-9  # difference of what is said of partitions that are equally good
 Fold = tuple[Sequence[str], Floats, Floats]
 
@@ -84,6 +86,11 @@ def of_measured_groups(predictions: Sequence[Prediction]) -> tuple[dict[str, Pre
     for name, said in _untrained(predictions).items():
         folds = [(each.tasks, own, each.scores) for each, own in zip(predictions, said, strict=True)]
         found[name] = _judged(predictions, folds, said)
+    again = [(each, each.repeated) for each in predictions if each.repeated is not None]
+    if again:
+        others = [replace(each, scores=rest) for each, (_, rest) in again]
+        folds = [(each.tasks, first, rest) for each, (first, rest) in again]
+        found[REPEATED] = _judged(others, folds, [first for _, (first, _) in again])
     return found, regret(predictions, [np.where(each.member, 0.0, np.nan) for each in predictions])
 
 

@@ -37,6 +37,8 @@ class Prediction:
             affinities, of the task of a row for that of a column.
         gains: [n, T] of the tasks of each measured group, by each feature that is a value of groups and does
             not follow from their scores; NaN for other tasks.
+        repeated: two tables [n, T]: scores of the first unit of each group, and the means of its others, such
+            as those of other seeds; NaN for groups with one unit. None if all have one.
     """
 
     feature: str
@@ -56,6 +58,7 @@ class Prediction:
     epochs: tuple[int, int]
     distances: Mapping[str, Floats] = field(default_factory=dict)
     gains: Mapping[str, Floats] = field(default_factory=dict)
+    repeated: tuple[Floats, Floats] | None = None
 
     def row(self, group: Iterable[str]) -> int | None:
         """Return the row of a group if it was measured."""
@@ -93,6 +96,7 @@ class Prediction:
             "epochs": list(self.epochs),
             "distances": {name: _listed(each) for name, each in self.distances.items()},
             "gains": {name: _listed(each) for name, each in self.gains.items()},
+            "repeated": None if self.repeated is None else [_listed(each) for each in self.repeated],
         }
 
     @classmethod
@@ -115,6 +119,10 @@ class Prediction:
         def matrix(values: Any) -> Floats:
             return np.array(values, np.float64).reshape(len(tasks), len(tasks))
 
+        def of_groups(values: Any) -> Floats:
+            return np.array(values, np.float64).reshape(member.shape)
+
+        again = content.get("repeated")
         groups = tuple(tuple(map(str, group)) for group in content["groups"])
         if sorted(name for group in groups for name in group) != sorted(tasks):
             raise ValueError("the groups are no partition of the tasks")
@@ -139,10 +147,8 @@ class Prediction:
             alike=bool(content["alike"]),
             epochs=(int(first), int(last)),
             distances={str(name): matrix(each) for name, each in content.get("distances", {}).items()},
-            gains={
-                str(name): np.array(each, np.float64).reshape(member.shape)
-                for name, each in content.get("gains", {}).items()
-            },
+            gains={str(name): of_groups(each) for name, each in content.get("gains", {}).items()},
+            repeated=None if again is None else (of_groups(again[0]), of_groups(again[1])),
         )
 
 

@@ -95,7 +95,18 @@ def _prediction(
         partitions={},
         alike=False,
         epochs=(min(epochs), max(epochs)),
+        repeated=_repeated(names, units),
     )
+
+
+def _repeated(names: Sequence[str], units: Units) -> tuple[Floats, Floats] | None:
+    """Return the scores of each group's first unit, and the means of its others; None if all have one."""
+    if not any(others for _, *others in units.values()):
+        return None
+    first = {group: scores if others else {} for group, (scores, *others) in units.items()}
+    rest = _means({group: scores[1:] for group, scores in units.items() if scores[1:]})
+    tables = [_as_tables(names, each)[1] for each in (first, {group: rest.get(group, {}) for group in units})]
+    return tables[0], tables[1]
 
 
 def _pairs_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:

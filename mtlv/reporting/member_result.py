@@ -21,7 +21,11 @@ from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
 
 NO_FIGURES = ("support", "threshold")
-CURVES = ("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.", "train.texts.", "val.texts.")
+FACTORS = ("train.tasks.factor/", "train.heads.factor/")
+CURVES = (
+    *("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.", "train.texts.", "val.texts."),
+    *FACTORS,
+)
 """Prefixes of metrics with a value per epoch."""
 MEAN_CURVES = (
     "train/loss",
@@ -32,6 +36,7 @@ MEAN_CURVES = (
     "val.tasks.f1/",
     "train.heads.loss/",
     "val.heads.",
+    *FACTORS,
 )
 """Prefixes of metrics whose means over the children are logged in the parent, per epoch."""
 

@@ -106,6 +106,9 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
     found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
     values = {task: found[task].as_dict()[names.watched(task)] for task in tasks}
     out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
+    by_task = epoch.factors.keys() <= names.tasks.keys()
+    kind, slugs = ("tasks", names.tasks) if by_task else ("heads", names.heads)
+    out += [Metric(f"train.{kind}.factor/{slugs[name]}", value, *at) for name, value in epoch.factors.items()]
     for head, members in names.joint(epoch.heads):
         areas = fmean(values[task] for task in members)
         out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", areas, *at))

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from mtlv.settings.draft import Change, Draft, Origin
 from mtlv.settings.problems import sentence
 from mtlv.settings.variant import Variant
 
-FORM = "a mapping with partitions, k, seed, changes, halving and controls"
+FORM = "a mapping with partitions or budget, k, seed, changes, halving and controls"
 DRAWN, ROUND, PROPOSED, CONTROL = "drawn", "round", "proposed", "random"
+LEAST = 3  # partitions
 ARCHITECTURE = "gmtl"  # only groups with a model each are measured apart from one another
 LENGTHS = ("epochs", "budget")  # of `training`: what `halving` shares out
 
@@ -27,11 +29,15 @@ def _best(features: str, of: str) -> dict[str, Any]:
 
 def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tuple[list[Variant], list[str]]:
     """Return the members of an exploration, the proposed groups and their controls last, and problems."""
-    problems = list(_problems(explore, draft, place)) or list(_problems_of_halving(explore, draft, place))
+    problems = list(_problems(explore, draft, place))
+    problems = problems or [
+        *_problems_of_budget(explore, place),
+        *_problems_of_halving(explore, draft, place),
+    ]
     if problems:
         return [Variant(())], problems
-    count, ks, seed = explore["partitions"], explore["k"], explore.get("seed") or 0
-    ks = ks if isinstance(ks, list) else [ks]
+    ks, seed = _ks(explore), explore.get("seed") or 0
+    count = explore["partitions"] if explore.get("budget") is None else _affordable(explore)
     here = Origin(lambda _: origin.place(()), origin.folder)
 
     def made(values: Mapping[str, Any]) -> tuple[Change, ...]:
@@ -71,6 +77,31 @@ def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tupl
     return members, []
 
 
+def _ks(explore: Mapping[str, Any]) -> list[int]:
+    return explore["k"] if isinstance(explore["k"], list) else [explore["k"]]
+
+
+def _affordable(explore: Mapping[str, Any]) -> int:
+    """Return the number of partitions that can be measured for `budget`, which may be fewer than `LEAST`."""
+    count = LEAST - 1
+    while _cost(explore, count + 1) <= explore["budget"]:
+        count += 1
+    return count
+
+
+def _cost(explore: Mapping[str, Any], count: int) -> float:
+    """Return the models that measuring partitions takes at most, those of earlier rounds in shares of one.
+
+    On one data set, a model of a group takes about as long as one model of all tasks.
+    """
+    ks, (first, *later) = _ks(explore), explore.get("halving") or [1]
+    cost = first * sum(ks[number % len(ks)] for number in range(count))
+    for number, share in enumerate(later):
+        count = -(-count // 2)
+        cost += share * max(ks) * (count + (number == 0))  # with the partition that the first round predicts
+    return cost
+
+
 def _lengths(explore: Mapping[str, Any], draft: Draft) -> list[dict[str, int]]:
     """Return the changes to the length of training in each round; none without halving."""
     key = "epochs" if draft.get(("training", "budget")) is None else "budget"
@@ -90,7 +121,9 @@ def _problems(explore: Any, draft: Draft, place: str) -> Iterator[str]:
     if draft.get(("stages",)) is not None:
         yield sentence(place, "explore", then="given together with `stages`; keep one of them")
     for key, (is_right, allowed) in TAKEN.items():
-        missing = key in ("partitions", "k") and explore.get(key) is None
+        missing = explore.get(key) is None and (
+            key == "k" or (key == "partitions" and explore.get("budget") is None)
+        )
         if missing or (explore.get(key) is not None and not is_right(explore[key])):
             yield sentence(place, f"explore.{key}", got=explore.get(key), allowed=allowed)
     changes = explore.get("changes")
@@ -101,6 +134,17 @@ def _problems(explore: Any, draft: Draft, place: str) -> Iterator[str]:
         if name != ARCHITECTURE:
             then = "leave it out: only groups with a model each are measured apart from one another"
             yield sentence(place, f"explore.changes.{key}", got=name, allowed=ARCHITECTURE, then=then)
+
+
+def _problems_of_budget(explore: Mapping[str, Any], place: str) -> Iterator[str]:
+    if explore.get("budget") is None:
+        return
+    if explore.get("partitions") is not None:
+        then = "given together with `explore.partitions`; keep one of them"
+        yield sentence(place, "explore.budget", then=then)
+    elif _affordable(explore) < LEAST:
+        allowed = f"{_cost(explore, LEAST):g} or more, for {LEAST} partitions"
+        yield sentence(place, "explore.budget", got=explore["budget"], allowed=allowed)
 
 
 def _problems_of_halving(explore: Mapping[str, Any], draft: Draft, place: str) -> Iterator[str]:
@@ -135,7 +179,8 @@ def _are_shares(value: Any) -> bool:
 
 
 TAKEN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "partitions": (lambda value: _is_count(value, 3), "a whole number of 3 or more"),
+    "partitions": (lambda value: _is_count(value, LEAST), f"a whole number of {LEAST} or more"),
+    "budget": (lambda value: type(value) in (int, float) and 0 < value < inf, "a number of models above 0"),
     "k": (_are_counts, "a number of groups, or a list of them"),
     "seed": (lambda value: _is_count(value, 0), "a whole number of 0 or more"),
     "changes": (lambda value: isinstance(value, dict), "a mapping of keys to values"),

@@ -15,7 +15,8 @@ from mtlv.plan.probed import ProbeRecord
 class EpochRecord:
     """One epoch of one unit; `timestamp_ms` is kept so that logging again changes nothing.
 
-    `tokens` is 0 in units that were trained before tokens were counted.
+    `tokens` is 0 in units that were trained before tokens were counted. `factors` are those of a balancer, by
+    task or head.
     """
 
     epoch: int
@@ -26,6 +27,7 @@ class EpochRecord:
     documents: int
     timestamp_ms: int
     tokens: int = 0
+    factors: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

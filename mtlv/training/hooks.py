@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class EpochLosses:
         seconds: seconds of training, without validation.
         documents: number of training documents in this epoch.
         tokens: number of their tokens, without padding.
+        factors: mean factor of each task or head over the steps, by name; empty without a balancer.
     """
 
     epoch: int
@@ -30,6 +31,7 @@ class EpochLosses:
     seconds: float
     documents: int
     tokens: int
+    factors: dict[str, float] = field(default_factory=dict)
 
 
 class Hook:

@@ -26,6 +26,8 @@ from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import EpochProgress, TrainingState, put_back_random, random_state
 
+StepValues = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""The objective of a step, the losses [heads] and the balancer's factors [K or 0], on the device."""
 OF_A_PART = 8
 """Documents per part on a CPU: with fewer, smaller matrix products cost as much as the saved padding."""
 
@@ -86,7 +88,7 @@ def train(
                 progress.seconds = time.perf_counter() - begun
                 for hook in hooks:
                     hook.on_step(progress)
-            record = _record(trained, progress, begun)
+            record = _record(trained, objective, progress, begun)
             objective.balancer.end_epoch()
             for hook in hooks:
                 hook.on_epoch(record)
@@ -134,8 +136,8 @@ class _Step:
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
         self.ranks.begin(progress.step)
         self.objective.begin(progress.step)
-        loss, heads, look_back = self._gradient(batches)
-        progress.count(loss, heads, np.concatenate([batch.index for batch in batches]))
+        values, look_back = self._gradient(batches)
+        progress.count(*values, np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(int(batch.attention_mask.sum()) for batch in batches)  # not yet on the device
         for batch in batches:
             for hook in self.hooks:
@@ -150,11 +152,8 @@ class _Step:
         progress.step += 1
         progress.batches += len(batches)
 
-    def _gradient(self, batches: Sequence[Batch]) -> tuple[torch.Tensor, torch.Tensor, Callable[[], None]]:
-        """Accumulate the gradient of a step.
-
-        Returns its loss and its heads' losses, on the device, and a function that looks back on it.
-        """
+    def _gradient(self, batches: Sequence[Batch]) -> tuple[StepValues, Callable[[], None]]:
+        """Accumulate the gradient of a step; return its values, and a function that looks back on it."""
         largest = max(len(batch.index) for batch in batches)
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
@@ -162,7 +161,7 @@ class _Step:
             divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=pieces)
             begun = random_state(self.trained.device) if self.objective.balancer.looks_back else {}
             try:
-                return *self._backward(divided), partial(self._look_back, divided, begun)
+                return self._backward(divided), partial(self._look_back, divided, begun)
             except torch.cuda.OutOfMemoryError:
                 if self.on_pieces is None or self.pieces >= largest:
                     raise
@@ -182,7 +181,7 @@ class _Step:
         padded = alone and not self.trained.model.packs
         return -(-largest // OF_A_PART) if padded and not self.objective.looks_ahead else 1
 
-    def _backward(self, step: OptimizerStep) -> tuple[torch.Tensor, torch.Tensor]:
+    def _backward(self, step: OptimizerStep) -> StepValues:
         """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""
         ahead = self._ahead(step) if self.objective.looks_ahead and len(step.parts) > 1 else None
         found = step.zeros(self.trained.device)
@@ -196,7 +195,8 @@ class _Step:
                 factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
                 ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
         self.objective.learn(whole, step.sources)
-        return (factors * whole).sum(), self.objective.record(whole, step.sources)
+        loss, heads = (factors * whole).sum(), self.objective.record(whole, step.sources)
+        return loss, heads, self.objective.balanced
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
         """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
@@ -248,15 +248,23 @@ def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:
         yield group
 
 
-def _record(trained: TrainingState, progress: EpochProgress, begun: float) -> EpochLosses:
+def _record(
+    trained: TrainingState, objective: Objective, progress: EpochProgress, begun: float
+) -> EpochLosses:
     loss = mean_loss(progress)
-    means = torch.stack(progress.heads).nanmean(0).tolist()
     return EpochLosses(
         progress.epoch,
         loss,
-        {name: mean for name, mean in zip(trained.model.specs, means, strict=True) if not math.isnan(mean)},
+        _means(trained.model.specs, progress.heads),
         float(trained.scheduler.get_last_lr()[0]),
         time.perf_counter() - begun,  # after the device has finished
         progress.documents,
         progress.tokens,
+        _means(objective.term_names, progress.factors),
     )
+
+
+def _means(names: Iterable[str], steps: list[torch.Tensor]) -> dict[str, float]:
+    """Return means over the steps that have a value; none if steps have none, as in older checkpoints."""
+    means = torch.stack(steps).nanmean(0).tolist() if steps else []
+    return {name: mean for name, mean in zip(names, means, strict=bool(means)) if not math.isnan(mean)}

@@ -60,6 +60,7 @@ class Objective:
         self.task_weights = {h.name: torch.tensor([tasks[t].weight for t in h.tasks]) for h in heads}
         self.teaching = teaching
         self._places: dict[tuple[int, ...], torch.Tensor] = {}
+        self.balanced = torch.empty(0)  # the balancer's factors [K] in the last step; none without a balancer
         self.begin(0)
 
     def begin(self, step: int) -> None:
@@ -128,8 +129,13 @@ class Objective:
         if self.balancer.plain:
             return factors
         terms = _joined(sources)
-        found = self.balancer.factors(self._of_all(losses, terms))
-        return factors * found[self._on_device(terms, losses.device)]
+        self.balanced = self.balancer.factors(self._of_all(losses, terms))
+        return factors * self.balanced[self._on_device(terms, losses.device)]
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the terms [K]: tasks or heads."""
+        return tuple(t for head in self.heads for t in head.tasks) if self.per_task else self.names
 
     @property
     def looks_ahead(self) -> bool:

@@ -27,6 +27,7 @@ class EpochProgress:
         seconds: seconds of this epoch before the loop was last entered.
         losses: objective of each optimizer step of this epoch, on the device.
         heads: [heads] losses of each step, on the device.
+        factors: [K] factors of the balancer in each step, on the device; [0] without a balancer.
         indices: documents of each step; not saved, because earlier steps are known to be valid.
     """
 
@@ -38,12 +39,16 @@ class EpochProgress:
     seconds: float = 0.0
     losses: list[torch.Tensor] = field(default_factory=list)
     heads: list[torch.Tensor] = field(default_factory=list)
+    factors: list[torch.Tensor] = field(default_factory=list)
     indices: list[NDArray[np.int64]] = field(default_factory=list)
 
-    def count(self, loss: torch.Tensor, heads: torch.Tensor, index: NDArray[np.int64]) -> None:
+    def count(
+        self, loss: torch.Tensor, heads: torch.Tensor, factors: torch.Tensor, index: NDArray[np.int64]
+    ) -> None:
         """Add a step. Values stay on the device, because reading them would synchronize."""
         self.losses.append(loss)
         self.heads.append(heads)
+        self.factors.append(factors)
         self.indices.append(index)
         self.documents += len(index)
 
@@ -88,6 +93,7 @@ class TrainingState:
                 "seconds": progress.seconds,
                 "losses": _copied(progress.losses),
                 "heads": _copied(progress.heads),
+                "factors": _copied(progress.factors),
             },
         }
 
@@ -105,6 +111,7 @@ class TrainingState:
         progress = EpochProgress(**state["progress"])
         progress.losses = [loss.to(self.device) for loss in progress.losses]
         progress.heads = [heads.to(self.device) for heads in progress.heads]
+        progress.factors = [factors.to(self.device) for factors in progress.factors]
         return progress
 
 

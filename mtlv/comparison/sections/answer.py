@@ -132,7 +132,8 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
 def _lower(each: Standing, best: Standing) -> str:
     gap = -each.difference if each.pair else best.mean - each.mean
     if gap < -0.0005:  # the best has more folds or seeds, and its mean over all of them is higher
-        return f"{best.mean - each.mean:.3f} lower, but {-gap:.3f} higher over the folds and seeds of both"
+        lower = f"{best.mean - each.mean:.3f} lower over all folds and seeds"
+        return f"{lower}, and {-gap:.3f} higher over those of both"
     return f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section
@@ -92,11 +92,24 @@ HEAD_F1 = SmallMultiples(
     "The mean F1 of a head's tasks on the validation set, in panels as above. ",
     "val.heads.f1_macro", "head", "macro F1", FRACTION, OF_HEAD,
 )  # fmt: skip
+HOW_FACTORS = (
+    "What a balancer (`training.objective`) multiplied the losses by: means over the steps of an epoch. "
+    "With 1, a loss counts as without a balancer. "
+)
+TASK_FACTOR = SmallMultiples(
+    "curves_task_factor", "Factors of the tasks' losses", HOW_FACTORS,
+    "train.tasks.factor", "task", "factor", {"zero": True}, (tip("task"),),
+)  # fmt: skip
+HEAD_FACTOR = SmallMultiples(
+    "curves_head_factor", "Factors of the heads' losses", HOW_FACTORS,
+    "train.heads.factor", "head", "factor", {"zero": True}, OF_HEAD,
+)  # fmt: skip
 
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has a curve."""
     heads = _heads(comparison)
+    tasks = {task.name: Panel(at, task.name) for at, task in enumerate(comparison.tasks)}
     blocks = [
         *_together(comparison, LOSS, "Training loss", {"zero": True}, _mean_losses, OF_TASKS),
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
@@ -105,7 +118,9 @@ def build(comparison: Comparison) -> Section | None:
         *text_scores(comparison),
         *_multiples(comparison, HEAD_LOSS, heads),
         *_multiples(comparison, HEAD_F1, heads),
-        *_multiples(comparison, _of_tasks(comparison), _tasks(comparison)),
+        *_multiples(comparison, _of_tasks(comparison), _scores(tasks, comparison)),
+        *_multiples(comparison, HEAD_FACTOR, heads),
+        *_multiples(comparison, TASK_FACTOR, tasks),
     ]
     intro = "How the runs learned: whether they converged, and which tasks were learned late or not at all."
     return Section("curves", "Learning curves", intro, blocks) if blocks else None
@@ -124,10 +139,11 @@ def _of_tasks(comparison: Comparison) -> SmallMultiples:
     )
 
 
-def _tasks(comparison: Comparison) -> dict[str, Panel]:
+def _scores(tasks: Mapping[str, Panel], comparison: Comparison) -> dict[str, Panel]:
+    """Return the panels of tasks with the validation metric that each is judged by."""
     return {
-        task.name: Panel(at, task.name, prefix=f"val.tasks.{task.main_metric}")
-        for at, task in enumerate(comparison.tasks)
+        task.name: replace(tasks[task.name], prefix=f"val.tasks.{task.main_metric}")
+        for task in comparison.tasks
     }
 
 

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from mtlv.evaluation.predictors import (
     FEWEST,
+    REPEATED,
     SIZE,
     gains_of_others,
     of_measured_groups,
@@ -130,6 +131,23 @@ def test_gains_of_features_are_compared_as_they_are() -> None:
     _, chance = of_measured_groups([found])
     assert judged["right"].regret == pytest.approx(0)
     assert judged["wrong"].regret > chance > 0
+
+
+def test_another_seed_is_compared_with_the_first() -> None:
+    """Of noise alone nothing is repeated; of groups that matter, what the noise leaves."""
+    world = World(planted())
+    found = a_prediction(world)
+    rng = np.random.default_rng(0)
+    for effect, noise, least, most in ((1.0, 1e-4, 0.9, 1.0), (0.0, 1.0, -0.25, 0.25)):
+        first, rest = (effect * found.scores + rng.normal(size=found.scores.shape) * noise for _ in range(2))
+        judged, _ = of_measured_groups([replace(found, repeated=(first, rest))])
+        assert least <= judged[REPEATED].order.value <= most
+        assert judged[REPEATED].order == order_within_tasks([(TASKS, first, rest)])
+        assert judged[REPEATED].sign == order_within_tasks([(TASKS, first, rest)], statistic=sign_auc)
+        assert judged[REPEATED].regret == pytest.approx(regret([replace(found, scores=rest)], [first]))
+    assert REPEATED not in of_measured_groups([found])[0]
+    one_fold = of_measured_groups([found, replace(found, repeated=(first, rest))])[0]
+    assert one_fold[REPEATED] == judged[REPEATED], "folds without other seeds are left out"
 
 
 def test_the_regret_of_a_fit_is_that_of_its_predictions_for_groups_left_out() -> None:

@@ -15,13 +15,16 @@ from mtlv.plan.prediction import Prediction, rows_of
 def test_it_is_read_back_as_it_was_written():
     found = a_prediction(World(planted(), noise=0.1), partitions=6, alike=False, epochs=(1, 3))
     of_groups = {"rank_probe": 2 * found.scores}
-    found = replace(found, errors=np.full_like(found.errors, np.nan), gains=of_groups)
+    again = 3 * found.scores, np.where(np.arange(len(found.scores))[:, None] > 2, found.scores, np.nan)
+    found = replace(found, errors=np.full_like(found.errors, np.nan), gains=of_groups, repeated=again)
     again = Prediction.of_json(json.loads(json.dumps(found.as_json(), allow_nan=False)))
     for field in fields(Prediction):
         first, second = getattr(found, field.name), getattr(again, field.name)
         if isinstance(first, np.ndarray):
             np.testing.assert_array_equal(first, second)
             assert first.dtype == second.dtype
+        elif field.name == "repeated":
+            np.testing.assert_array_equal(first, second)
         elif field.name == "gains":
             assert list(first) == list(second)
             np.testing.assert_array_equal(first["rank_probe"], second["rank_probe"])
@@ -65,5 +68,7 @@ def test_gains_of_other_groups_are_refused_and_older_files_have_none():
     content = a_prediction(World(planted()), partitions=6).as_json()
     with pytest.raises(ValueError, match="reshape"):
         Prediction.of_json(content | {"gains": {"rank_probe": [[1.0]]}})
-    del content["gains"]
+    assert Prediction.of_json(content).repeated is None
+    del content["gains"], content["repeated"]
     assert Prediction.of_json(content).gains == {}
+    assert Prediction.of_json(content).repeated is None

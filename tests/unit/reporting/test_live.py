@@ -86,6 +86,24 @@ def test_an_epoch_of_one_model_of_several_tells_what_concerns_that_model(
     assert not steps(run, "val.tasks.f1/heart"), "so do thresholds"
 
 
+@pytest.mark.parametrize("per", ["task", "head"])
+def test_factors_of_a_balancer_are_tracked_and_kept(table: Callable, suite: Callable, per: str) -> None:
+    changes = "architecture=gmhl", "grouping.k=2", f"training.objective={{name: uncertainty, per: {per}}}"
+    given = suite(table("t"), f"training.epochs={EPOCHS}", *changes)
+    values = []
+    for _ in range(2):  # trained, and taken from the store
+        tracker = MemoryTracker()
+        run_suite(given, Listening(), tracker)
+        run = child(tracker)
+        keys = {point.key for point in run.points if point.key.startswith(f"train.{per}s.factor/")}
+        known = {p.key for p in run.points if p.key.startswith(("train.heads.loss", "val.tasks.f1"))}
+        assert {key.rpartition("/")[2] for key in keys} <= {key.rpartition("/")[2] for key in known}
+        assert len(keys) == (3 if per == "task" else 2)
+        assert all(steps(run, key) == list(range(EPOCHS)) for key in keys)
+        values.append({key: [point.value for point in run.history(key)] for key in keys})
+    assert values[0] == values[1]
+
+
 def test_epochs_of_the_last_model_complete_the_plan(table: Callable, suite: Callable) -> None:
     tracker = MemoryTracker()
     changes = ("architecture=stl", f"training.epochs={EPOCHS}")

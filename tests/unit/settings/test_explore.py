@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,24 @@ def test_members_are_random_partitions_and_the_proposed_groups(load) -> None:
     assert (last.grouping.method, last.grouping.features, last.grouping.k) == ("best", "surrogate", "auto")
     assert last.grouping.sources == ("drawn *",)
     assert last.training.epochs == 9
+
+
+@pytest.mark.parametrize(
+    ("explored", "models"),
+    [
+        ("k: [2, 3, 4]", lambda count: sum((2, 3, 4)[n % 3] for n in range(count))),
+        ("k: 2, halving: [0.25, 1]", lambda count: 0.5 * count + 2 * (-(-count // 2) + 1)),
+        (
+            "k: [2, 3], halving: [0.25, 0.5, 1]",
+            lambda n: 0.25 * (2 * n + n // 2) + 1.5 * (ceil(n / 2) + 1) + 3 * ceil(ceil(n / 2) / 2),
+        ),
+    ],
+)
+def test_a_budget_of_models_draws_as_many_partitions_as_it_can_train(load, explored, models) -> None:
+    for budget in (18.0, 20, 27.5):
+        members = load(f"explore: {{budget: {budget}, {explored}}}\ntraining: {{epochs: 8}}\n").members
+        drawn = sum(member.name.startswith("drawn") for member in members)
+        assert drawn == max(count for count in range(100) if models(count) <= budget)
 
 
 def test_controls_are_random_groups_of_the_proposed_sizes(load) -> None:
@@ -99,8 +118,13 @@ def test_other_members_stand_beside_it(load) -> None:
 @pytest.mark.parametrize(
     ("explore", "message"),
     [
-        ("all", "`explore`: got 'all'; allowed: a mapping with partitions, k, seed, changes, halving"),
+        ("all", "`explore`: got 'all'; allowed: a mapping with partitions or budget, k, seed, changes"),
         ("{partitions: 2, k: 3}", "`explore.partitions`: got 2; allowed: a whole number of 3 or more"),
+        ("{partitions: 5, budget: 9, k: 3}", "`explore.budget`: given together with `explore.partitions`"),
+        ("{budget: 5, k: 2}", "`explore.budget`: got 5; allowed: 6 or more, for 3 partitions"),
+        ("{budget: true, k: 2}", "`explore.budget`: got true; allowed: a number of models above 0"),
+        ("{budget: .inf, k: 2}", "`explore.budget`: got"),
+        ("{budget: 0, k: 2}", "`explore.budget`: got 0"),
         ("{partitions: true, k: 3}", "`explore.partitions`: got"),
         ("{k: 3}", "`explore.partitions`: got"),
         ("{partitions: 5}", "`explore.k`: got"),
@@ -118,7 +142,10 @@ def test_other_members_stand_beside_it(load) -> None:
         ),
         ("{partitions: 5, k: 3, changes: {architecture.name: gmhl}}", "`explore.changes.architecture.name`"),
         ("{partitions: 5, k: 3, controls: x}", "`explore.controls`: got 'x'; allowed: a whole number"),
-        ("{partitions: 5, k: 3, halve: 2}", "`explore.halve`: unknown key; allowed here: partitions, k"),
+        (
+            "{partitions: 5, k: 3, halve: 2}",
+            "`explore.halve`: unknown key; allowed here: partitions, budget",
+        ),
         ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: got 2; allowed: two or more increasing"),
         ("{partitions: 5, k: 3, halving: [1]}", r"`explore.halving`: got \[1\]"),
         ("{partitions: 5, k: 3, halving: [0, 1]}", r"`explore.halving`: got \[0, 1\]"),

@@ -287,8 +287,18 @@ def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pyt
         assert together.together[at] == 2, "one of each seed"
     assert (together.units, together.seconds, together.epochs) == (12, 36.0, (2, 2))
     assert not np.isfinite(together.held_out).any()
-    found |= {group: each[:1] for group, each in found.items()}
+    first, rest = together.repeated
+    for row, (group, (one, two)) in enumerate(found.items()):
+        for at, name in enumerate(LABELS):
+            known = (one[name], two[name]) if name in group else (np.nan, np.nan)
+            np.testing.assert_array_equal((first[row, at], rest[row, at]), known)
+    some = frozenset(groups[0])
+    found |= {group: each[:1] for group, each in found.items() if group != some}
+    for table in predicted("mean", LABELS).repeated:
+        assert np.isfinite(table).any(axis=1).tolist() == [group == some for group in found]
+    found[some] = found[some][:1]
     once = predicted("mean", LABELS)
+    assert once.repeated is None
     assert np.isnan(once.errors[0, 1]), "a single unit says nothing of errors"
 
 

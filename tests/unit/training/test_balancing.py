@@ -295,6 +295,23 @@ def test_training_is_balanced_by_task(trained: Callable[..., Trained]) -> None:
         assert not torch.equal(each[name].weight, plain.weight)
     assert each["dwa"].objective.balancer.factors(NONE).tolist() != [1.0] * 3
     torch.testing.assert_close(each["dwa"].weight, plain.weight)  # of two epochs
+    assert plain.last.factors == {}
+    assert {tuple(one.last.factors) for one in each.values()} == {tuple(plain.objective.tasks)}
+    assert list(each["dwa"].last.factors.values()) == pytest.approx([1.0] * 3)
+    drawn = each["random"].objective.balancer
+    of_steps = []
+    for step in range(steps, 2 * steps):
+        drawn.begin(step)
+        of_steps.append(drawn.factors(NONE))
+    means = torch.stack(of_steps).mean(0).tolist()
+    assert list(each["random"].last.factors.values()) == pytest.approx(means), "means of the last epoch"
+
+
+def test_factors_of_heads_are_recorded_by_head(trained: Callable[..., Trained]) -> None:
+    changes = "architecture=gmhl", "grouping.k=2", "training.objective={name: uncertainty, per: head}"
+    found = trained(*changes)
+    assert list(found.last.factors) == list(found.last.heads)
+    assert max(found.last.factors.values()) < 0.6
 
 
 def test_famo_looks_back_through_the_masks_of_the_step(

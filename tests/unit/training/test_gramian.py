@@ -81,8 +81,8 @@ def test_weights_are_those_of_torchjd_or_of_a_general_solver(seed: int) -> None:
         if name == "mgda":
             expected = least(gramian, [(0, None)] * count, 1.0)
         elif name == "upgrad":
-            units = np.eye(count)
-            expected = np.mean([least(gramian, [(low, None) for low in unit], None) for unit in units], axis=0)
+            each = [least(gramian, [(low, None) for low in unit], None) for unit in np.eye(count)]
+            expected = np.mean(each, axis=0)
         else:
             expected = TORCHJD[name]()(torch.tensor(gramian)).numpy() / (2 if name == "pcgrad" else 1)
         np.testing.assert_allclose(weights(name, jacobian), expected, atol=1e-5, err_msg=name)

@@ -24,7 +24,7 @@ def step(it: TrainingState, progress: EpochProgress) -> None:
     loss.backward()
     it.optimizer.step()
     it.scheduler.step()
-    progress.count(loss.detach(), loss.detach()[None], np.arange(5))
+    progress.count(loss.detach(), loss.detach()[None], 2 * loss.detach()[None], np.arange(5))
     progress.tokens += 40
     progress.step += 1
     progress.batches += 1
@@ -53,6 +53,7 @@ def test_what_is_put_back_goes_on_bit_for_bit_and_what_was_taken_stays() -> None
     again = other.put_back(state)
     assert (again.epoch, again.step, again.batches, again.documents, again.seconds) == (2, 3, 3, 15, 1.5)
     assert again.tokens == 120
+    assert [factors / 2 for factors in again.factors] == again.heads
     for _ in range(3):
         step(other, again)
     assert plain(other.take(again)) == undisturbed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mtlv.comparison.blocks import TableBlock, TableColumn
 from mtlv.comparison.sections.parts import of_run
 from mtlv.evaluation.predicted import Validated
-from mtlv.evaluation.predictors import FEWEST, SIZE, RankCorrelation
+from mtlv.evaluation.predictors import FEWEST, REPEATED, SIZE, RankCorrelation
 from mtlv.formatting import enumerated
 
 TITLE = "Predicted without training"
@@ -24,6 +24,11 @@ OF_REGRET = (
     "partition that is predicted to be best. The best was lucky, too, so compare with the regret of chance, "
     f"a partition drawn at random. There is none where fewer than {FEWEST} partitions have a prediction for "
     "every task."
+)
+OF_REPEATED = (
+    f" {REPEATED.capitalize()}: the scores of each group's first model, compared with the means of its other "
+    "models. An order that training again does not repeat cannot be predicted either, so compare the "
+    "predictors with this row."
 )
 CHANCE = "chance"
 
@@ -48,19 +53,23 @@ def untrained(found: Validated, id: str) -> list[TableBlock]:
         TableColumn("sign", "AUC of sign", kind="text"),
         *([TableColumn("regret", "regret", digits=4)] if chosen else []),
     ]
-    return [TableBlock(f"{id}_untrained", TITLE, CAPTION + OF_REGRET * chosen, columns, rows)]
+    caption = CAPTION + OF_REPEATED * (REPEATED in known) + OF_REGRET * chosen
+    return [TableBlock(f"{id}_untrained", TITLE, caption, columns, rows)]
 
 
 def untrained_in_words(found: Validated) -> str:
     """Say which features order the scores of measured groups; "" if none was computed."""
-    besides = {SIZE, found.first.feature}
-    features = {name: order for name, order in _known(found).items() if name not in besides}
-    if not features:
-        return ""
-    right = [f"{name} (Spearman {order})" for name, order in features.items() if order.shown]
-    if right:
-        return f"Before groups are trained, the measured scores are ordered by {enumerated(right)}."
-    return f"Before groups are trained, none of {enumerated(list(features))} orders the measured scores."
+    known, besides = _known(found), {SIZE, REPEATED, found.first.feature}
+    features = {name: order for name, order in known.items() if name not in besides}
+    said = []
+    if features:
+        right = [f"{name} (Spearman {order})" for name, order in features.items() if order.shown]
+        none = f"none of {enumerated(list(features))} orders the measured scores"
+        found_by = f"the measured scores are ordered by {enumerated(right)}" if right else none
+        said.append(f"Before groups are trained, {found_by}.")
+    if REPEATED in known:
+        said.append(f"Trained again, the groups are ordered with Spearman {known[REPEATED]}.")
+    return " ".join(said)
 
 
 def _known(found: Validated) -> dict[str, RankCorrelation]:

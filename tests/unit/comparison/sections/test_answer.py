@@ -258,7 +258,7 @@ def test_a_run_that_is_higher_over_the_seeds_of_both_is_not_only_called_lower(an
     best, second = a_run("best", score=0.903), a_run("second", 4, score=0.901)
     section = answered([best, second], [a_pair(best, second, mean=-0.008)])
     text = section.blocks[1].text
-    assert "“second”, is 0.002 lower, but 0.008 higher over the folds and seeds of both (" in text
+    assert "“second”, is 0.002 lower over all folds and seeds, and 0.008 higher over those of both (" in text
     section = answered([best, second], [a_pair(best, second, mean=-0.0004)])
     assert "“second”, is less than 0.001 lower (" in section.blocks[1].text
 

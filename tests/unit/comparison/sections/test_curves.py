@@ -133,6 +133,20 @@ def test_task_panels_follow_the_filter_and_the_most_frequent_come_first(comparis
     assert set(names[-3:]) <= set(rare)
 
 
+def test_factors_of_a_balancer_are_drawn_by_task_and_by_head(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    ids = {each.id for each in build(comparison).blocks}
+    assert not {"curves_task_factor", "curves_head_factor"} & ids, "no run has a balancer"
+    task, run = comparison.tasks[0].name, comparison.runs[2]
+    head = group_name(run.plan[0][0])
+    for key, id in ((f"train.tasks.factor/{task}", "task"), (f"train.heads.factor/{head}", "head")):
+        child = replace(run.children[0], curves={key: [(0, 1.0), (1, 3.0)]})
+        section = build(replace(comparison, runs=(replace(run, children=(child,)), *comparison.runs[:2])))
+        rows = block(section, f"curves_{id}_factor").rows
+        assert [(row["run"], row["epoch"], row["value"]) for row in rows] == [("r2", 1, 1.0), ("r2", 2, 3.0)]
+        assert rows[0][id] == task if id == "task" else rows[0]["members"]
+
+
 def test_runs_are_left_out_where_rows_are_too_many_and_that_is_said(
     comparison_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,21 @@ def test_features_that_need_no_training_stand_beside_the_prediction():
     assert "Before groups" not in findings(build(page()))
 
 
+def test_groups_that_were_trained_again_stand_beside_the_predictors():
+    found = page(make=lambda found: replace(found, repeated=(found.scores, 2 * found.scores)))
+    section = build(found)
+    table = block(section, "predicted_untrained")
+    assert [row["by"] for row in table.rows] == ["surrogate", "number of tasks", "another seed", "chance"]
+    assert table.rows[2]["order"].startswith("1.00")
+    assert "Another seed: " in table.caption
+    assert f"Trained again, the groups are ordered with Spearman {table.rows[2]['order']}." in findings(
+        section
+    )
+    assert "Before groups" not in findings(section), "it is no feature"
+    assert "Another seed" not in block(build(page()), "predicted_untrained").caption
+    assert "Trained again" not in findings(build(page()))
+
+
 def test_without_random_partitions_there_is_no_regret():
     table = block(build(page(make=lambda found: replace(found, partitions={}))), "predicted_untrained")
     assert [column.key for column in table.columns] == ["by", "order", "shown", "sign"]
