@@ -18,7 +18,7 @@ from mtlv.settings.variant import Variant
 
 FORM = "a mapping with partitions or budget, k, seed, changes, halving and controls"
 DRAWN, ROUND, PROPOSED, CONTROL = "drawn", "round", "proposed", "random"
-LEAST = 3  # partitions
+LEAST, MOST = 3, 1000  # partitions; a suite has no more members
 ARCHITECTURE = "gmtl"  # only groups with a model each are measured apart from one another
 LENGTHS = ("epochs", "budget")  # of `training`: what `halving` shares out
 
@@ -84,7 +84,7 @@ def _ks(explore: Mapping[str, Any]) -> list[int]:
 def _affordable(explore: Mapping[str, Any]) -> int:
     """Return the number of partitions that can be measured for `budget`, which may be fewer than `LEAST`."""
     count = LEAST - 1
-    while _cost(explore, count + 1) <= explore["budget"]:
+    while count < MOST and _cost(explore, count + 1) <= explore["budget"]:
         count += 1
     return count
 

@@ -124,6 +124,7 @@ def test_other_members_stand_beside_it(load) -> None:
         ("{budget: 5, k: 2}", "`explore.budget`: got 5; allowed: 6 or more, for 3 partitions"),
         ("{budget: true, k: 2}", "`explore.budget`: got true; allowed: a number of models above 0"),
         ("{budget: .inf, k: 2}", "`explore.budget`: got"),
+        ("{budget: 1e15, k: 2}", "`explore`: got 1001; allowed: at most 1000 members"),
         ("{budget: 0, k: 2}", "`explore.budget`: got 0"),
         ("{partitions: true, k: 3}", "`explore.partitions`: got"),
         ("{k: 3}", "`explore.partitions`: got"),
