@@ -216,7 +216,7 @@ class Comparison:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Keys of the runs that are switched on when the page opens, including the baseline."""
+        """Keys of the runs that are switched on when the page opens, and tested against each other."""
         return shown_at_first(self.runs, self.baseline)
 
 
@@ -227,11 +227,15 @@ def is_random(run: ComparedRun) -> bool:
 
 
 def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...]:
-    """Return the keys of the first runs and of the baseline; those of random groups only if there is room."""
-    ordered = sorted(runs, key=is_random)
+    """Return the keys of the baseline, the best run and the first ones; random groups only if there is room.
+
+    The answer compares the others with the best, which may have random groups.
+    """
+    best = max(runs, key=lambda run: fmean(run.mains) if run.mains else -math.inf)
+    needed = {baseline, best.key}
+    ordered = sorted(runs, key=lambda run: (run.key not in needed, is_random(run)))
     kept = {run.key for run in ordered[:SHOWN_AT_FIRST]}
-    first = [run.key for run in runs if run.key in kept]
-    return tuple(first if baseline in first else [*first[:-1], baseline])
+    return tuple(run.key for run in runs if run.key in kept)
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:

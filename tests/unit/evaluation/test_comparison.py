@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import isnan
 
 import pytest
@@ -35,6 +36,23 @@ def test_the_baseline_is_always_shown(comparison_of: Callable[..., Comparison]) 
     assert len(comparison.shown) == SHOWN_AT_FIRST
     assert "r14" in comparison.shown
     assert comparison.run("r14").name == comparison.runs[14].name
+
+
+def test_the_best_run_is_always_shown_and_random_groups_only_where_there_is_room(
+    comparison_of: Callable[..., Comparison],
+) -> None:
+    comparison = comparison_of(runs=SHOWN_AT_FIRST + 3, children=1, tasks=3)
+    last = comparison.runs[-1]
+    (child,) = last.children
+    assert last.key not in comparison.shown
+    best = replace(last, children=(replace(child, metrics=dict.fromkeys(child.metrics, 2.0)),))
+    assert best.key in replace(comparison, runs=(*comparison.runs[:-1], best)).shown
+    grouped = next(run for run in comparison.runs if run.groups is not None)
+    random = replace(grouped, params=grouped.params | {"grouping.method": "random"})
+    runs = tuple(random if run is grouped else run for run in comparison.runs)
+    assert random.key not in replace(comparison, runs=runs, baseline="r0").shown
+    unscored = replace(last, children=())
+    assert unscored.key not in replace(comparison, runs=(*comparison.runs[:-1], unscored)).shown
 
 
 def test_values_come_from_the_children_that_have_them(comparison_of: Callable[..., Comparison]) -> None:
