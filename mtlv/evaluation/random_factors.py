@@ -21,14 +21,14 @@ def has_random_factors(run: ComparedRun) -> bool:
 def in_words(
     ranked: Sequence[ComparedRun],
     others: Sequence[ComparedRun],
-    shown_worse: Callable[[ComparedRun, ComparedRun], bool | None],
+    better: Callable[[ComparedRun, ComparedRun], str],
 ) -> str:
     """Say whether the best run with a balancer is better than random factors; empty without a balancer.
 
     Args:
         ranked: the runs that learned something, best first.
         others: all runs; a control among them that is not ranked is not compared.
-        shown_worse: function of two runs that returns whether the first is shown to be worse.
+        better: function of a run and its control that says whether the run is better.
     """
     ours = [run for run in ranked if not (_balancer(run).plain or _balancer(run).random) and _balances(run)]
     if not ours:
@@ -42,8 +42,7 @@ def in_words(
         return (
             f" “{run.name}” is compared with no random factors: add a run with `training.objective: random`."
         )
-    better = "better than" if shown_worse(control, run) else "not shown to be better than"
-    return f" “{run.name}” is {better} random factors (“{control.name}”)."
+    return f" “{run.name}” is {better(run, control)} random factors (“{control.name}”)."
 
 
 def _balancer(run: ComparedRun) -> Any:

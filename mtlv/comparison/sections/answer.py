@@ -11,6 +11,7 @@ from mtlv.comparison.ranking import (
     MARGIN,
     Standing,
     by_runs,
+    decided,
     difference_of,
     interval_of,
     recommended,
@@ -170,10 +171,13 @@ def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:
     """Compare the best run with a balancer with random factors."""
     pairs = by_runs(comparison)
 
-    def worse(run: ComparedRun, other: ComparedRun) -> bool | None:
-        return shown_worse(run, pairs.get(frozenset((run.key, other.key))))
+    def better(run: ComparedRun, control: ComparedRun) -> str:
+        pair = pairs.get(frozenset((run.key, control.key)))
+        if pair is None or not shown_worse(control, pair):
+            return "not shown to be better than"
+        return "better than" if decided(pair) else "better on these test documents than"
 
-    return in_words_of_factors([each.run for each in found], comparison.runs, worse)
+    return in_words_of_factors([each.run for each in found], comparison.runs, better)
 
 
 def _sure(chosen: Standing) -> str:

@@ -144,6 +144,10 @@ def test_a_balancer_is_compared_with_random_factors(answered, sign):
     said = answer_of([answered([ours, control, *others], pairs)])
     better = "better than" if sign else "not shown to be better than"
     assert f"“ours” is {better} random factors (“control”)." in said
+    once = a_pair(ours, control, mean=0.03, interval=(0.01, 0.05))
+    assert "“ours” is better on these test documents than random factors (" in answer_of(
+        [answered([ours, control, *others], [once])]
+    )
     alone = answer_of([answered([ours, *others], [])])
     assert "“ours” is compared with no random factors: add a run with `training.objective: random`." in alone
     assert "random factors" not in answer_of([answered([others[0], a_run("other", score=0.1)])])
