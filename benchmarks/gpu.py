@@ -183,6 +183,15 @@ class Programme:
 
     def save(self) -> None:
         """Write what is known, if that is more than before. Each file is the old or the new one."""
+        results = self.work / "results"
+        # Read before the files are listed: a round that is told has its models in the archive.
+        told = {
+            "calls": journal(self.work / "journal.jsonl"),
+            "rounds": journal(self.work / "rounds.jsonl"),
+            "results": [
+                json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*.json"))
+            ],
+        }
         files = sorted(path for name in KEPT for path in below(self.work / name))
         known = [(path, path.stat().st_size) for path in files], json.dumps(self.state["steps"])
         if known == self.saved:
@@ -195,15 +204,7 @@ class Programme:
                     archive.add(each, each.relative_to(self.work))
 
         replace(self.out / "work.tar.gz", pack)
-        results = self.work / "results"
-        self.state |= {
-            "taken": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            "calls": journal(self.work / "journal.jsonl"),
-            "rounds": journal(self.work / "rounds.jsonl"),
-            "results": [
-                json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*.json"))
-            ],
-        }
+        self.state |= told | {"taken": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
         text = "\n".join(summary(self.state, results)) + "\n"
         replace(
             self.out / "summary.json", lambda path: path.write_text(json.dumps(self.state, indent=1) + "\n")

@@ -231,9 +231,12 @@ def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...
 
     The answer compares the others with the best, which may have random groups.
     """
-    best = max(runs, key=lambda run: fmean(run.mains) if run.mains else -math.inf)
-    needed = {baseline, best.key}
-    ordered = sorted(runs, key=lambda run: (run.key not in needed, is_random(run)))
+    best = max((fmean(run.mains) for run in runs if run.mains), default=None)
+
+    def needed(run: ComparedRun) -> bool:
+        return run.key == baseline or (bool(run.mains) and fmean(run.mains) == best)
+
+    ordered = sorted(runs, key=lambda run: (not needed(run), is_random(run)))
     kept = {run.key for run in ordered[:SHOWN_AT_FIRST]}
     return tuple(run.key for run in runs if run.key in kept)
 
