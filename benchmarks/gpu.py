@@ -181,30 +181,33 @@ class Programme:
             end(process)
             self.save()
 
+    def kept(self) -> list[Path]:
+        """The files of the archive."""
+        return sorted(path for name in KEPT for path in below(self.work / name))
+
     def save(self) -> None:
         """Write what is known, if that is more than before. Each file is the old or the new one."""
+        known = [(path, path.stat().st_size) for path in self.kept()], json.dumps(self.state["steps"])
+        if known == self.saved:
+            return
+        self.saved = known
         results = self.work / "results"
-        # Read before the files are listed: a round that is told has its models in the archive.
-        told = {
+        # Read before the files of the archive are listed: a round that is told has its models in the archive.
+        self.state |= {
+            "taken": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "calls": journal(self.work / "journal.jsonl"),
             "rounds": journal(self.work / "rounds.jsonl"),
             "results": [
                 json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*.json"))
             ],
         }
-        files = sorted(path for name in KEPT for path in below(self.work / name))
-        known = [(path, path.stat().st_size) for path in files], json.dumps(self.state["steps"])
-        if known == self.saved:
-            return
-        self.saved = known
 
         def pack(path: Path) -> None:
             with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-                for each in files:
+                for each in self.kept():
                     archive.add(each, each.relative_to(self.work))
 
         replace(self.out / "work.tar.gz", pack)
-        self.state |= told | {"taken": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
         text = "\n".join(summary(self.state, results)) + "\n"
         replace(
             self.out / "summary.json", lambda path: path.write_text(json.dumps(self.state, indent=1) + "\n")

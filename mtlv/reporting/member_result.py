@@ -23,8 +23,14 @@ from mtlv.tracking import Metric
 NO_FIGURES = ("support", "threshold")
 FACTORS = ("train.tasks.factor/", "train.heads.factor/")
 CURVES = (
-    *("train/", "val/", "train.heads.loss/", "val.heads.", "val.tasks.", "train.texts.", "val.texts."),
+    "train/",
+    "val/",
+    "train.heads.loss/",
     *FACTORS,
+    "val.heads.",
+    "val.tasks.",
+    "train.texts.",
+    "val.texts.",
 )
 """Prefixes of metrics with a value per epoch."""
 MEAN_CURVES = (

@@ -59,6 +59,52 @@ def test_intervals_are_those_of_the_experiment(page, results):
     assert told <= kept
 
 
+@pytest.mark.parametrize(
+    ("folder", "pattern", "run", "other"),
+    [
+        (OPENI, r"they have 0\.890 \(", "gmhl, private layers", "mtl, 20 passes"),
+        (WHICH, r"equal weights with the same seed \(", "mtl, upgrad", "mtl, 24 passes"),
+        (WHICH, r"on these test documents \(", "mtl, upgrad", "mtl, random factors"),
+        (WHICH, r"contains 0; the best random grouping is 0\.014 higher \(", "random 4", "mtl, 24 passes"),
+        (WHICH, r"the interval over test documents, ", "proposed", "mtl, 24 passes"),
+    ],
+)
+def test_intervals_between_two_runs_are_those_of_the_experiment(folder, pattern, run, other):
+    with (folder / "results" / "significance.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = (r for r in csv.DictReader(file) if {r["name"], r["other_name"]} == {run, other})
+    ends = [float(row["documents_low"]), float(row["documents_high"])]
+    mean, (low, high) = float(row["mean"]), ends
+    if row["name"] == other:
+        mean, low, high = -mean, -high, -low
+    text = (folder / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    after = text[re.search(pattern, text).end() :]
+    numbers = [float(number) for number in re.findall(r"[-+]?\d\.\d{3}", after)[:3]]
+    wanted = [round(value, 3) for value in (mean, low, high)]
+    assert numbers == wanted if numbers[0] == wanted[0] else numbers[:2] == wanted[1:]
+
+
+@pytest.mark.parametrize(("folder", "run"), [(OPENI, "gmtl, 40 passes"), (WHICH, "proposed")])
+def test_random_groups_are_those_of_the_experiment(folder, run):
+    row = rows(folder / "results" / "random_groups.csv")[run]
+    text = (folder / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    count = {"5": "five", "9": "nine"}[row["controls"]]
+    assert row["as_good"] == "2"
+    assert re.search(rf"{count} random groupings(?: of the same sizes)?", text)
+    assert f"(p = {float(row['p']):.2f}" in text
+    assert f"(p = {float(row['p']):.2f}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_scores_of_two_seeds_follow_from_their_mean_and_deviation():
+    scores = rows(OPENI / "results" / "overview.csv")
+    text = (OPENI / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    told = re.search(r"There is one split\..*? have two seeds", text)[0]
+    names = ("mtl, 40 passes", "mtl, 10 passes", "gmhl, private layers", "gmhl, 10 passes", "gmtl, 40 passes")
+    pairs = re.findall(r"\((\d\.\d{3}) and (\d\.\d{3})\)", told)
+    for name, pair in zip(names, pairs, strict=True):
+        mean, half = float(scores[name]["f1_macro"]), float(scores[name]["f1_macro_sd"]) / 2**0.5
+        assert sorted(pair) == [f"{mean - half:.3f}", f"{mean + half:.3f}"]
+
+
 def test_scores_of_students_are_those_of_the_experiment():
     folder = ROOT / "experiments" / "distillation"
     scores, text = (
