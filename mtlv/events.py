@@ -143,3 +143,8 @@ def together(*callbacks: Callback) -> Callback:
 def warner(callback: Callback) -> Callable[[str], None]:
     """Return a function that reports its text as a warning."""
     return lambda text: callback(WarningGiven(text))
+
+
+def noter(callback: Callback) -> Callable[[str], None]:
+    """Return a function that reports its text as a note."""
+    return lambda text: callback(NoteGiven(text))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mtlv.units.input_cache import InputCache
 
 
+MANY = 500  # texts, whose vectors take long enough to say so
 TINY = 1e-9  # spread of numbers that are equal but for rounding
 
 
@@ -61,13 +62,16 @@ class VectorSource:
             published = {"name": other, "revision": None, "weights": "published", "vocabulary": None}
             wanted = wanted.model_copy(update=published)
         encoder = self.cache.encoder(wanted, settings.data)
-        key = ("vectors", encoder.digest, texts, self.special_tokens, settings.data.max_length)
-        return self.cache.once(
-            key,
-            lambda: embed_texts(
+
+        def embedded() -> NDArray[np.float32]:
+            if len(texts) > MANY:
+                self.cache.note(f"computing the vectors of {len(texts):,} texts for groups")
+            return embed_texts(
                 encoder, texts, special_tokens=self.special_tokens, max_length=settings.data.max_length
-            ),
-        )
+            )
+
+        key = ("vectors", encoder.digest, texts, self.special_tokens, settings.data.max_length)
+        return self.cache.once(key, embedded)
 
 
 Compute = Callable[[VectorSource], NDArray[np.float32] | NDArray[np.float64] | GroupValue]

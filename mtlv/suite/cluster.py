@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
-from mtlv.events import Callback, NoteGiven
+from mtlv.events import Callback, NoteGiven, noter
 from mtlv.plan import ascii_slug
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
@@ -38,7 +38,7 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
         MtlvError: an error that a user can fix.
     """
     check_suite(suite)
-    cache, folder = InputCache(), folder or Path("mtlv-clusters")
+    cache, folder = InputCache(note=noter(callback)), folder or Path("mtlv-clusters")
     found, lines = [], []
     for settings in _different(suite):
         name = grouping_title(settings)

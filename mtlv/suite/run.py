@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrainingError
-from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, together, warner
+from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, together, warner
 from mtlv.execution.choose import executor_of
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember
@@ -88,7 +88,7 @@ def _run(
     store = open_store(location_of(suite.members[0].settings.store))
     for note in store.catch_up():
         callback(NoteGiven(note))
-    cache = InputCache(store, warner(callback))
+    cache = InputCache(store, warner(callback), noter(callback))
     turns = SuiteRounds(suite, cache, POLICIES[if_exists])
     turn = turns.next()
     if turn is None:

@@ -55,10 +55,16 @@ class InputCache:
     Args:
         store: store of splits and tokens; without one, each process computes them again.
         warn: receives warnings about damaged files.
+        note: receives notes about what takes long.
     """
 
-    def __init__(self, store: Store | None = None, warn: Callable[[str], None] = silent) -> None:
-        self.store, self.warn = store, warn
+    def __init__(
+        self,
+        store: Store | None = None,
+        warn: Callable[[str], None] = silent,
+        note: Callable[[str], None] = silent,
+    ) -> None:
+        self.store, self.warn, self.note = store, warn, note
         self.token_cache = None if store is None else TokenCache(store.tokens, warn)
         self._kept: dict[tuple, object] = {}
 

@@ -47,7 +47,8 @@ def test_the_display_and_the_status_file_take_every_event(tmp_path: Path) -> Non
             events.together(display, progress)(event)
 
 
-def test_a_warner_gives_warnings() -> None:
+def test_a_warner_gives_warnings_and_a_noter_notes() -> None:
     heard: list[events.Event] = []
     events.warner(heard.append)("careful")
-    assert heard == [events.WarningGiven("careful")]
+    events.noter(heard.append)("by the way")
+    assert heard == [events.WarningGiven("careful"), events.NoteGiven("by the way")]

@@ -185,6 +185,17 @@ def test_document_centroids_are_means_over_training_documents(cache):
         np.testing.assert_allclose(found[row], sum(bearing) / len(bearing), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("most", "wanted"), [(89, 1), (90, 0)])
+def test_the_vectors_of_many_texts_are_announced_once(monkeypatch, most, wanted):
+    monkeypatch.setattr("mtlv.planning.task_vectors.MANY", most)
+    notes: list[str] = []
+    cache = InputCache(note=notes.append)
+    for _ in range(2):
+        seen = view(cache, "grouping.features=document_centroid")
+        document_centroid.compute(seen)
+    assert notes == ["computing the vectors of 90 texts for groups"] * wanted
+
+
 def test_label_counts_by_hand(cache):
     seen = view(cache)
     wanted = [sum(int(seen.corpus.targets[name][i]) for i in seen.fold.train) for name in seen.corpus.names]

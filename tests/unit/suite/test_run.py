@@ -11,12 +11,13 @@ from listening import Watcher, interrupt
 from safetensors.numpy import load_file
 
 from mtlv.errors import TrackingError
-from mtlv.events import ignore
+from mtlv.events import NoteGiven, ignore
 from mtlv.execution.local import LocalExecutor
 from mtlv.planning.resolve import resolve
 from mtlv.settings import Suite
 from mtlv.store.local import Store
 from mtlv.store.scores_file import read_scores, write_scores
+from mtlv.suite.cluster import cluster_suite
 from mtlv.suite.run import run_suite
 from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
@@ -207,6 +208,20 @@ def test_counts_are_grouped_by_every_method_that_takes_them(table: Callable, sui
         groups = resolve_groups(cache, settings, cache.folds(settings.data)[0])
         assert sorted(name for group in groups.groups for name in group) == ["bone", "heart", "lung"]
         assert "scaling l2" not in groups.stability
+
+
+def test_run_and_cluster_tell_of_the_vectors_of_many_texts(
+    table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mtlv.planning.task_vectors.MANY", 0)
+    made = suite(table("t"), "architecture=gmtl", "grouping.features=document_centroid")
+    for do in (
+        lambda callback: run_suite(made, callback, MemoryTracker()),
+        lambda callback: cluster_suite(made, tmp_path, callback),
+    ):
+        told: list[str] = []
+        do(lambda event, told=told: told.append(event.text) if isinstance(event, NoteGiven) else None)
+        assert any(text.startswith("computing the vectors of ") for text in told)
 
 
 def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:

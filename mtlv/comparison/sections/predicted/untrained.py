@@ -17,7 +17,7 @@ CAPTION = (
     "more, the lower the scores. AUC of sign: of two groups of a task, one with a score above the task's "
     "mean and one without, how often the first is predicted higher; mean over tasks, with its interval. "
     "Beside it, the prediction from the other measured groups. task_vectors and leep need models of each "
-    "task alone, gradient_affinity those with a probe."
+    "task alone in grouping.from, gradient_affinity models with a gradient probe."
 )
 OF_REGRET = (
     " Regret: the mean validation score over tasks of the best random partition, minus that of the random "
