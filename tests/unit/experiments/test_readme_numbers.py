@@ -131,7 +131,9 @@ def test_scores_after_pretraining_are_those_of_the_experiment():
 
 def test_predictors_of_groups_are_those_of_the_experiment():
     text = (WHICH / "README.md").read_text(encoding="utf-8")
-    with (WHICH / "results" / "predictors" / "predicted_untrained.csv").open(encoding="utf-8", newline="") as file:
+    with (WHICH / "results" / "predictors" / "predicted_untrained.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
         kept = {row["by"]: row for row in csv.DictReader(file)}
     told = re.findall(
         r"^\| `([a-z_ ]+)`[^|]* \| (-?\d[^|]*) \| (\d[^|]*) \| (\d\.\d{3}) \|$", text, re.MULTILINE
