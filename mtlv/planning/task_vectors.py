@@ -65,7 +65,8 @@ class VectorSource:
 
         def embedded() -> NDArray[np.float32]:
             if len(texts) > MANY:
-                self.cache.note(f"computing the vectors of {len(texts):,} texts for groups")
+                how = "with" if self.special_tokens else "without"  # stability needs both
+                self.cache.note(f"computing the vectors of {len(texts):,} texts {how} special tokens")
             return embed_texts(
                 encoder, texts, special_tokens=self.special_tokens, max_length=settings.data.max_length
             )

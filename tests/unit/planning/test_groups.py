@@ -193,7 +193,7 @@ def test_the_vectors_of_many_texts_are_announced_once(monkeypatch, most, wanted)
     for _ in range(2):
         seen = view(cache, "grouping.features=document_centroid")
         document_centroid.compute(seen)
-    assert notes == ["computing the vectors of 90 texts for groups"] * wanted
+    assert notes == ["computing the vectors of 90 texts with special tokens"] * wanted
 
 
 def test_label_counts_by_hand(cache):
