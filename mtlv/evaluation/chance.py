@@ -92,7 +92,7 @@ def _score(run: ComparedRun, pairs: Pairs) -> float | None:
 
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
-    return _sizes(run) == _sizes(other) and alike(run, other, MAY_DIFFER)
+    return run.sizes == other.sizes and alike(run, other, MAY_DIFFER)
 
 
 def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
@@ -102,7 +102,3 @@ def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
 
 def _partition(run: ComparedRun) -> frozenset[frozenset[str]]:
     return frozenset(map(frozenset, run.groups.groups)) if run.groups else frozenset()
-
-
-def _sizes(run: ComparedRun) -> list[int]:
-    return sorted(len(group) for group in run.groups.groups) if run.groups else []

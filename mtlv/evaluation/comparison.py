@@ -142,6 +142,11 @@ class ComparedRun:
     # names of the tasks or data sets of each stage; an empty tuple means all
     learned: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def sizes(self) -> list[int]:
+        """Sizes of the groups, smallest first; empty without groups."""
+        return sorted(map(len, self.groups.groups)) if self.groups else []
+
     def values(self, key: str) -> list[float]:
         """Return the last value of a metric, one per child that has it."""
         return [child.metrics[key] for child in self.children if key in child.metrics]
@@ -227,17 +232,23 @@ def is_random(run: ComparedRun) -> bool:
 
 
 def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...]:
-    """Return the keys of the baseline, the best run and the first ones; random groups only if there is room.
+    """Return the keys of the runs that are shown and tested first, in order of the runs.
 
-    The answer compares the others with the best, which may have random groups.
+    These are the baseline and the best run, then runs with random groups of the same sizes beside them, then
+    the first of the others; random groups only if there is room. The answer compares the others with the
+    best, which may have random groups.
     """
     best = max((fmean(run.mains) for run in runs if run.mains), default=None)
+    controls = [run.sizes for run in runs if is_random(run)]
 
-    def needed(run: ComparedRun) -> bool:
-        return run.key == baseline or (bool(run.mains) and fmean(run.mains) == best)
+    def priority(run: ComparedRun) -> int:
+        if run.key == baseline or (run.mains and fmean(run.mains) == best):
+            return 0
+        if is_random(run):
+            return 3
+        return 1 if run.sizes in controls else 2
 
-    ordered = sorted(runs, key=lambda run: (not needed(run), is_random(run)))
-    kept = {run.key for run in ordered[:SHOWN_AT_FIRST]}
+    kept = {run.key for run in sorted(runs, key=priority)[:SHOWN_AT_FIRST]}
     return tuple(run.key for run in runs if run.key in kept)
 
 

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mtlv.errors import DamagedError
-from mtlv.events import Callback, UnitStarted, WarningGiven, warner
+from mtlv.events import Callback, NoteGiven, UnitStarted, WarningGiven, warner
+from mtlv.formatting import many
 from mtlv.plan import Scores
 from mtlv.store.lessons import has_lessons, read_lessons, write_lessons
 from mtlv.store.local import Store
@@ -157,6 +158,11 @@ class UnitRunner:
     def _lessons(self, job: Job) -> list[tuple[Job, Lessons]]:
         """Return a unit's teachers with their lessons for its tasks."""
         found: list[tuple[Job, Lessons]] = []
+        new = sum(not has_lessons(self.store.units / teacher.unit.key) for teacher in job.teachers)
+        if new:
+            self.callback(
+                NoteGiven(f"{job.name}: computing the outputs of {many(new, 'teacher')} for its documents")
+            )
         for teacher in job.teachers:
             read = partial(self.lessons, teacher)
             lessons = self.store.whole(teacher.unit.key, read, partial(self._warn, teacher))

@@ -107,7 +107,8 @@ def _untrained(
     Distances [T, T] are minus the affinity for features that are affinities: the distance of a row's task for
     the one of a column. Features that are values of groups have gains instead, of the tasks of each group
     [n, T]. Features that these tasks cannot have are left out, such as descriptions where there are none, or
-    those of models that learned a task alone where none did.
+    those of models that learned a task alone where none did. Those that need passes of models over all
+    documents are computed if `evaluation.transferability` is set.
 
     Args:
         member: [n, T], the tasks of each group.
@@ -115,10 +116,9 @@ def _untrained(
     near: dict[str, Floats] = {}
     gains: dict[str, Floats] = {}
     for name, feature in FEATURES.items():
-        forwards = (
-            feature.embedded and feature.weights
-        )  # passes of each model over all documents: not for this
-        if feature.predict is not None or forwards:  # of measured scores, a prediction would know the answer
+        if feature.predict is not None:  # of measured scores: it would know the answer
+            continue
+        if feature.embedded and feature.weights and not view.settings.evaluation.transferability:
             continue
         with suppress(GroupingError):
             raw: Any = feature.compute(view)

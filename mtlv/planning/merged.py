@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.formatting import many
 from mtlv.plan import Task, TaskScores
 from mtlv.planning.changed_weights import alone, weights_of
 from mtlv.planning.measured import validation_score
@@ -39,8 +40,12 @@ def merge_gain(view: VectorSource) -> Pairs:
         [(path, _scores(view, [at], [path])[0]) for name, path in alike if name == task.name]
         for at, task in enumerate(tasks)
     ]
+    pairs = list(combinations(range(len(tasks)), 2))
+    view.cache.note(
+        f"computing merge_gain: the documents' vectors by merged encoders of {many(len(pairs), 'pair')}"
+    )
     found = np.zeros((len(tasks), len(tasks)))
-    for one, other in combinations(range(len(tasks)), 2):
+    for one, other in pairs:
         gains = [
             _scores(view, [one, other], [path, with_path]) - np.array([own, with_own])
             for (path, own), (with_path, with_own) in zip(of_task[one], of_task[other], strict=False)

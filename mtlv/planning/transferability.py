@@ -16,7 +16,7 @@ from mtlv.data.joined import begins
 from mtlv.data.targets import TARGETS
 from mtlv.errors import GroupingError
 from mtlv.evaluation import transferability as measures
-from mtlv.formatting import enumerated
+from mtlv.formatting import enumerated, many
 from mtlv.plan import Task
 from mtlv.planning.changed_weights import alone, each_alone, weights_of
 from mtlv.planning.task_vectors import Compute, TaskFeature, VectorSource, task_feature
@@ -120,6 +120,7 @@ def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
     records = alone(view, feature)
     paths = weights_of(view, feature, records)
     encoder = view.cache.encoder(settings.encoder, settings.data)
+    view.cache.note(f"computing {feature}: the training documents' vectors by {many(len(paths), 'model')}")
     total, count = np.zeros((len(names), len(names))), np.zeros(len(names))
     for (giver, _), path in zip(records, paths, strict=True):
         total[:, names.index(giver)] += _scores(view, encoder.trained(path), [score])[0]

@@ -60,13 +60,11 @@ def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tupl
         for number in range(count)
     ]
     of, features = DRAWN, "surrogate"
-    for number, length in enumerate(later, 2):
-        count, name = -(-count // 2), f"{ROUND} {number}"
-        if of == DRAWN:
-            members.append(member(f"{name} predicted", _best("surrogate", of), length, {}))
-        by = _best("group_score", of)
+    for number, (length, (predicted, places)) in enumerate(zip(later, _rounds(count), strict=False), 2):
+        name, by = f"{ROUND} {number}", _best("group_score", of)
+        members += [member(f"{name} predicted", _best("surrogate", of), length, {})] * predicted
         members += [
-            member(f"{name} place {best}", by | {"place": best}, length, {}) for best in range(1, count + 1)
+            member(f"{name} place {best}", by | {"place": best}, length, {}) for best in range(1, places + 1)
         ]
         of, features = name, "group_score"
     proposed = _best(features, of)
@@ -79,6 +77,15 @@ def from_explore(explore: Any, draft: Draft, origin: Origin, place: str) -> tupl
 
 def _ks(explore: Mapping[str, Any]) -> list[int]:
     return explore["k"] if isinstance(explore["k"], list) else [explore["k"]]
+
+
+def _rounds(count: int) -> Iterator[tuple[int, int]]:
+    """Yield the partitions of each later round: those that the first predicts, and the best measured ones."""
+    predicted = 1  # from the first round only
+    while True:
+        count = -(-count // 2)
+        yield predicted, count
+        predicted = 0
 
 
 def _affordable(explore: Mapping[str, Any]) -> int:
@@ -95,11 +102,9 @@ def _cost(explore: Mapping[str, Any], count: int) -> float:
     On one data set, a model of a group takes about as long as one model of all tasks.
     """
     ks, (first, *later) = _ks(explore), explore.get("halving") or [1]
-    cost = first * sum(ks[number % len(ks)] for number in range(count))
-    for number, share in enumerate(later):
-        count = -(-count // 2)
-        cost += share * max(ks) * (count + (number == 0))  # with the partition that the first round predicts
-    return cost
+    drawn = first * sum(ks[number % len(ks)] for number in range(count))
+    rounds = zip(later, _rounds(count), strict=False)
+    return drawn + sum(share * max(ks) * sum(partitions) for share, partitions in rounds)
 
 
 def _lengths(explore: Mapping[str, Any], draft: Draft) -> list[dict[str, int]]:

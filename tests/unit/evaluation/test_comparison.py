@@ -55,6 +55,27 @@ def test_the_best_run_is_always_shown_and_random_groups_only_where_there_is_room
     assert unscored.key not in replace(comparison, runs=(*comparison.runs[:-1], unscored)).shown
 
 
+def test_groups_with_random_groups_of_the_same_sizes_are_shown_before_other_runs(
+    comparison_of: Callable[..., Comparison],
+) -> None:
+    """They are to be tested against the best run, although the proposed groups of `explore` come last."""
+    comparison = comparison_of(runs=SHOWN_AT_FIRST + 3, children=1, tasks=3)
+    grouped = next(run for run in comparison.runs if run.groups is not None)
+    *first, one, control = comparison.runs
+    last = replace(one, groups=grouped.groups, params=grouped.params)
+    assert last.key not in replace(comparison, runs=(*first, last, control)).shown
+    random = replace(control, groups=grouped.groups, params=grouped.params | {"grouping.method": "random"})
+    beside = replace(comparison, runs=(*first, last, random))
+    assert last.key in beside.shown
+    assert random.key not in beside.shown
+    assert beside.baseline in beside.shown
+    sizes = [len(group) for group in grouped.groups.groups]
+    other = replace(grouped.groups, groups=(tuple(name for g in grouped.groups.groups for name in g),))
+    assert len(sizes) > 1
+    unlike = replace(random, groups=other)
+    assert last.key not in replace(comparison, runs=(*first, last, unlike)).shown
+
+
 def test_values_come_from_the_children_that_have_them(comparison_of: Callable[..., Comparison]) -> None:
     run = comparison_of(runs=1, children=2).runs[0]
     assert run.values("test/f1_macro") == [child.metrics["test/f1_macro"] for child in run.children]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -61,7 +62,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, labels: dict[str, np.ndarray], seed
         fold=SimpleNamespace(part=PARTS.__getitem__),
         records=records,
         settings=SimpleNamespace(encoder=None, data=None),
-        cache=SimpleNamespace(encoder=lambda *_: Kept(), store=store),
+        cache=SimpleNamespace(encoder=lambda *_: Kept(), store=store, note=lambda _: None),
     )
 
 
@@ -110,12 +111,26 @@ def test_groups_follow_from_merged_encoders(suite: Callable, table: Callable, tm
     made = suite(table("t"), SUITE, "training.epochs=1")
     alone, grouped = run_suite(made, Watcher(), MemoryTracker()).members
     settings, store = made.members[1].settings, Store(tmp_path / "store")
-    cache = InputCache(store)
+    notes: list[str] = []
+    cache = InputCache(store, note=notes.append)
     records = [record for outcome in alone.outcomes for record in outcome.records]
     view = VectorSource(cache, settings, cache.folds(settings.data)[0], True, records)
     found = merge_gain.compute(view)
     near, _ = _untrained(view, GroupingSpec(), np.eye(len(view.corpus.names), dtype=bool))
-    assert "merge_gain" not in near
+    assert not {"merge_gain", "h_score", "log_me"} & near.keys()
+    asked = settings.model_copy(
+        update={"evaluation": settings.evaluation.model_copy(update={"transferability": True})}
+    )
+    member = np.eye(len(view.corpus.names), dtype=bool)
+    near, _ = _untrained(replace(view, settings=asked), GroupingSpec(), member)
+    np.testing.assert_allclose(near["merge_gain"], -found.T)
+    assert {"h_score", "log_me"} <= near.keys()
+    for wanted in (
+        "h_score: the training documents' vectors by 3 models",
+        "log_me: the training documents' vectors by 3 models",
+        "merge_gain: the documents' vectors by merged encoders of 3 pairs",
+    ):
+        assert f"computing {wanted}" in notes
     paths = {next(iter(each.validation.tasks)): store.weights(each.key) for each in records}
     published = cache.encoder(settings.encoder, settings.data)
 

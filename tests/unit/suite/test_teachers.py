@@ -96,6 +96,8 @@ def test_experts_are_trained_once_and_their_lessons_computed_once(ran: tuple) ->
     assert len(keys) == len(set(keys)) == 3 + 1
     store = Store(Path(suite.members[0].settings.store.uri))
     assert {path.parent.name for path in store.units.glob(f"*/{LESSONS}")} == set(keys)
+    notes = [text.partition(": computing ")[2] for text in watcher.notes if ": computing " in text]
+    assert sorted(notes) == [f"the outputs of {n} for its documents" for n in ("1 teacher", "3 teachers")]
 
 
 def weights(suite: Suite, job: Job) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Scores of measured groups, predicted without training: a row per feature."""
+"""Scores of measured groups, predicted without training any group: a row per feature."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from mtlv.evaluation.predicted import Validated
 from mtlv.evaluation.predictors import FEWEST, REPEATED, SIZE, RankCorrelation
 from mtlv.formatting import enumerated
 
-TITLE = "Predicted without training"
+TITLE = "Predicted without training groups"
 CAPTION = (
-    "Can it be known before any model is trained which groups are good for a task? Its validation scores in "
+    "Can it be known before any group is trained which groups are good for a task? Its validation scores in "
     "the measured groups are compared with how near the group's other tasks are to it by each feature (minus "
     f"their mean distance), with its gain by rank_probe, and with the {SIZE} in the group. Spearman's "
     "correlation within tasks, mean over tasks, with a 95% interval over tasks. Reversed: the nearer, or the "
