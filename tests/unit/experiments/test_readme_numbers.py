@@ -111,13 +111,47 @@ def test_scores_of_students_are_those_of_the_experiment():
         rows(folder / "results" / "overview.csv"),
         (folder / "README.md").read_text(encoding="utf-8"),
     )
-    told = re.findall(r"^\| `([^`|]+)`[^|]* \| (\d) \|([^|]+(?:\|[^|]+){3})\|$", text, re.MULTILINE)
+    told = re.findall(r"^\| `([^`|]+)`[^|]* \| (\d+) \|([^|]+(?:\|[^|]+){3})\|$", text, re.MULTILINE)
     assert {name for name, *_ in told} == set(scores)
     for name, models, cells in told:
         assert int(models) == int(float(scores[name]["models"]))
         assert [float(cell) for cell in cells.split("|")] == [
             round(float(scores[name][column]), 3) for column in COLUMNS
         ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "run", "other"),
+    [
+        ("above its teachers (95% interval over test documents ", "taught by four groups", "four groups"),
+        ("above the model without a teacher (", "taught by four groups", "no teacher"),
+        ("below its teachers (", "taught by experts", "experts"),
+        ("with the same seed (", "taught by experts", "no teacher"),
+        ("above the student of the groups (", "taught by itself", "taught by four groups"),
+        ("and 0.005 above the model without a teacher (", "taught by itself", "no teacher"),
+    ],
+)
+def test_intervals_of_students_are_those_of_the_experiment(pattern, run, other):
+    folder = ROOT / "experiments" / "distillation"
+    with (folder / "results" / "significance.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = (r for r in csv.DictReader(file) if {r["name"], r["other_name"]} == {run, other})
+    ends = [float(row["documents_low"]), float(row["documents_high"])]
+    low, high = ends if row["name"] == run else (-ends[1], -ends[0])
+    text = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    assert f"{pattern}{low:+.3f} to {high:+.3f})" in text
+    mean = abs(float(row["mean"]))
+    assert f"{mean:.3f} {pattern.removeprefix(f'and {mean:.3f} ')}" in text or f"{mean:.3f} below" in text
+
+
+def test_entropies_of_teachers_are_those_of_the_experiment():
+    folder = ROOT / "experiments" / "distillation"
+    told = {"taught by experts": [], "taught by four groups": [], "taught by itself": []}
+    with (folder / "results" / "teacher_entropy.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            told[row["run"]].append(float(row["nats"]))
+    experts, groups, own = (f"{sum(each) / len(each):.3f}" for each in told.values())
+    text = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    assert f"is {experts} nats for the experts, {groups} for the groups, and {own} for the model" in text
 
 
 def test_scores_after_pretraining_are_those_of_the_experiment():
