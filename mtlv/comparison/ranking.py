@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
@@ -66,7 +67,7 @@ class Standing:
     def cost(self) -> tuple[int, float, float]:
         """Models, seconds of training and negative score: the order of runs that are equally good."""
         seconds = self.run.seconds
-        return len(self.run.plan), fmean(seconds) if seconds else 0.0, -self.mean
+        return len(self.run.plan), fmean(seconds) if seconds else inf, -self.mean
 
 
 def standings(comparison: Comparison) -> list[Standing]:

@@ -6,10 +6,12 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import alike
 
 Pairs = frozenset[tuple[int, int]]  # folds and seeds
+Partition = frozenset[frozenset[str]]
+Draw = tuple[str, Partition]  # seed and groups
 LEVEL = 0.05
 ENOUGH = 19
 """Random groupings without which no grouping can be shown to be better: 1 / (19 + 1) is the level."""
@@ -26,12 +28,15 @@ class AgainstRandom:
         score: its main score, the mean over the folds and seeds of the controls.
         controls: at least one.
         scores: main score of each control.
+        selected: whether models of the run were measured to choose its groups, so that luck of training
+            counts for them, and not for the controls.
     """
 
     run: ComparedRun
     score: float
     controls: tuple[ComparedRun, ...]
     scores: tuple[float, ...]
+    selected: bool = False
 
     @property
     def as_good(self) -> int:
@@ -55,38 +60,54 @@ class AgainstRandom:
     @property
     def better(self) -> bool:
         """Whether the groups are shown to be better than random ones."""
-        return self.p <= LEVEL
+        return self.p <= LEVEL and not self.selected
 
 
 def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | None:
     """Compare a run with its controls; None if its own groups are random, or if there is no control.
 
     Controls have the same data, sizes of groups and settings of training, and folds and seeds that the run
-    has too. If they have different ones, those that most of them have are compared.
+    has too. If they have different ones, those that most of them have are compared. Random groups that were
+    drawn twice from one seed, such as by `explore` and by its controls, count once.
     """
     if run.groups is None or is_random(run):
         return None
-    found: dict[Pairs, list[tuple[ComparedRun, float]]] = defaultdict(list)
+    found: dict[Pairs, dict[Draw, tuple[ComparedRun, float]]] = defaultdict(dict)
     for other in comparison.runs:
         pairs = _pairs(other)
         score = _score(other, pairs)
         if is_random(other) and score is not None and pairs <= _pairs(run) and _like(run, other):
-            found[pairs].append((other, score))
+            found[pairs].setdefault(
+                (other.params.get("grouping.seed", other.key), _partition(other)), (other, score)
+            )
     if not found:
         return None
     pairs, controls = max(found.items(), key=lambda each: (len(each[1]), len(each[0])))
     own = _score(run, pairs)
     if own is None:
         return None
-    return AgainstRandom(run, own, tuple(other for other, _ in controls), tuple(each for _, each in controls))
+    others, scores = zip(*controls.values(), strict=True)
+    return AgainstRandom(run, own, others, scores, any(map(_selected, _children(run, pairs))))
 
 
 def _pairs(run: ComparedRun) -> Pairs:
     return frozenset(child.pair for child in run.children)
 
 
+def _children(run: ComparedRun, pairs: Pairs) -> list[ComparedFold]:
+    return [child for child in run.children if child.pair in pairs]
+
+
+def _selected(child: ComparedFold) -> bool:
+    """Whether a group's model was measured with this seed, and chosen for its validation scores."""
+    found = child.prediction
+    if found is None or not found.alike or (found.seeds and child.seed not in found.seeds):
+        return False
+    return any(found.row(group) is not None for group in found.groups)
+
+
 def _score(run: ComparedRun, pairs: Pairs) -> float | None:
-    scores = [child.main for child in run.children if child.pair in pairs and child.main is not None]
+    scores = [child.main for child in _children(run, pairs) if child.main is not None]
     mean, _ = mean_and_sd(scores)
     return mean if run.status == "FINISHED" and mean is not None and math.isfinite(mean) else None
 
@@ -100,5 +121,5 @@ def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
     return alike(run, other, MAY_DIFFER) and _pairs(run) == _pairs(other)
 
 
-def _partition(run: ComparedRun) -> frozenset[frozenset[str]]:
+def _partition(run: ComparedRun) -> Partition:
     return frozenset(map(frozenset, run.groups.groups)) if run.groups else frozenset()

@@ -23,6 +23,7 @@ class TransferRun:
     nothing: bool = False  # whether it learned nothing, see `mtlv.evaluation.learned`
     # returns for a name how well the first stage suits it, by measure
     suits: Callable[[str], Mapping[str, float]] = lambda _: {}
+    together: bool = True  # whether one model learned all names of the last stage
 
 
 def mean_score(
@@ -71,7 +72,7 @@ def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
                     found.setdefault(measure, []).append(fmean(values[task] for task in meant))
         return {measure: fmean(values) for measure, values in found.items()}
 
-    return TransferRun(run.learned, scores, comparison.learning(run).nothing, suits)
+    return TransferRun(run.learned, scores, comparison.learning(run).nothing, suits, len(run.plan) < 2)
 
 
 def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
@@ -85,7 +86,7 @@ def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
                 alone.setdefault(name, run)
             case ((source,), (target,)) if source != target:
                 first.setdefault((source, target), run)
-            case ((one, other),) if one != other:
+            case ((one, other),) if one != other and run.together:
                 beside.setdefault((one, other), run)
                 beside.setdefault((other, one), run)
     return (*_matrix(alone, first, INTERMEDIATE), *_matrix(alone, beside, LEARNED_WITH))

@@ -20,7 +20,7 @@ class MeasuredTransfer:
     targets: int  # number of targets with two sources or more
     cells: int  # number of their cells
     order: RankCorrelation | None  # order of the cells within targets; None of too few targets or sources
-    named: float  # gain of the source for which the measure is largest, mean over targets
+    named: float  # gain of the source, or sources, for which the measure is largest, mean over targets
     # average, best: the same of all sources, and of the one that gained most
     average: float
     best: float
@@ -50,7 +50,13 @@ def measured_transfers(transfers: Transfers, found: Sequence[TransferEffect]) ->
                 len(several),
                 sum(map(len, several)),
                 order_within_tasks([(transfers.targets, said, came)]),
-                fmean(max(each)[1] for each in several),
+                fmean(_named(each) for each in several),
                 fmean(fmean(gain for _, gain in each) for each in several),
                 fmean(max(gain for _, gain in each) for each in several),
             )
+
+
+def _named(cells: Sequence[tuple[float, float]]) -> float:
+    """Return the gain of the source with the largest value, the mean of several with an equal one."""
+    largest = max(value for value, _ in cells)
+    return fmean(gain for value, gain in cells if value == largest)

@@ -26,7 +26,7 @@ class Prediction:
         held_out: [n, T], each score predicted from the other groups; NaN where it cannot be.
         chosen: [T], predicted score of each task in its group that follows.
         effects: [T, T], what the task of a row gains with that of the column (diagonal 0); NaN if unknown.
-        errors: [T, T], standard errors of the effects; NaN if unknown.
+        errors: [T, T], standard errors of the effects, widened for few measurements; NaN if unknown.
         together: [T, T], number of measurements of each two tasks together.
         units: models that were trained to measure the groups, in all rounds.
         seconds: their training.
@@ -39,6 +39,7 @@ class Prediction:
             not follow from their scores; NaN for other tasks.
         repeated: two tables [n, T]: scores of the first unit of each group, and the means of its others, such
             as those of other seeds; NaN for groups with one unit. None if all have one.
+        seeds: seeds of the measured units; empty if unknown.
     """
 
     feature: str
@@ -59,6 +60,7 @@ class Prediction:
     distances: Mapping[str, Floats] = field(default_factory=dict)
     gains: Mapping[str, Floats] = field(default_factory=dict)
     repeated: tuple[Floats, Floats] | None = None
+    seeds: tuple[int, ...] = ()
 
     def row(self, group: Iterable[str]) -> int | None:
         """Return the row of a group if it was measured."""
@@ -97,6 +99,7 @@ class Prediction:
             "distances": {name: _listed(each) for name, each in self.distances.items()},
             "gains": {name: _listed(each) for name, each in self.gains.items()},
             "repeated": None if self.repeated is None else [_listed(each) for each in self.repeated],
+            "seeds": list(self.seeds),
         }
 
     @classmethod
@@ -149,6 +152,7 @@ class Prediction:
             distances={str(name): matrix(each) for name, each in content.get("distances", {}).items()},
             gains={str(name): of_groups(each) for name, each in content.get("gains", {}).items()},
             repeated=None if again is None else (of_groups(again[0]), of_groups(again[1])),
+            seeds=tuple(map(int, content.get("seeds", ()))),
         )
 
 

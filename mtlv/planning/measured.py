@@ -149,14 +149,29 @@ def _predicted_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
             others = [float(gains[number[name], number[other]]) for other in group if other != name]
             chosen[number[name]] = scores[frozenset((name,))][name] + (combined(others) if others else 0.0)
 
-    def squared(to: str, by: str) -> float:
-        values = [score[to] for score in units[frozenset((to, by))]]
-        return variance(values) / len(values) if len(values) > 1 else np.nan
+    def each(to: str, by: str) -> list[float]:
+        return [score[to] for score in units[frozenset((to, by))]]
 
-    errors = np.sqrt(
-        [[squared(to, by) + squared(to, to) if to != by else 0.0 for by in names] for to in names]
-    )
-    return _prediction(view, units, groups, chosen, effects=gains, errors=errors)
+    errors = [
+        [_standard_error(each(to, by), each(to, to)) if to != by else 0.0 for by in names] for to in names
+    ]
+    return _prediction(view, units, groups, chosen, effects=gains, errors=np.array(errors))
+
+
+def _standard_error(*samples: Sequence[float]) -> float:
+    """Return the standard error of a difference of two means, widened for few values; NaN for one value.
+
+    1.96 of it are Student's 95% interval with Welch's degrees of freedom (Welch, Biometrika 1947).
+    """
+    from scipy.stats import norm, t
+
+    if min(map(len, samples)) < 2:
+        return np.nan
+    parts = [variance(values) / len(values) for values in samples]
+    if not sum(parts):
+        return 0.0
+    freedom = sum(parts) ** 2 / sum(p**2 / (len(s) - 1) for p, s in zip(parts, samples, strict=True))
+    return float(np.sqrt(sum(parts)) * t.ppf(0.975, freedom) / norm.ppf(0.975))
 
 
 @task_feature(kind="affinity", cover=_pairs_covered, predict=_predicted_by_pairs)

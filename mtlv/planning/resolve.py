@@ -252,7 +252,7 @@ class Resolver:
     def _explained(
         self, member: Member, own: Settings, fold: Fold, sources: Sequence[Job], groups: TaskGroups | None
     ) -> TaskGroups | None:
-        """Add to a prediction which random partitions it is from, and whether they were trained alike."""
+        """Add to a prediction its random partitions and seeds, and whether these were trained alike."""
         if groups is None or groups.prediction is None:
             return groups
         found = groups.prediction
@@ -267,6 +267,7 @@ class Resolver:
         behind = {job.unit.key for job in self._behind(member, own, fold)} - {job.unit.key for job in sources}
         seconds = [each.train_seconds for each in map(self._record, behind) if each is not None]
         found = replace(found, units=found.units + len(behind), seconds=found.seconds + fsum(seconds))
+        found = replace(found, seeds=tuple(sorted({job.unit.seed for job in sources})))
         return replace(groups, prediction=replace(found, partitions=partitions, alike=alike))
 
     def _behind(self, member: Member, own: Settings, fold: Fold) -> Iterator[Job]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.joined import begins
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
+from mtlv.formatting import enumerated
 from mtlv.grouping import GroupValue, RankProbe
 from mtlv.grouping.methods import Kind
 from mtlv.plan.prediction import Parts, Prediction
@@ -127,6 +130,24 @@ def task_feature(
     return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed, weights, fits)
 
 
+def need_one_source(features: str, reads: str, instead: str, tasks: Sequence[Task]) -> None:
+    """Raise an error if tasks are of several data sets.
+
+    Args:
+        features: the feature.
+        reads: what it reads, for which tasks need the same documents.
+        instead: a feature that does not.
+        tasks: the tasks.
+    """
+    sources = list(dict.fromkeys(task.source for task in tasks))
+    if len(sources) > 1:
+        raise GroupingError(
+            f"`grouping.features: {features}` {reads}",
+            got=f"tasks of {enumerated(sources)}",
+            then=f"set `grouping.features: {instead}`, or `tasks` of one data set",
+        )
+
+
 @task_feature(embedded=True)
 def label_name(view: VectorSource) -> NDArray[np.float32]:
     """Return the vectors of the labels' names [T, H]."""
@@ -174,14 +195,18 @@ def label_count(view: VectorSource) -> NDArray[np.float32]:
     return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]
 
 
-@task_feature()
+_need_both = partial(need_one_source, "label_cooccurrence", "counts documents with both labels", "label_name")
+
+
+@task_feature(fits=_need_both)
 def label_cooccurrence(view: VectorSource) -> NDArray[np.float64]:
     """Return the correlation (phi) of each label with every other over the training documents [T, T].
 
     Raises:
-        GroupingError: a task is not a yes/no label.
+        GroupingError: a task is not a yes/no label, or the labels are of several data sets.
     """
     _need_labels(view, "label_cooccurrence")
+    _need_both(view.corpus.tasks)
     columns = view.corpus.matrix()[view.fold.train].T.astype(np.float64)
     varied = columns.std(axis=1) > 0  # a label that all or no documents have is correlated with none
     found = np.eye(len(columns))
@@ -193,17 +218,30 @@ def label_cooccurrence(view: VectorSource) -> NDArray[np.float64]:
 def probe_weights(view: VectorSource) -> NDArray[np.float64]:
     """Return the weights [T, H] of a ridge regression from the vectors of training documents to each label.
 
-    Vectors and labels are standardised; the penalty of each label is chosen by leave-one-out (scikit-learn's
-    `RidgeCV`).
+    Vectors and labels are standardised over the documents of the label's data set; the penalty of each label
+    is chosen by leave-one-out (scikit-learn's `RidgeCV`).
 
     Raises:
         GroupingError: a task is not a yes/no label.
     """
     _need_labels(view, "probe_weights")
-    return _weights(*_standardised(view, view.fold.train))
+    corpus = view.corpus
+    found: dict[int, NDArray[np.float64]] = {}
+    for source, first, end in sources_of(corpus):
+        own = [at for at, name in enumerate(corpus.names) if name in source.names]
+        train = view.fold.train[(view.fold.train >= first) & (view.fold.train < end)]
+        if own:
+            vectors, labels = _standardised(view, train, train)
+            found |= dict(zip(own, _weights(vectors, labels[:, own]), strict=True))
+    return np.array([found[at] for at in range(len(corpus.names))])
 
 
-@task_feature(embedded=True, kind="group values")
+_need_same_errors = partial(
+    need_one_source, "rank_probe", "compares errors on the same documents", "probe_weights"
+)
+
+
+@task_feature(embedded=True, kind="group values", fits=_need_same_errors)
 def rank_probe(view: VectorSource) -> RankProbe:
     """Return what the tasks of a group gain if their probes share one direction (`RankProbe`).
 
@@ -212,20 +250,24 @@ def rank_probe(view: VectorSource) -> RankProbe:
     need the same direction.
 
     Raises:
-        GroupingError: a task is not a yes/no label.
+        GroupingError: a task is not a yes/no label, or the labels are of several data sets.
     """
     _need_labels(view, "rank_probe", ", with `grouping.method: kmedoids`")
-    vectors, labels = _standardised(view, view.fold.train)
-    others, truth = _standardised(view, view.fold.validation)
+    _need_same_errors(view.corpus.tasks)
+    train = view.fold.train
+    vectors, labels = _standardised(view, train, train)
+    others, truth = _standardised(view, train, view.fold.validation)
     weights = _weights(vectors, labels)
     return RankProbe(vectors @ weights.T, others @ weights.T, truth)
 
 
-def _standardised(view: VectorSource, rows: NDArray[np.int64]) -> list[NDArray[np.float64]]:
-    """Return vectors [n, H] and labels [n, T] of documents; the training part has mean 0 and variance 1."""
+def _standardised(
+    view: VectorSource, train: NDArray[np.int64], rows: NDArray[np.int64]
+) -> list[NDArray[np.float64]]:
+    """Return vectors [n, H] and labels [n, T] of documents; training documents have mean 0 and variance 1."""
     found = []
     for table in (view.embed(tuple(view.corpus.texts)), view.corpus.matrix()):
-        known = table[view.fold.train].astype(np.float64)
+        known = table[train].astype(np.float64)
         spread = known.std(0)  # of a label that no training document has, 0
         found.append((table[rows] - known.mean(0)) / np.where(spread > TINY, spread, 1.0))
     return found
@@ -237,6 +279,13 @@ def _weights(vectors: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArr
 
     probe = RidgeCV(alphas=np.logspace(0, 5, 11), alpha_per_target=True, fit_intercept=False)
     return np.atleast_2d(probe.fit(vectors, labels).coef_)
+
+
+def sources_of(corpus: Corpus) -> list[tuple[Corpus, int, int]]:
+    """Return the data sets of a corpus, each with its first row and the one after its last."""
+    members = corpus.members or (corpus,)
+    starts = begins(members)
+    return list(zip(members, starts, starts[1:], strict=False))
 
 
 def _need_labels(view: VectorSource, features: str, method: str = "") -> None:

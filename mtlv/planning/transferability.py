@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.joined import begins
 from mtlv.data.targets import TARGETS
 from mtlv.errors import GroupingError
 from mtlv.evaluation import transferability as measures
 from mtlv.formatting import enumerated, many
 from mtlv.plan import Task
 from mtlv.planning.changed_weights import alone, each_alone, weights_of
-from mtlv.planning.task_vectors import Compute, TaskFeature, VectorSource, task_feature
+from mtlv.planning.task_vectors import (
+    Compute,
+    TaskFeature,
+    VectorSource,
+    need_one_source,
+    sources_of,
+    task_feature,
+)
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
@@ -43,13 +49,7 @@ def of_classes(feature: str, tasks: Sequence[Task]) -> None:
 
 def _of_one_source(tasks: Sequence[Task]) -> None:
     of_classes("leep", tasks)
-    sources = list(dict.fromkeys(task.source for task in tasks))
-    if len(sources) > 1:
-        raise GroupingError(
-            "`grouping.features: leep` reads outputs of each model for the documents of all tasks",
-            got=f"tasks of {enumerated(sources)}",
-            then="set `grouping.features: log_me`, or `tasks` of one data set",
-        )
+    need_one_source("leep", "reads outputs of each model for the documents of all tasks", "log_me", tasks)
 
 
 def of_encoders(feature: str) -> Callable[[Compute], TaskFeature]:
@@ -209,11 +209,9 @@ def rows_and_labels(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the rows of each task's documents of a part of the fold, and their labels."""
     corpus, documents = view.corpus, view.fold.part(part)
-    members = corpus.members or (corpus,)
-    found = []
+    sources, found = sources_of(corpus), []
     for name in corpus.names:
-        number = next(at for at, each in enumerate(members) if name in each.names)
-        first, end = begins(members)[number : number + 2]
+        first, end = next((first, end) for each, first, end in sources if name in each.names)
         rows = documents[(documents >= first) & (documents < end)]
         found.append((rows, corpus.targets[name][rows]))
     return found

@@ -82,7 +82,12 @@ def _learner(result: MemberResult) -> TransferRun:
                 found[child.child.fold.index, child.child.seed] = value
         return found
 
-    return TransferRun(tuple(stage.tasks or () for stage in stages), scores, result.learning.nothing)
+    return TransferRun(
+        tuple(stage.tasks or () for stage in stages),
+        scores,
+        result.learning.nothing,
+        together=len(result.resolved.children[0].plan.models) == 1,
+    )
 
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:

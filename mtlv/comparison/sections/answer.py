@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -18,7 +18,7 @@ from mtlv.comparison.ranking import (
     shown_worse,
     standings,
 )
-from mtlv.comparison.sections.gains import Gain, gains, in_brackets
+from mtlv.comparison.sections.gains import Gain, gains, in_brackets, way_of
 from mtlv.comparison.sections.overview import TRAINING
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
@@ -29,7 +29,7 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_
 from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
-from mtlv.formatting import many
+from mtlv.formatting import enumerated, many
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import plan_title
 
@@ -86,13 +86,23 @@ def answer_of(sections: Sequence[Section]) -> str:
 
 
 def _what(run: ComparedRun) -> str:
-    tasks, models = len(tasks_of(run)), len(run.plan)
-    if models == 1 and not run.groups:
-        return f"Learn all {tasks} tasks together, in one model"
-    if models == 1 and run.groups:
-        return f"Learn all {tasks} tasks in one model with a head for each of {len(run.groups.groups)} groups"
-    if models == tasks:
-        return f"Keep the {tasks} tasks apart, in a model each"
+    tasks, models = tasks_of(run), len(run.plan)
+    groups = len(run.groups.groups) if run.groups else 1
+    earlier = [enumerated(names) for names in run.learned[:-1] if names]
+    after = f", after learning {listed(earlier)}" if earlier else ""
+    return f"{_how(tasks, models, groups)}{after}"
+
+
+def _how(tasks: Collection[str], models: int, groups: int) -> str:
+    count = len(tasks)
+    if count == 1:
+        return f"Learn {next(iter(tasks))} in a model of its own"
+    if models == groups == 1:
+        return f"Learn all {count} tasks together, in one model"
+    if models == 1:
+        return f"Learn all {count} tasks in one model with a head for each of {groups} groups"
+    if models == count:
+        return f"Keep the {count} tasks apart, in a model each"
     return f"Learn the tasks in {models} groups, with a model each"
 
 
@@ -111,12 +121,13 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
         tested = all(each.tested for each in found[1:])
         said += f"Every other run is {SHOWN if tested else ON_DOCUMENTS}: the next"
     else:
-        said += "No cheaper run is as good: the next"
+        aside = " that is not a control" if any(each.control for each in found) else ""
+        said += f"No cheaper run{aside} is as good: the next"
     return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
 
 
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
-    """Return the gains over the other ways to learn the tasks, but for runs that `_why` names."""
+    """Return the gains over the other ways to learn the tasks, but for that of the run that `_why` names."""
     named = found[1:2] if chosen.best else found[:1]
     pairs = by_runs(comparison)
 
@@ -126,7 +137,8 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
             return Gain(each.run, chosen.mean - each.mean)
         return Gain(each.run, difference_of(chosen.run, pair), interval_of(chosen.run, pair))
 
-    others = [each for each in found if not each.control and each not in (*named, chosen)]
+    said = {way_of(each.run) for each in named}
+    others = [each for each in found if not each.control and way_of(each.run) not in said]
     return gains(chosen.run, map(gain, others))
 
 

@@ -18,7 +18,7 @@ from mtlv.comparison.sections.parts import (
     run_names,
     tip,
 )
-from mtlv.evaluation.chance import ENOUGH, AgainstRandom, against_random
+from mtlv.evaluation.chance import ENOUGH, LEVEL, AgainstRandom, against_random
 from mtlv.evaluation.comparison import Comparison
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
@@ -59,6 +59,12 @@ def in_words(found: AgainstRandom) -> str:
     groupings = f"random grouping{'s' if count > 1 else ''} of the same sizes"
     if found.better:
         return f"The groups of “{name}” are better than chance (p = {_p(found)}, {count} {groupings})."
+    if found.p <= LEVEL:
+        return (
+            f"The groups of “{name}” are not shown to be better than chance, although p = {_p(found)} "
+            f"({count} {groupings}): some of their models were chosen for their validation scores, and may "
+            "have been lucky. Train all with another seed."
+        )
     if found.as_good:
         return (
             f"The groups of “{name}” are not shown to be better than chance: {found.as_good} of {count} "

@@ -37,6 +37,15 @@ def test_two_names_together_are_measured_both_ways() -> None:
     assert set(found.after) == {("a", "b"), ("b", "a"), ("b", "cc"), ("cc", "b")}
 
 
+def test_tasks_in_a_model_each_are_not_together(comparison_of: Callable) -> None:
+    apart = replace(learner(("a", "b")), together=False)
+    assert transfers_among([*ALONE, apart]) == ()
+    comparison = comparison_of(runs=1)
+    run = comparison.runs[0]
+    for plan, together in (((("a", "b"),),), True), (((("a",),), (("b",),)), False):
+        assert _learner(replace(run, plan=plan), comparison).together is together
+
+
 def test_both_may_stand_in_one_suite_and_others_are_left_alone() -> None:
     others = [learner(()), learner((), ()), learner(("a",), ("b",), ("cc",)), learner(("a", "b", "cc"))]
     assert transfers_among([*ALONE, *others]) == ()

@@ -23,6 +23,15 @@ def told(transfers: Transfers, sign: float = 1.0, noise: float = 0.0) -> Transfe
     return replace(transfers, suits={"h_score": said})
 
 
+def test_sources_of_one_value_are_named_together() -> None:
+    """A measure that says nothing must not know which of them gained most."""
+    transfers = a_matrix(7)
+    said = dict.fromkeys(((cell.source, cell.target) for cell in effects(transfers)), 0.0)
+    (found,) = measured_transfers(replace(transfers, suits={"leep": said}), effects(transfers))
+    assert found.named == pytest.approx(found.average)
+    assert found.best > found.average
+
+
 def test_a_measure_that_orders_the_sources_of_each_target_is_shown() -> None:
     transfers = told(a_matrix(7))
     (found,) = measured_transfers(transfers, effects(transfers))

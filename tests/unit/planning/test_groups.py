@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from mtlv.data.joined import join
+from mtlv.data.source import Corpus
+from mtlv.data.splits import Fold
 from mtlv.errors import GroupingError
 from mtlv.grouping import group, scale
+from mtlv.plan import Task
 from mtlv.planning.groups import SEEDS, grouping_spec, task_groups
 from mtlv.planning.task_vectors import (
     VectorSource,
@@ -19,6 +23,7 @@ from mtlv.planning.task_vectors import (
     label_description,
     label_name,
     probe_weights,
+    rank_probe,
 )
 from mtlv.registries import GROUPINGS
 from mtlv.settings import load_overrides
@@ -241,6 +246,48 @@ def test_probes_weigh_standardised_vectors(cache, monkeypatch):
     found = probe_weights.compute(replace(seen, cache=other))
     assert found[0, 1] == pytest.approx(0.8, abs=0.1)  # sqrt(2 / pi) for a normal variable and its sign
     assert np.abs(found[0, [0, 2]]).max() < 0.1
+
+
+def of_two_sources(cache, monkeypatch):
+    """Two labels of each of two data sets, about two topics that their vectors show, beside the data set."""
+    rng = np.random.default_rng(0)
+    topics, size = rng.integers(2, size=400), 200
+    vectors = np.hstack(
+        [np.eye(2)[topics] + 0.2 * rng.normal(size=(400, 2)), np.repeat([[1.0], [-1.0]], size, 0)]
+    )
+    members = []
+    for number, letter in enumerate("ab"):
+        own = slice(number * size, (number + 1) * size)
+        rates = np.where(topics[own, None] == np.arange(2), 0.9, 0.1) * (1.0, 0.3)[number]
+        labels = (rng.random(rates.shape) < rates).astype(np.int8).T
+        names = tuple(f"{letter}{at}" for at in range(2))
+        ids = tuple(f"{letter}{at}" for at in range(size))
+        tasks = tuple(Task(name, source=letter) for name in names)
+        members.append(Corpus(letter, tasks, ids, ids, dict(zip(names, labels, strict=True))))
+    other = Bench()
+    other.replaced = join(members)
+    monkeypatch.setattr(other, "tasks", lambda _: other.replaced.tasks)
+    monkeypatch.setattr(VectorSource, "embed", lambda *_: vectors)
+    rows = rng.permutation(400)
+    fold = Fold(0, np.sort(rows[:300]), np.sort(rows[300:350]), np.sort(rows[350:]))
+    return replace(view(cache), cache=other, fold=fold)
+
+
+def test_probes_of_a_data_set_read_no_documents_of_another(cache, monkeypatch):
+    seen = of_two_sources(cache, monkeypatch)
+    found = probe_weights.compute(seen)
+    assert seen.corpus.names == ("a0", "a1", "b0", "b1")
+    assert np.abs(found[:, 2]).max() < 1e-9, "which data set it is tells nothing within one"
+    assert (found[:, 0] > found[:, 1]).tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize("feature", [label_cooccurrence, rank_probe])
+def test_features_of_the_same_documents_refuse_several_data_sets(cache, monkeypatch, feature):
+    seen = of_two_sources(cache, monkeypatch)
+    with pytest.raises(GroupingError, match=r"\(got tasks of a, b\); set `grouping.features: "):
+        feature.compute(seen)
+    with pytest.raises(GroupingError, match=r"\(got tasks of a, b\)"):
+        feature.fits(seen.corpus.tasks)
 
 
 def test_descriptions_are_needed_where_they_are_clustered(cache):

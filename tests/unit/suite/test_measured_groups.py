@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from listening import Watcher
 from scipy.spatial.distance import pdist, squareform
+from scipy.stats import norm, ttest_ind
 
 from mtlv.data.splits import Fold
 from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
@@ -282,8 +283,8 @@ def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pyt
     for to, by in permutations(LABELS, 2):
         at = LABELS.index(to), LABELS.index(by)
         assert together.effects[at] == pytest.approx(np.mean(of(to, to, by)) - np.mean(of(to, to)))
-        variance = (np.var(of(to, to, by), ddof=1) + np.var(of(to, to), ddof=1)) / 2
-        assert together.errors[at] == pytest.approx(variance**0.5)
+        interval = ttest_ind(of(to, to, by), of(to, to), equal_var=False).confidence_interval()
+        assert norm.ppf(0.975) * together.errors[at] == pytest.approx((interval.high - interval.low) / 2)
         assert together.together[at] == 2, "one of each seed"
     assert (together.units, together.seconds, together.epochs) == (12, 36.0, (2, 2))
     assert not np.isfinite(together.held_out).any()
@@ -300,6 +301,8 @@ def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pyt
     once = predicted("mean", LABELS)
     assert once.repeated is None
     assert np.isnan(once.errors[0, 1]), "a single unit says nothing of errors"
+    found |= {group: 2 * each for group, each in found.items()}
+    assert predicted("mean", LABELS).errors[0, 1] == 0
 
 
 def test_what_pairs_and_measured_groups_predict(by_pairs: Ran, by_groups: Ran) -> None:

@@ -118,7 +118,9 @@ def _how(found: Validated) -> str:
         scores += f", measured those of {name} over {_over(found)}" if found.reference else ""
         scores += ": only their order can be compared" if found.reference and not found.level else ""
     test = f"; on test, gains are over {_over(found)}" if found.reference else ""
-    folds = " Figures are of the first fold." if len(found.predictions) > 1 else ""
+    folds = (
+        " The matrix, the tree and the histogram are of the first fold." if len(found.predictions) > 1 else ""
+    )
     return f"{scores}{test}.{_seen(found)} {_cost(found)}{folds}"
 
 

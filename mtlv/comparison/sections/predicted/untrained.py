@@ -16,6 +16,8 @@ CAPTION = (
     "correlation within tasks, mean over tasks, with a 95% interval over tasks. Reversed: the nearer, or the "
     "more, the lower the scores. AUC of sign: of two groups of a task, one with a score above the task's "
     "mean and one without, how often the first is predicted higher; mean over tasks, with its interval. "
+    f"All tasks of a group share the {SIZE}, and luck of their model, so its interval is too narrow for a "
+    "verdict. "
     "Beside it, the prediction from the other measured groups. task_vectors and leep need models of each "
     "task alone in grouping.from, gradient_affinity models with a gradient probe."
 )
@@ -41,7 +43,7 @@ def untrained(found: Validated, id: str) -> list[TableBlock]:
     own, chosen = of_run(found.run), found.random_choice is not None
     rows = [
         own
-        | {"by": name, "order": str(order), "shown": shown(order)}
+        | {"by": name, "order": str(order), "shown": _shown(found, name, order)}
         | {"sign": str(found.predictors[name].sign or ""), "regret": found.predictors[name].regret}
         for name, order in known.items()
     ]
@@ -74,6 +76,14 @@ def untrained_in_words(found: Validated) -> str:
 
 def _known(found: Validated) -> dict[str, RankCorrelation]:
     return {name: each.order for name, each in found.predictors.items() if each.order is not None}
+
+
+def _shown(found: Validated, name: str, order: RankCorrelation) -> str:
+    if name == SIZE:
+        return ""
+    if name == found.first.feature:  # predictions from the other groups are below 0 by chance
+        return "yes" if order.shown else "no"
+    return shown(order)
 
 
 def shown(rank: RankCorrelation) -> str:

@@ -24,7 +24,9 @@ def a_run(
     name="a", models=1, *, groups=None, method="kmedoids", seconds=60.0, score=0.8, tasks="abcd", **more
 ):
     metrics = {"test/f1_macro": score, "time/train_seconds": seconds, "cost/parameters": 1e6 * models}
-    child = SimpleNamespace(metrics=metrics, main=score, tasks={task: {} for task in tasks}, pair=(0, 0))
+    child = SimpleNamespace(
+        metrics=metrics, main=score, tasks={task: {} for task in tasks}, pair=(0, 0), prediction=None
+    )
     found = {
         "key": name,
         "name": name,
@@ -36,6 +38,8 @@ def a_run(
         "mains": [score],
         "status": "FINISHED",
         "data_digest": "",
+        "learned": (),
+        "sizes": sorted(map(len, groups or ())),
     }
     return SimpleNamespace(**found | more)
 
@@ -190,10 +194,17 @@ def test_random_groups_with_a_higher_score_are_named_as_such(answered):
         ({"models": 4}, "Keep the 4 tasks apart, in a model each."),
         ({"models": 2, "groups": PARTS}, "Learn the tasks in 2 groups, with a model each."),
         ({"models": 1, "groups": PARTS}, "Learn all 4 tasks in one model with a head for each of 2 groups."),
+        ({"models": 1, "groups": (("a", "b", "c", "d"),)}, "Learn all 4 tasks together, in one model."),
+        ({"models": 1, "tasks": "a"}, "Learn a in a model of its own."),
+        (
+            {"models": 1, "tasks": "a", "learned": (("b", "c"), ("a",))},
+            "Learn a in a model of its own, after learning b, c.",
+        ),
+        ({"models": 4, "learned": ((), ())}, "Keep the 4 tasks apart, in a model each."),
     ],
 )
 def test_it_begins_with_what_to_do(answered, given, expected):
-    runs = [a_run("best", **given), a_run("low", score=0.1)]
+    runs = [a_run("best", **given), a_run("low", score=0.1, tasks=given.get("tasks", "abcd"))]
     section = answered(runs, [a_pair(*runs, {1}, 1)])
     assert section.blocks[0].text == expected
     groups = [block.rows for block in section.blocks if getattr(block, "id", "") == "answer_groups"]
@@ -201,10 +212,8 @@ def test_it_begins_with_what_to_do(answered, given, expected):
         "“best” has the highest macro F1, 0.800. Every other run is shown to be worse: the next, "
         "“low”, is 0.700 lower."
     )
-    expected = [("1", "a"), ("1", "b"), ("2", "c"), ("2", "d")]
-    assert [[(row["group"], row["task"]) for row in rows] for rows in groups] == (
-        [expected] if "groups" in given else []
-    )
+    expected = [(str(n), task) for n, tasks in enumerate(given.get("groups", ()), 1) for task in tasks]
+    assert [[(row["group"], row["task"]) for row in rows] for rows in groups] == [expected] * bool(expected)
 
 
 def test_chips_have_the_numbers_and_colours_of_the_figures(comparison_of):
@@ -247,6 +256,26 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     assert "Its gain over groups (“headed”) is +0.100." in answered(runs, []).blocks[1].text
     assert "Its gain" not in answered([best, headed, random], []).blocks[2].text
     assert "Its gain" not in answered([best, others[0]], []).blocks[2].text, "the next run is named already"
+    worse = [a_run("all", score=0.8), a_run("all, short", score=0.3)]
+    said = answered([best, *worse], []).blocks[2].text
+    assert "Its gain" not in said, "a worse run of the way that is named already tells nothing of it"
+
+
+def test_a_cheaper_control_is_not_denied(answered):
+    best = a_run("ours", 2, groups=PARTS, score=0.9, seconds=100.0)
+    random = a_run("random", 2, groups=PARTS, method="random", score=0.8995, seconds=50.0)
+    for other, said in (
+        (random, "No cheaper run that is not a control is as good"),
+        (a_run("low", score=0.5), "No cheaper run is as good"),
+    ):
+        assert f"0.900. {said}: the next, “{other.name}”" in answered([best, other], []).blocks[2].text
+
+
+def test_a_run_without_a_time_is_not_the_cheapest(answered):
+    best, unknown = a_run("best", score=0.8), a_run("unknown", score=0.795)
+    unknown.seconds = []
+    section = answered([best, unknown], [a_pair(best, unknown, interval=(-0.1, 0.1))])
+    assert section.blocks[1].text.startswith("“best” has the highest")
 
 
 def test_differences_are_over_the_seeds_of_both(answered):

@@ -34,7 +34,7 @@ def test_features_that_need_no_training_stand_beside_the_prediction():
     section = build(page(distances={"near": near, "far": 1 - near - np.eye(9)}))
     rows = {row["by"]: row for row in block(section, "predicted_untrained").rows}
     assert list(rows) == ["surrogate", "number of tasks", "near", "far", "chance"]
-    assert [row["shown"] for row in rows.values()] == ["yes", "reversed", "yes", "reversed", ""]
+    assert [row["shown"] for row in rows.values()] == ["yes", "", "yes", "reversed", ""]
     assert float(rows["near"]["sign"][:4]) > 0.7
     assert float(rows["far"]["sign"][:4]) < 0.3
     assert (rows["chance"]["order"], rows["chance"]["sign"]) == ("0", "0.5")
@@ -48,6 +48,16 @@ def test_features_that_need_no_training_stand_beside_the_prediction():
     words = findings(build(page(distances={"far": 1 - near - np.eye(9)})))
     assert "Before groups are trained, none of far orders the measured scores." in words
     assert "Before groups" not in findings(build(page()))
+
+
+def test_a_prediction_from_other_groups_is_never_called_reversed():
+    """Where nothing can be predicted, its correlation is below 0."""
+
+    def turned(found):
+        return replace(found, held_out=1 - found.scores)
+
+    (first, *_) = block(build(page(make=turned)), "predicted_untrained").rows
+    assert (first["by"], first["order"][0], first["shown"]) == ("surrogate", "−", "no")
 
 
 def test_groups_that_were_trained_again_stand_beside_the_predictors():
