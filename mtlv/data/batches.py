@@ -143,6 +143,8 @@ class PartDocuments:
             targets.
         lessons: raw outputs of teachers by task name.
         batching: batches of an epoch of training.
+        first: first index of the documents' source, from which masks count, so that they do not depend on
+            other sources.
     """
 
     tokens: Tokens
@@ -152,6 +154,7 @@ class PartDocuments:
     masking: Masking | None = None
     lessons: Mapping[str, TargetColumn] = field(default_factory=dict)
     batching: Batching = random_batches
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.index)
@@ -181,7 +184,7 @@ class PartDocuments:
     def _hidden(self, batch: Batch, masking: Masking, seed: tuple[int, ...]) -> Batch:
         import torch
 
-        seeds = [(*seed, row) for row in batch.index.tolist()]
+        seeds = [(*seed, row - self.first) for row in batch.index.tolist()]
         found = masking.hide(batch.input_ids.numpy(), batch.attention_mask.numpy(), seeds=seeds)
         return replace(
             batch,

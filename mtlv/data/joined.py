@@ -69,7 +69,7 @@ def join_folds(
         DataError: the rest of a source has no validation or no training documents.
     """
     starts = begins(corpora)
-    texts = _Texts(corpora, keep=repeats == "keep")
+    texts = TextsOfSources(corpora, keep=repeats == "keep")
     made = []
     for index, parts in enumerate(zip(*folds, strict=True)):
         train, validation, test = (
@@ -86,7 +86,7 @@ def join_folds(
     return tuple(made)
 
 
-class _Texts:
+class TextsOfSources:
     """Texts of S sources, to find documents that are also in another source, unless `keep` keeps these."""
 
     def __init__(self, corpora: Sequence[Corpus], *, keep: bool) -> None:

@@ -13,6 +13,8 @@ from mtlv.errors import EncoderError
 
 IGNORED = -100  # target of padding: PyTorch's default
 NO_PIECE = -2  # place of padding, as for words
+# Letters of GPT-2's vocabularies, one for each byte of UTF-8, of those within a character (0x80 to 0xBF).
+INSIDE = frozenset(map(chr, [*range(290, 324), *range(161, 173), *range(174, 192)]))
 
 
 def need_mask_token(tokenizer: Any, encoder: str) -> None:
@@ -49,7 +51,9 @@ class Pieces:
         special = np.isin(np.arange(rows), tokenizer.all_special_ids) | (np.array(names) == "")
         starts = [name.startswith(("Ġ", "▁")) for name in names]
         continues = ~np.array(starts) if any(starts) else np.array([n.startswith("##") for n in names])
-        characters = [len(name.removeprefix("##").lstrip("Ġ▁")) for name in names]
+        texts = [name.removeprefix("##").lstrip("Ġ▁") for name in names]
+        inside = INSIDE if any(name.startswith("Ġ") for name in names) else frozenset()
+        characters = [sum(letter not in inside for letter in text) for text in texts]
         return cls(tokenizer.mask_token_id, special, continues & ~special, np.array(characters, np.int64))
 
 

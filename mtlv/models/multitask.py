@@ -102,9 +102,13 @@ class MultiTaskModel(nn.Module):
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
             part.requires_grad_(False)
-        self._below = below if frozen_layers and self.private is None else None
         self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
-        self._halves = None if self._below is None else split(encoder, frozen_layers)  # a tuple, too
+        self._below, self._halves = None, None
+        if below is not None and frozen_layers and self.private is None:
+            lower, upper = split(encoder, frozen_layers)
+            # Not if the lower part has weights that are trained, such as tables that all layers share.
+            if not any(weight.requires_grad for weight in lower.parameters()):
+                self._below, self._halves = below, (lower, upper)  # a tuple, too
 
     def _adapt(self, lora: LoRA, layers: int, seed: int) -> None:
         copies = {} if self.private is None else dict(self.private.copies.items())

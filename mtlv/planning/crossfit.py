@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtlv.data.joined import begins
+from mtlv.data.joined import TextsOfSources, begins
 from mtlv.data.source import Corpus
 from mtlv.data.splits import Fold, wholes
 from mtlv.errors import PlanError
@@ -17,7 +17,9 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
     """Divide the training part of a fold into parts of about equal size, one for each inner fold to test on.
 
     Inner folds train on the other parts, and keep the validation part. Documents that belong together, by
-    their group or text, stay together. The division depends only on the documents of each source.
+    their group or text, stay together. The division depends only on the documents of each source. Documents
+    whose text is also in the part to test on, in another source or but for case, spaces and punctuation, are
+    left out of training.
 
     Args:
         corpus: N documents, of one source or several.
@@ -29,7 +31,8 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
     """
     units = wholes(corpus)
     part = np.zeros(len(corpus), np.int64)
-    sources, starts = corpus.members or (corpus,), begins(corpus.members or (corpus,))
+    sources = corpus.members or (corpus,)
+    starts = begins(sources)
     for source, first, end in zip(sources, starts, starts[1:], strict=False):
         rows = fold.train[(fold.train >= first) & (fold.train < end)]
         own = sorted({units[row] for row in rows}, key=lambda unit: (seed_from("crossfit", unit), unit))
@@ -42,8 +45,11 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
             )
         at = {unit: number % parts for number, unit in enumerate(own)}
         part[rows] = [at[units[row]] for row in rows]
-    of_train = part[fold.train]
-    return tuple(
-        replace(fold, train=fold.train[of_train != number], test=fold.train[of_train == number])
-        for number in range(parts)
-    )
+    texts, found = TextsOfSources(sources, keep=False), []
+    near = texts.texts.documents.near * len(sources) + texts.source  # within a source
+    for number in range(parts):
+        test = fold.train[part[fold.train] == number]
+        train = fold.train[~np.isin(near[fold.train], near[test])]
+        train, _ = texts.without(train, test, "training", "test")
+        found.append(replace(fold, train=np.sort(train), test=test))
+    return tuple(found)

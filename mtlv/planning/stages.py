@@ -93,8 +93,11 @@ class StageBuilder:
         if budget is None:
             return own
         counts, corpus = _counts(self.cache.inputs(own), self.fold), self.cache.corpus(own.data)
-        read = sum(int(counts[_sources(corpus, model)].sum()) for model in plan.models)  # in one epoch of all
-        whole = int(counts.sum())
+        sources = np.array([_sources(corpus, model) for model in plan.models])
+        read, whole = (
+            int((sources @ counts).sum()),
+            int(counts[sources.any(axis=0)].sum()),
+        )  # in an epoch of all
         if budget * whole < read:
             raise PlanError(
                 "`training.budget` is less than one epoch of each model",
@@ -149,7 +152,9 @@ class StageBuilder:
         key = ("inner folds", corpus.digest, job.settings.data.model_dump_json(), self.fold.index, parts)
         folds = self.cache.once(key, lambda: inner_folds(corpus, self.fold, parts))
         for number, fold in enumerate(folds):
-            data = content_key([job.unit.data, "crossfit", parts, number])
+            kept = np.concatenate([fold.train, fold.test])
+            left = [corpus.ids[row] for row in np.setdiff1d(self.fold.train, kept)]
+            data = content_key([job.unit.data, "crossfit", parts, number, *left])
             yield replace(
                 job,
                 unit=replace(job.unit, data=data),
@@ -161,13 +166,13 @@ class StageBuilder:
 
     def _masking(self, own: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
         """Return the settings of masked language modelling and its published head, if a model learns it."""
-        learned = [
-            each for each in corpus.members or (corpus,) if not set(model.tasks).isdisjoint(each.names)
-        ]
-        if all(each.targeted for each in learned):
+        read = zip(corpus.members or (corpus,), _sources(corpus, model), strict=True)
+        places = [number for number, (each, here) in enumerate(read) if here and not each.targeted]
+        if not places:
             return {}
         head = self.cache.encoder(own.encoder, own.data).head
         masking: dict[str, object] = {"masking": own.training.masking.model_dump(mode="json")}
+        masking |= {"masks": "by row of the source"} if any(places) else {}  # once by row of all sources
         return masking | ({"published_head": head_digest(head)} if head else {})
 
     def _name(self, stage: StageSettings | None, model: ModelSpec) -> str:
@@ -219,6 +224,14 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
         raise PlanError(
             f"stage `{stage.name}` starts from {why} of stage `{name}`, which has {len(found)} of those",
             then="give the stages tasks and architectures that fit, or set `start.match`",
+        )
+    layers = {head.tasks: head.layers for head in models[found[0]].heads}
+    others = [head for head in model.heads if layers.get(head.tasks, head.layers) != head.layers]
+    if others and stage.start.carry == "encoder_and_heads":
+        raise PlanError(
+            f"stage `{stage.name}` starts from the heads of stage `{name}`, which have other layers",
+            got=f"{others[0].layers} for {others[0].name}, {layers[others[0].tasks]} before",
+            then="give both stages the same `architecture.head_layers`, or set `start.carry: encoder`",
         )
     return found[0]
 

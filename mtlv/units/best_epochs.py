@@ -84,8 +84,8 @@ class EpochSelection:
         return [_first_best(values) for values in zip(*self.values, strict=True)]
 
     def take(self) -> dict[str, Any]:
-        """Return the state as tensors and plain values."""
-        return {"values": self.values, "kept": self.kept}
+        """Return the state as tensors and plain values, which later epochs do not change."""
+        return {"values": [list(values) for values in self.values], "kept": dict(self.kept)}
 
     def put_back(self, state: Mapping[str, Any]) -> None:
         """Restore the state from `take`."""

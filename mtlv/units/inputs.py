@@ -73,7 +73,9 @@ class UnitInputs:
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
             masking = None if source.targeted else self.masking
-            found.append(PartDocuments(self.tokens, columns, self.tokens.rows(here), masking=masking))
+            first = int(self.tokens.rows(np.array([start]))[0])
+            rows_here = self.tokens.rows(here)
+            found.append(PartDocuments(self.tokens, columns, rows_here, masking=masking, first=first))
         return tuple(found)
 
     def elsewhere(self, names: Sequence[str], rows: NDArray[np.int64]) -> PartDocuments:

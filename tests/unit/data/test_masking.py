@@ -144,6 +144,20 @@ def test_words_are_read_from_the_names_of_pieces(names: list[str], continues: li
     assert found.characters[2:5].tolist() == [3, 3, 4]
 
 
+def test_characters_are_letters_and_not_bytes() -> None:
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    words = ["naïve", "µg", "β-blocker", "5 °C", "漢字"]
+    letters = [
+        "".join(piece for piece, _ in ByteLevel(add_prefix_space=True).pre_tokenize_str(word))
+        for word in words
+    ]
+    found = Pieces.of(Tokenizer(["[CLS]", "[MASK]", *letters]), len(words) + 2)
+    spaces = [each.count("Ġ") - 1 for each in letters]
+    counted = [n - space for n, space in zip(found.characters[2:].tolist(), spaces, strict=True)]
+    assert counted == [len(word.replace(" ", "")) for word in words]
+
+
 def test_an_encoder_without_a_mask_token_is_refused() -> None:
     with pytest.raises(
         EncoderError, match=r"needs an encoder with a mask token .*`gpt` has none.*BERT-family"

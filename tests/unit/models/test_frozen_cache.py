@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
+from families import config_of
+from one_head import with_head
 
+from mtlv.models.base import base_class
+from mtlv.models.encoder import Encoder
 from mtlv.models.frozen_cache import FrozenCache
+from mtlv.plan import Task
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("bert", True), ("roberta", True), ("mpnet", False), ("deberta-v2", False), ("modernbert", False)],
+)
+def test_weights_that_are_trained_are_in_no_kept_vector(name: str, kept: bool) -> None:
+    """Tables of relative positions act in all layers, and ModernBERT's last norm in any view of it."""
+    config = config_of(name)
+    encoder = Encoder(name, base_class(config).from_config(config), None, "")
+    plain, model = (
+        with_head(encoder, Task("a"), frozen_layers=1, below=below) for below in (None, FrozenCache(10**6))
+    )
+    assert model.keeps_below is kept
+    for parameter in plain.parameters():  # norms that are not all alike
+        if parameter.ndim == 1:
+            torch.nn.init.uniform_(parameter, 0.5, 2)
+    model.load_state_dict(plain.state_dict())
+    ids = torch.randint(5, 37, (2, 8), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    with torch.no_grad():
+        found, wanted = (each.eval()(ids, mask) for each in (model, plain))
+    assert torch.allclose(found["a"], wanted["a"], atol=1e-5)
 
 
 def test_documents_with_other_second_texts_are_other_documents() -> None:

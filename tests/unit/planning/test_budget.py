@@ -64,6 +64,11 @@ def test_a_model_that_reads_one_of_several_sources_passes_over_that_one(tmp_path
     assert set(epochs(found["stl"])) == set(epochs(found["mtl"])) == {5}
 
 
+def test_sources_that_no_model_of_the_stage_reads_do_not_count(tmp_path: Path) -> None:
+    suite = sources_of(tmp_path, changes=("training.budget=5", "tasks=[conll]"), more="architecture: mtl")
+    assert epochs(by_architecture(suite)["mtl"]) == [5]
+
+
 def test_less_than_an_epoch_of_each_model_is_refused(table: Callable, suite: Callable) -> None:
     with pytest.raises(MtlvError, match=r"less than one epoch.*got 2\); allowed: 3 or more, for 3 models"):
         run_suite(suite(table("t"), "architecture=stl", "training.budget=2"), ignore, MemoryTracker())

@@ -9,8 +9,9 @@ import pytest
 
 from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
-from mtlv.data.splits import make_folds, wholes
+from mtlv.data.splits import Fold, make_folds, wholes
 from mtlv.errors import PlanError
+from mtlv.plan import Task
 from mtlv.planning.crossfit import inner_folds
 
 
@@ -35,6 +36,26 @@ def test_each_document_is_held_out_once_and_never_with_its_mates_elsewhere(
         sizes = [int(((each.test >= start) & (each.test < end)).sum()) for each in found]
         assert max(sizes) - min(sizes) <= 2, "documents of a file stay together"
         assert min(sizes) >= 1
+
+
+def test_no_teacher_learned_a_text_that_it_judges() -> None:
+    """Texts that differ in case and punctuation, and those of another source, are left out of training."""
+    texts = [f"case {n} of heart" for n in range(12)]
+    near = [text.upper() + "." for text in texts]
+    labels = {"a": np.arange(24, dtype=np.int8) % 2}
+    first = Corpus("one", (Task("a", source="one"),), tuple(map(str, range(24))), (*texts, *near), labels)
+    others = (*texts[:6], *(f"rib {n}" for n in range(18)))
+    second = Corpus("two", (Task("b", source="two"),), first.ids, others, {"b": labels["a"]})
+    corpus, rows = join([first, second]), np.arange(48)
+    fold = Fold(0, rows, rows[:0], rows[:0])
+    found = inner_folds(corpus, fold, 3)
+    assert sorted(np.concatenate([each.test for each in found]).tolist()) == rows.tolist()
+    plain = [text.upper().rstrip(".") for text in corpus.texts]
+    for each in found:
+        assert {plain[row] for row in each.train}.isdisjoint(plain[row] for row in each.test)
+        assert each.train.tolist() == sorted(each.train)
+        own = {row for row in rows.tolist() if plain[row] not in {plain[row] for row in each.test}}
+        assert set(each.train.tolist()) == own, "no other document is left out"
 
 
 def test_another_source_changes_nothing(one_corpus_per_kind: list[Corpus]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from listening import Watcher
 from made_up import sources_of
 
-from mtlv.errors import ConfigError
+from mtlv.errors import ConfigError, PlanError
 from mtlv.events import ignore
 from mtlv.plan import HeadSpec, ModelSpec
 from mtlv.planning.check import check_suite
@@ -123,6 +123,19 @@ def test_each_model_starts_from_the_one_with_its_tasks_and_takes_over_what_is_as
         assert job.start is not None
         assert job.start.unit.model.tasks == job.unit.model.tasks
         assert job.carry == "encoder_and_heads"
+
+
+def test_heads_of_other_layers_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    def planned(carry: str) -> list[ResolvedMember]:
+        first = "{name: first, architecture: {name: mtl, head_layers: 2}}"
+        second = f"{{name: second, architecture: mtl, start: {{from: first, carry: {carry}}}}}"
+        return resolved_of(sources_of(tmp_path, more=f"stages: [{first}, {second}]"))
+
+    assert planned("encoder")
+    with pytest.raises(
+        PlanError, match=r"heads of stage `first`.* other layers \(got 1 for .*, 2 before\); give"
+    ):
+        planned("encoder_and_heads")
 
 
 def test_an_earlier_stage_sees_no_text_that_a_later_one_holds_out(ran: tuple) -> None:

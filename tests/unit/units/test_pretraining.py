@@ -20,7 +20,7 @@ from mtlv.settings import load_suite
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import EpochRecord
 from mtlv.units.input_cache import InputCache
-from mtlv.units.train import train_unit
+from mtlv.units.train import _masked, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 TEXTS = ("heart large shadow", "lung hazy air", "old rib fracture", "no acute disease", "liver is clear")
@@ -79,6 +79,27 @@ def test_settings_of_masking_are_in_the_key_of_what_they_shape(member: Callable)
         assert "masking" not in child.jobs[0].unit.train
         assert child.earlier[0].unit.train["masking"]["rate"] == (0.3 if "rate" in extra else 0.15)
     assert keys[0][0] != keys[1][0]
+
+
+def test_the_same_pieces_are_hidden_wherever_the_source_stands(member: Callable, tmp_path: Path) -> None:
+    member()
+    config = (tmp_path / "c.yml").read_text()
+    first, second = (line for line in config.splitlines() if "name: table" in line)
+    swapped = config.replace(f"{first}\n{second}", f"{second}\n{first}")
+    assert swapped != config
+    (tmp_path / "swapped.yml").write_text(swapped)
+    hidden, keys = [], []
+    for name in ("c.yml", "swapped.yml"):
+        cache = InputCache()
+        (child,) = resolve(cache, load_suite(tmp_path / name).members[0]).children
+        job = child.earlier[0]
+        inputs = _masked(job, cache.inputs(job.settings))
+        (part,) = inputs.parts(job.unit.model.tasks, child.fold.train)
+        batches = [*part.training(8, seed=1, epoch=0), *part.inference(8)]
+        hidden.append([batch.input_ids.tolist() for batch in batches])
+        keys.append("masks" in job.unit.train)
+    assert hidden[0] == hidden[1]
+    assert keys == [True, False], "once they were drawn by the row of all sources"
 
 
 def trained(cache: InputCache, resolved: ResolvedMember, folder: Path, stage: int, start=None):

@@ -47,6 +47,18 @@ def test_each_task_gets_its_first_best_epoch_and_its_weights(rows: list[tuple[fl
     assert all(int(weights["epoch"]) == epoch for epoch, weights in it.weights.items())
 
 
+def test_a_taken_state_stays_as_it_was() -> None:
+    """A checkpoint is written while the next epoch is judged."""
+    it = told(selection("task"), [(0.1, 0.2, 0.3)])
+    state = it.take()
+    told(it, [(0.5, 0.5, 0.5)])
+    assert state["values"] == [[0.1, 0.2, 0.3]]
+    assert list(state["kept"]) == [0]
+    again = selection("task")
+    again.put_back(state)
+    assert again.epochs == dict.fromkeys(TASKS, 0)
+
+
 @given(ROWS)
 def test_the_model_as_a_whole_is_judged_the_same_either_way(rows: list[tuple[float, ...]]) -> None:
     whole = told(selection("model"), rows)
