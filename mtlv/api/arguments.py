@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mtlv.errors import ConfigError, nearest
+from mtlv.errors import ConfigError, DataError, nearest
 from mtlv.settings.draft import SHORTHAND, is_section, known_keys
 from mtlv.settings.schema import Settings
 
@@ -47,3 +47,25 @@ def _keys(keyword: str, section: str) -> list[str]:
         return [key]
     own = [f"{section}.{key}"] if f"{section}.{key}" in known_keys() or is_section((section, key)) else []
     return own or [each for each in known_keys() if each.endswith(f".{key}")]
+
+
+def several(values: Sequence[str], name: str) -> list[str]:
+    """Return values as a list.
+
+    Raises:
+        DataError: there is a single text instead, which would be read as a list of letters.
+    """
+    if isinstance(values, str):
+        raise DataError(f"`{name}` is a list of texts", got=f"{values[:40]!r}", then=f"write `[{name}]`")
+    return list(values)
+
+
+def of_type(value: object, wanted: type, where: str, then: str) -> None:
+    """Raise an error if a value has another type.
+
+    Raises:
+        DataError: it has.
+    """
+    if not isinstance(value, wanted):
+        name, got = wanted.__name__, type(value).__name__
+        raise DataError(f"`{where}` takes a `{name}`", got=f"a `{got}`", then=then)

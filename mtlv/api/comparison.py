@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.api.arguments import of_type
 from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.ranking import recommended_run
@@ -82,7 +83,7 @@ def compare(
     """Compare trained results on one page.
 
     Args:
-        results: two or more results, tracked in one store.
+        results: one result or more, tracked in one store.
         baseline: result to which the others are compared; None uses the one that learns each task separately,
             or the first.
         title: title of the page.
@@ -90,10 +91,18 @@ def compare(
         log: whether to log the page as a run as well.
 
     Raises:
-        ConfigError: the results are in different stores.
+        ConfigError: there is no result, or they are in different stores.
+        DataError: one is no result.
         TrackingError: a run cannot be read, or the page cannot be written.
     """
-    members = [result.member for result in (*results, *([baseline] if baseline else []))]
+    from mtlv.api.result import Result
+
+    given = (*results, *([baseline] if baseline else []))
+    for result in given:
+        of_type(result, Result, "mtlv.compare", "make one with `mtlv.train` or `mtlv.run`")
+    if not given:
+        raise ConfigError(["`mtlv.compare` takes one result or more, and none is given"])
+    members = [result.member for result in given]
     uris = {member.settings.tracking.uri for member in members}
     if len(uris) != 1:
         raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])

@@ -10,10 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mtlv.api.arguments import as_settings
+from mtlv.api.arguments import as_settings, of_type, several
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
+from mtlv.data.tables.rows import FORMATS
 from mtlv.errors import DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
@@ -157,8 +158,11 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         >>> corpus.to_frame().shape
         (60, 10)
     """
-    if path is None and str(name) not in CORPORA and os.path.exists(name):
-        name, path = "table", name
+    if path is None and str(name) not in CORPORA:
+        if os.path.exists(name):
+            name, path = "table", name
+        elif Path(name).suffix in FORMATS:
+            raise DataError("there is no such file", got=str(name), then="check the path")
     where = {} if path is None else {"data.path": str(Path(path).absolute())}
     return Corpus({"data.name": str(name), **where, **as_settings(settings, "data")})
 
@@ -184,7 +188,8 @@ def from_dataframe(
             `target`, `tags` and `classes`.
 
     Raises:
-        DataError: a column is missing or has invalid values; the message names the first wrong row.
+        DataError: `frame` is no DataFrame, or a column is missing or has invalid values; the message names
+            the first wrong row.
 
     Example:
         >>> import mtlv, pandas as pd
@@ -192,6 +197,9 @@ def from_dataframe(
         >>> mtlv.from_dataframe(frame, text="report", labels=["urgent"], name="reports")
         Corpus('reports', 30 documents, 1 tasks)
     """
+    import pandas as pd
+
+    of_type(frame, pd.DataFrame, "mtlv.from_dataframe", "read a file with `mtlv.load`")
 
     def save(path: Path) -> None:
         try:
@@ -257,7 +265,7 @@ def _in_memory(
 ) -> Corpus:
     settings: dict[str, Any] = {"data.name": kind, "data.alias": name, "data.columns.text": text}
     if labels is not None:
-        settings["data.columns.labels"] = list(labels)
+        settings["data.columns.labels"] = several(labels, "labels")
     if descriptions is not None:
         settings["data.descriptions"] = dict(descriptions)
     return Corpus({**settings, **{f"data.columns.{key}": value for key, value in columns.items()}}, memory)

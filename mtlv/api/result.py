@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.api.arguments import as_settings
+from mtlv.api.arguments import as_settings, of_type, several
 from mtlv.api.corpus import Corpus, stored_path
 from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
 from mtlv.errors import ConfigError, DataError, TrackingError, TrainingError
 from mtlv.events import Callback, NoteGiven
 from mtlv.planning.check import further_problems
+from mtlv.registries import ARCHITECTURES
 from mtlv.reporting.member_result import MemberResult
 from mtlv.serving.frame import as_columns
 from mtlv.serving.kinds import BOTH, DECISIONS
@@ -120,12 +121,12 @@ class Result:
         """Predict N texts; see the class for the shape.
 
         Raises:
-            DataError: a text is empty or not text.
+            DataError: a text is empty or not text, or one text is given instead of a list.
         """
         kind, tasks = self._kind, list(self.tasks)
         if kind is None:
             return self.predict_frame(texts, columns=DECISIONS)
-        found = as_columns(self._model.predict(list(texts)), DECISIONS)
+        found = as_columns(self._model.predict(several(texts, "texts")), DECISIONS)
         if kind == "binary":
             return np.stack([found[task] for task in tasks], axis=1).astype(int)
         return np.asarray(found[tasks[0]])
@@ -136,7 +137,7 @@ class Result:
         Raises:
             DataError: the tasks do not have probabilities of the same shape.
         """
-        found = self._model.predict(list(texts))
+        found = self._model.predict(several(texts, "texts"))
         if self._kind == "binary":
             return np.stack([found[task].outputs for task in self.tasks], axis=1).astype(np.float64)
         if self._kind == "multiclass":
@@ -154,7 +155,7 @@ class Result:
         """
         import pandas as pd
 
-        return pd.DataFrame(as_columns(self._model.predict(list(texts)), columns))
+        return pd.DataFrame(as_columns(self._model.predict(several(texts, "texts")), columns))
 
     @property
     def classes_(self) -> NDArray:
@@ -303,7 +304,8 @@ def train(
         settings: other settings, such as `epochs=3`, `folds=5`, `seed=[0, 1]`.
 
     Raises:
-        ConfigError: a setting is wrong.
+        ConfigError: a setting is wrong, or there are groups for an architecture without.
+        DataError: `corpus` is no corpus.
         TrainingError: training failed.
 
     Example:
@@ -315,6 +317,10 @@ def train(
         >>> result.predict(["the heart is enlarged", "no finding"]).shape
         (2, 9)
     """
+    of_type(corpus, Corpus, "mtlv.train", "make one with `mtlv.load`, `from_dataframe` or `from_dataset`")
+    if groups is not None and architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
+        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
+        raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
     values = {"architecture.name": architecture, **as_settings(settings, "training")}
     if encoder is not None:
         values["encoder.name"] = encoder

@@ -31,6 +31,12 @@ def _labels_repeat(s: Settings) -> str:
     return f"names a label twice: {doubled}" if doubled else ""
 
 
+@_check("seed")
+def _seeds_repeat(s: Settings) -> str:
+    doubled = ", ".join(str(seed) for seed, n in Counter(s.seeds).items() if n > 1)
+    return f"names a seed twice, and its models would be the same: {doubled}" if doubled else ""
+
+
 @_check("training.masking.masked", "training.masking.random")
 def _masked_shares(s: Settings) -> str:
     masking = s.training.masking

@@ -112,7 +112,7 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
         random = ", whose groups are random" if is_random(best.run) else ""
         random += ", whose factors on losses are random" if has_random_factors(best.run) else ""
         return (
-            f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} than the best "
+            f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} the best "
             f"run, “{best.run.name}”{random}{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
         )
     following = found[1]
@@ -123,7 +123,7 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     else:
         aside = " that is not a control" if any(each.control for each in found) else ""
         said += f"No cheaper run{aside} is as good: the next"
-    return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
+    return f"{said}, “{following.run.name}”, is {_lower(following, best, alone=True)}{_between(following)}."
 
 
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
@@ -142,12 +142,16 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
     return gains(chosen.run, map(gain, others))
 
 
-def _lower(each: Standing, best: Standing) -> str:
+def _lower(each: Standing, best: Standing, *, alone: bool = False) -> str:
+    """Compare a run with the best, as in "0.005 lower than"; `alone` if no run follows."""
+    if each.mean == best.mean:
+        return "equal" if alone else "equal to"
+    than = "" if alone else " than"
     gap = -each.difference if each.pair else best.mean - each.mean
     if gap < -0.0005:  # the best has more folds or seeds, and its mean over all of them is higher
         lower = f"{best.mean - each.mean:.3f} lower over all folds and seeds"
-        return f"{lower}, and {-gap:.3f} higher over those of both"
-    return f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
+        return f"{lower}, and {-gap:.3f} higher over those of both{than}"
+    return f"{gap:.3f} lower{than}" if gap >= 0.0005 else f"less than 0.001 lower{than}"
 
 
 def _between(each: Standing) -> str:

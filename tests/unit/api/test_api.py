@@ -169,6 +169,50 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
         grouped.save(saved)
 
 
+def test_one_text_is_no_list_of_letters(trained) -> None:
+    for predict in (trained[0].predict, trained[0].predict_proba, trained[0].predict_frame):
+        with pytest.raises(
+            DataError, match=r"`texts` is a list of texts \(got 'septic'\); write `\[texts\]`"
+        ):
+            predict("septic")
+    with pytest.raises(DataError, match="`labels` is a list of texts"):
+        mtlv.from_dataframe(frame(), text="report", labels="heart")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: mtlv.train("notes.csv"),
+            DataError,
+            r"`mtlv.train` takes a `Corpus` \(got a `str`\); make one",
+        ),
+        (
+            lambda: mtlv.from_dataframe("notes.csv"),
+            DataError,
+            "takes a `DataFrame` .*; read a file with `mtlv.load`",
+        ),
+        (lambda: mtlv.compare("x"), DataError, r"`mtlv.compare` takes a `Result` \(got a `str`\)"),
+        (lambda: mtlv.compare(), ConfigError, "takes one result or more, and none is given"),
+        (lambda: mtlv.load("nosuch.csv"), DataError, r"there is no such file \(got nosuch.csv\)"),
+        (
+            lambda: mtlv.train(from_frame(), groups=[["heart"], ["lung", "bone"]]),
+            ConfigError,
+            r"`groups`: `architecture` has none \(got mtl\); allowed: gmtl or gmhl",
+        ),
+        (
+            lambda: mtlv.train(from_frame(), seed=[0, 1, 0], encoder="tiny"),
+            ConfigError,
+            "names a seed twice, .*: 0",
+        ),
+    ],
+)
+def test_mistakes_are_named(call, error, text, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=text):
+        call()
+
+
 def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw_nothing(monkeypatch)
     grouped, alone, _, _ = trained

@@ -271,6 +271,14 @@ def test_a_cheaper_control_is_not_denied(answered):
         assert f"0.900. {said}: the next, “{other.name}”" in answered([best, other], []).blocks[2].text
 
 
+def test_equal_runs_are_called_equal(answered):
+    best, cheap = a_run("apart", 4, score=0.8, seconds=400.0), a_run("all", score=0.8)
+    reason = answered([best, cheap], [a_pair(best, cheap, interval=(-0.01, 0.01))]).blocks[1].text
+    assert reason.startswith("“all” has a macro F1 of 0.800, equal to the best run, “apart” (")
+    reason = answered([cheap, best], [a_pair(cheap, best, interval=(-0.01, 0.01))]).blocks[1].text
+    assert "No cheaper run is as good: the next, “apart”, is equal (" in reason
+
+
 def test_a_run_without_a_time_is_not_the_cheapest(answered):
     best, unknown = a_run("best", score=0.8), a_run("unknown", score=0.795)
     unknown.seconds = []
