@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.api.arguments import of_type
+from mtlv.api.result import Result
 from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.ranking import recommended_run
@@ -16,8 +17,6 @@ from mtlv.settings import Suite
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from mtlv.api.result import Result
 
 
 class ComparisonPage:
@@ -95,8 +94,6 @@ def compare(
         DataError: one is no result.
         TrackingError: a run cannot be read, or the page cannot be written.
     """
-    from mtlv.api.result import Result
-
     given = (*results, *([baseline] if baseline else []))
     for result in given:
         of_type(result, Result, "mtlv.compare", "make one with `mtlv.train` or `mtlv.run`")
