@@ -135,7 +135,7 @@ class Result:
         """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
 
         Raises:
-            DataError: the tasks do not have probabilities of the same shape.
+            DataError: as for `predict`, or the tasks do not have probabilities of the same shape.
         """
         found = self._model.predict(several(texts, "texts"))
         if self._kind == "binary":
@@ -152,6 +152,9 @@ class Result:
         Args:
             texts: N texts.
             columns: `both`, `probabilities` or `decisions`.
+
+        Raises:
+            DataError: as for `predict`.
         """
         import pandas as pd
 
@@ -318,15 +321,11 @@ def train(
         (2, 9)
     """
     of_type(corpus, Corpus, "mtlv.train", "make one with `mtlv.load`, `from_dataframe` or `from_dataset`")
-    if groups is not None and architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
-        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
-        raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
     values = {"architecture.name": architecture, **as_settings(settings, "training")}
     if encoder is not None:
         values["encoder.name"] = encoder
     if groups is not None:
-        given = groups.groups if isinstance(groups, TaskGroups) else groups
-        values |= {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
+        values |= _given(groups, architecture)
     if folder is not None:
         home = Path(folder).absolute()
         values |= {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
@@ -345,6 +344,19 @@ def train(
     if found.failed:
         raise TrainingError(found.failed[0])
     return found.results[0]
+
+
+def _given(groups: TaskGroups | Sequence[Sequence[str]], architecture: str) -> dict[str, Any]:
+    """Return the settings of given groups.
+
+    Raises:
+        ConfigError: the architecture has no groups.
+    """
+    if architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
+        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
+        raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
+    given = groups.groups if isinstance(groups, TaskGroups) else groups
+    return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
 
 
 def _run(suite: Suite, callback: Callback | None) -> SuiteRun:

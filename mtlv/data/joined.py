@@ -51,6 +51,13 @@ def begins(corpora: Sequence[Corpus]) -> list[int]:
     return [0, *accumulate(map(len, corpora))]
 
 
+def sources_of(corpus: Corpus) -> list[tuple[Corpus, int, int]]:
+    """Return the sources of a corpus, each with its first row and the one after its last."""
+    members = corpus.members or (corpus,)
+    starts = begins(members)
+    return list(zip(members, starts, starts[1:], strict=False))
+
+
 def join_folds(
     corpora: Sequence[Corpus], folds: Sequence[Sequence[Fold]], *, repeats: str = "leave_out"
 ) -> tuple[Fold, ...]:

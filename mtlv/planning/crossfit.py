@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mtlv.data.joined import TextsOfSources, begins
+from mtlv.data.joined import TextsOfSources, sources_of
 from mtlv.data.source import Corpus
 from mtlv.data.splits import Fold, wholes
 from mtlv.errors import PlanError
@@ -31,9 +31,7 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
     """
     units = wholes(corpus)
     part = np.zeros(len(corpus), np.int64)
-    sources = corpus.members or (corpus,)
-    starts = begins(sources)
-    for source, first, end in zip(sources, starts, starts[1:], strict=False):
+    for source, first, end in sources_of(corpus):
         rows = fold.train[(fold.train >= first) & (fold.train < end)]
         own = sorted({units[row] for row in rows}, key=lambda unit: (seed_from("crossfit", unit), unit))
         if len(own) < parts:
@@ -45,8 +43,8 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
             )
         at = {unit: number % parts for number, unit in enumerate(own)}
         part[rows] = [at[units[row]] for row in rows]
-    texts, found = TextsOfSources(sources, keep=False), []
-    near = texts.texts.documents.near * len(sources) + texts.source  # within a source
+    texts, found = TextsOfSources(corpus.members or (corpus,), keep=False), []
+    near = texts.texts.documents.near * len(texts.names) + texts.source  # within a source
     for number in range(parts):
         test = fold.train[part[fold.train] == number]
         train = fold.train[~np.isin(near[fold.train], near[test])]

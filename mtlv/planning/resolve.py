@@ -266,9 +266,15 @@ class Resolver:
         alike = own.training.budget is None and all(trained_alike(job, own) for job in sources)
         behind = {job.unit.key for job in self._behind(member, own, fold)} - {job.unit.key for job in sources}
         seconds = [each.train_seconds for each in map(self._record, behind) if each is not None]
-        found = replace(found, units=found.units + len(behind), seconds=found.seconds + fsum(seconds))
-        found = replace(found, seeds=tuple(sorted({job.unit.seed for job in sources})))
-        return replace(groups, prediction=replace(found, partitions=partitions, alike=alike))
+        found = replace(
+            found,
+            units=found.units + len(behind),
+            seconds=found.seconds + fsum(seconds),
+            seeds=tuple(sorted({job.unit.seed for job in sources})),
+            partitions=partitions,
+            alike=alike,
+        )
+        return replace(groups, prediction=found)
 
     def _behind(self, member: Member, own: Settings, fold: Fold) -> Iterator[Job]:
         """Yield the jobs of a fold from which the groups of members in `grouping.from` follow themselves."""

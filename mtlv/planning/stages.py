@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mtlv.data.joined import begins
+from mtlv.data.joined import begins, sources_of
 from mtlv.data.texts.lazy import picked
 from mtlv.errors import PlanError
 from mtlv.formatting import many
@@ -94,10 +94,8 @@ class StageBuilder:
             return own
         counts, corpus = _counts(self.cache.inputs(own), self.fold), self.cache.corpus(own.data)
         sources = np.array([_sources(corpus, model) for model in plan.models])
-        read, whole = (
-            int((sources @ counts).sum()),
-            int(counts[sources.any(axis=0)].sum()),
-        )  # in an epoch of all
+        read = int((sources @ counts).sum())  # in one epoch of all
+        whole = int(counts[sources.any(axis=0)].sum())
         if budget * whole < read:
             raise PlanError(
                 "`training.budget` is less than one epoch of each model",
@@ -195,10 +193,10 @@ class StageBuilder:
         return self.cache.once(key, lambda: content_key([self._of_source(corpus, n) for n in wanted]))
 
     def _of_source(self, corpus: Corpus, number: int) -> list[object]:
-        first, end = begins(corpus.members)[number : number + 2]
+        source, first, end = sources_of(corpus)[number]
         parts = (self.fold.part(name) for name in PARTS)
         rows = [part[(part >= first) & (part < end)] for part in parts]
-        return [corpus.members[number].digest, [picked(corpus.ids, part) for part in rows]]
+        return [source.digest, [picked(corpus.ids, part) for part in rows]]
 
 
 def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:

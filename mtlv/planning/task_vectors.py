@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.joined import begins
+from mtlv.data.joined import sources_of
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.formatting import enumerated
@@ -279,13 +279,6 @@ def _weights(vectors: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArr
 
     probe = RidgeCV(alphas=np.logspace(0, 5, 11), alpha_per_target=True, fit_intercept=False)
     return np.atleast_2d(probe.fit(vectors, labels).coef_)
-
-
-def sources_of(corpus: Corpus) -> list[tuple[Corpus, int, int]]:
-    """Return the data sets of a corpus, each with its first row and the one after its last."""
-    members = corpus.members or (corpus,)
-    starts = begins(members)
-    return list(zip(members, starts, starts[1:], strict=False))
 
 
 def _need_labels(view: VectorSource, features: str, method: str = "") -> None:

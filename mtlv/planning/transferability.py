@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.joined import sources_of
 from mtlv.data.targets import TARGETS
 from mtlv.errors import GroupingError
 from mtlv.evaluation import transferability as measures
@@ -23,7 +24,6 @@ from mtlv.planning.task_vectors import (
     TaskFeature,
     VectorSource,
     need_one_source,
-    sources_of,
     task_feature,
 )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import of_objects
-from mtlv.data.joined import begins
+from mtlv.data.joined import sources_of
 from mtlv.data.source import Corpus
 from mtlv.data.splits import wholes
 from mtlv.data.targets import TARGETS, Targets
@@ -73,9 +73,8 @@ class UnitInputs:
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
             masking = None if source.targeted else self.masking
-            first = int(self.tokens.rows(np.array([start]))[0])
-            rows_here = self.tokens.rows(here)
-            found.append(PartDocuments(self.tokens, columns, rows_here, masking=masking, first=first))
+            index, (first, *_) = self.tokens.rows(here), self.tokens.rows(np.array([start]))
+            found.append(PartDocuments(self.tokens, columns, index, masking=masking, first=int(first)))
         return tuple(found)
 
     def elsewhere(self, names: Sequence[str], rows: NDArray[np.int64]) -> PartDocuments:
@@ -89,9 +88,8 @@ class UnitInputs:
 
     def _sources(self, names: Sequence[str]) -> list[tuple[Corpus, int]]:
         """Return the sources with their first row."""
-        held = self.corpus.members or (self.corpus,)
-        placed = zip(held, begins(held), strict=False)
-        return [(source, start) for source, start in placed if not set(names).isdisjoint(source.names)]
+        held = sources_of(self.corpus)
+        return [(source, start) for source, start, _ in held if not set(names).isdisjoint(source.names)]
 
     def _column(self, name: str) -> TargetColumn:
         if name not in self._columns:

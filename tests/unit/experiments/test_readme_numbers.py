@@ -179,6 +179,28 @@ def test_predictors_of_groups_are_those_of_the_experiment():
         assert regret == f"{float(row['regret']):.3f}"
 
 
+def test_what_a_second_seed_changed_is_that_of_the_experiment():
+    text = " ".join((WHICH / "README.md").read_text(encoding="utf-8").split())
+    with (WHICH / "results" / "predictors" / "first_seed.csv").open(encoding="utf-8", newline="") as file:
+        (order,) = (row["order"] for row in csv.DictReader(file) if row["by"] == "leep")
+    mean, interval = re.fullmatch(r"(\S+) \((.+)\)", order).groups()
+    assert f"`leep` seemed to ({mean}, {interval}; `results" in text
+    with (WHICH / "results" / "predictors" / "predicted_untrained.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
+        (again,) = (row for row in csv.DictReader(file) if row["by"] == "another seed")
+    assert f"with a correlation of {again['order']}" in text
+    assert f"is {float(again['regret']):.3f} below the best by the second" in text
+    scores = rows(WHICH / "results" / "predictors" / "overview.csv")
+    proposed, whole, one = (
+        f"{float(scores[name]['f1_macro']):.3f}" for name in ("proposed", "by all models", "mtl, 24 passes")
+    )
+    assert (
+        f"macro F1 of {proposed} on test, those that all models predict {whole} (`by all models`), one model "
+        f"with 24 passes {one}." in text
+    )
+
+
 def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
     folder = ROOT / "experiments" / "mt-bert-biomedical"
     kept = folder / "results" / "small"

@@ -16,10 +16,9 @@ CAPTION = (
     "correlation within tasks, mean over tasks, with a 95% interval over tasks. Reversed: the nearer, or the "
     "more, the lower the scores. AUC of sign: of two groups of a task, one with a score above the task's "
     "mean and one without, how often the first is predicted higher; mean over tasks, with its interval. "
-    f"All tasks of a group share the {SIZE}, and luck of their model, so its interval is too narrow for a "
-    "verdict. "
     "Beside it, the prediction from the other measured groups. task_vectors and leep need models of each "
-    "task alone in grouping.from, gradient_affinity models with a gradient probe."
+    "task alone in grouping.from, gradient_affinity models with a gradient probe. All tasks of a group "
+    f"share the {SIZE}, and the luck of their model, so its interval is too narrow for a verdict."
 )
 OF_REGRET = (
     " Regret: the mean validation score over tasks of the best random partition, minus that of the random "
