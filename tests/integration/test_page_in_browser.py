@@ -324,12 +324,29 @@ def test_paper_shows_what_is_folded_and_the_screen_folds_it_again(open_page, pag
     expect(closed).to_have_count(before)
 
 
-@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize("width", [1400, 390])
 def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshots: Path, width: int):
     page = open_page(page_file, viewport={"width": width, "height": 900})
     page.locator("#figure-tasks_gain .below summary").click()  # numbers, a wide table
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.screenshot(path=screenshots / f"compare-{width}.png", full_page=True)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_tables_that_go_on_have_a_shadow_at_their_edge(open_page, page_file: Path, width: int):
+    page = open_page(page_file, viewport={"width": width, "height": 900})
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    page.wait_for_timeout(500)
+    shades = page.evaluate(
+        """[...document.querySelectorAll("table")].map((table) => {
+            const box = table.closest(".scroll");
+            return [box.scrollWidth > box.clientWidth + 2, box.parentNode.classList.contains("more")];
+        })"""
+    )
+    assert [True, True] in shades
+    assert all(goes_on == shaded for goes_on, shaded in shades)
+    numbers = page.locator("#figure-cost details .scroll").bounding_box()
+    assert numbers["width"] == page.locator("#figure-cost").bounding_box()["width"]
 
 
 @pytest.mark.parametrize("how", ["src", "srcdoc"])

@@ -55,7 +55,7 @@ function documentOf({ id, distance, scores }, text, a, b) {
     { class: "document" },
     el("h4", {}, id, el("span", {}, ` mean difference ${shown(distance, 3)}`)),
     text == null ? null : el("p", { class: "text" }, text),
-    el("div", { class: "scores-box" }, el("table", { class: "scores" }, el("thead", {}, heads), el("tbody", {}, ...rows))),
+    scrolling(el("table", { class: "scores" }, el("thead", {}, heads), el("tbody", {}, ...rows)), `Scores of ${id}`),
   );
 }
 

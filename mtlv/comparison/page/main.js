@@ -129,20 +129,6 @@ function contents() {
   return el("nav", { class: "contents", "aria-label": "Contents" }, el("ol", {}, ...links));
 }
 
-/** A shadow at the right edge of boxes that can scroll further. */
-function shade() {
-  const mark = ({ target }) => {
-    const box = target.closest?.(".scroll");
-    box?.parentNode.classList.toggle("more", box.scrollWidth - box.scrollLeft - box.clientWidth > 2);
-  };
-  const watch = new ResizeObserver((entries) => entries.forEach(mark));
-  for (const table of document.querySelectorAll(".scroll > table")) {
-    watch.observe(table);
-    watch.observe(table.parentNode);
-  }
-  document.addEventListener("scroll", mark, { passive: true, capture: true });
-}
-
 /** Marks the current section in the table of contents. */
 function follow() {
   const sections = [...document.querySelectorAll("section")];
@@ -184,7 +170,6 @@ const main = el("main", { id: "main", tabindex: -1 }, ...page.sections.map(secti
 warn(main);
 document.body.append(skip, header(), toolbar(), el("div", { class: "columns" }, contents(), main));
 follow();
-shade();
 matchMedia("print").addEventListener("change", ({ matches }) => (matches ? fitToPaper() : fitToScreen()));
 addEventListener("beforeprint", fitToPaper);
 addEventListener("afterprint", fitToScreen);

@@ -15,14 +15,25 @@ function tableBlock(block) {
   );
 }
 
+/** A box in which a wide table scrolls, with a shadow at its right edge while there is more. */
+function scrolling(table, label) {
+  const scroll = el("div", { class: "scroll", role: "group", "aria-label": label, tabindex: 0 }, table);
+  const box = el("div", { class: "tablebox" }, scroll);
+  const shade = () => box.classList.toggle("more", scroll.scrollWidth - scroll.scrollLeft - scroll.clientWidth > 2);
+  scroll.addEventListener("scroll", shade, { passive: true });
+  const watch = new ResizeObserver(shade);
+  watch.observe(table);
+  watch.observe(scroll);
+  return box;
+}
+
 /** A table of `rows()` in its own scrolling box: {box, refresh}. */
 function sortable(columns, rows, label) {
   const order = { column: null, falling: false };
   const body = el("tbody");
   const heads = columns.map((column) => heading(column, order, () => refresh()));
   const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body);
-  const scroll = el("div", { class: "scroll", role: "group", "aria-label": label, tabindex: 0 }, table);
-  const box = el("div", { class: "tablebox" }, scroll);
+  const box = scrolling(table, label);
   function refresh() {
     columns.forEach((column, i) => {
       const sorted = order.falling ? "descending" : "ascending";

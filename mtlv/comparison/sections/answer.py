@@ -19,10 +19,10 @@ from mtlv.comparison.ranking import (
     standings,
 )
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets, way_of
-from mtlv.comparison.sections.overview import TRAINING
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.shared_groups import colours, numbering
+from mtlv.comparison.sections.times import KEY, training
 from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
@@ -225,7 +225,7 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing |
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
         TableColumn("passes", "passes", digits=0, best="low"),
-        TRAINING,
+        training(comparison),
         TableColumn("verdict", "verdict", kind="text"),
     ]
     rows = [_row(each, chosen) for each in found]
@@ -255,7 +255,7 @@ def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
     seconds = known(mean_and_sd(run.seconds)[0])
-    return {"models": len(run.plan) or None, "passes": passes(run), TRAINING.key: seconds}
+    return {"models": len(run.plan) or None, "passes": passes(run), KEY: seconds}
 
 
 def passes(run: ComparedRun) -> int | None:

@@ -23,6 +23,7 @@ from mtlv.comparison.sections.parts import (
     tip,
     with_value,
 )
+from mtlv.comparison.sections.times import Unit, unit_of
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks, short_names
 from mtlv.figures.label_placement import Scene, place
@@ -43,33 +44,39 @@ class Cost:
 
     key: str  # key of the figure
     field: str  # field of a row
+    drawn: str  # field on the axis: the same, or computed in the figure
     title: str  # title of the axis
     over: str  # the cost, in the figure's title
     about: str  # what it is, in the caption
-    less: str  # a run with less of it, in the caption
+    more: str  # a run with more of it, in the caption
 
 
-TIME = Cost(
-    "cost",
-    "minutes",
-    "training time, minutes",
-    "training time",
-    "Training time is the total of all models of a run and of its earlier stages, such as teachers or "
-    "pretraining, on a logarithmic axis. Times depend on the machine.",
-    "faster",
-)
+def _time(unit: Unit) -> Cost:
+    return Cost(
+        "cost",
+        "seconds",
+        unit.name,
+        f"training time, {unit.name}",
+        "training time",
+        "Training time is the total of all models of a run and of its earlier stages, such as teachers or "
+        "pretraining, on a logarithmic axis. Times depend on the machine.",
+        "slower",
+    )
+
+
 SIZE = Cost(
     "size",
+    "millions",
     "millions",
     "parameters, millions",
     "parameters",
     "Parameters are those that were trained, of all models with which a run predicts, on a logarithmic axis.",
-    "smaller",
+    "larger",
 )
 SAME = 1.01  # sizes that differ by less are not drawn: groups differ by their heads only
 TITLE = "Cost against quality"
 INTRO = (
-    "How much more training time improves the results, and which runs are both slower and worse than another."
+    "How much more training time improves the results, and which runs are slower than another and no better."
 )
 WIDTH, HEIGHT = 660, 360  # pixels of the figure, for the placement of labels
 EDGE = 40  # pixels between the outermost dots and the frame
@@ -81,6 +88,7 @@ MOST_NAMED = 6  # maximum number of runs named in the finding
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has both a main score and a training time."""
+    unit = unit_of(comparison)
     rows = [row for run in comparison.runs if (row := _row(run)) is not None]
     if not rows:
         return None
@@ -90,12 +98,15 @@ def build(comparison: Comparison) -> Section | None:
     figure = plan_title(comparison)
     sizes = [row["millions"] for row in rows if row["millions"] is not None]
     sized = len(sizes) == len(rows) and max(sizes) > SAME * min(sizes)
-    drawings = [_drawing(comparison, cost, rows) for cost in ((TIME, SIZE) if sized else (TIME,))]
+    costs = [_time(unit), *([SIZE] if sized else [])]
+    drawings = [_drawing(comparison, cost, rows, unit) for cost in costs]
     said = _finding(comparison, rows, figure)
     return Section("cost", TITLE, INTRO, [TextBlock(said, "finding"), *drawings])
 
 
-def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]]) -> FigureBlock:
+def _drawing(
+    comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]], unit: Unit
+) -> FigureBlock:
     figure = plan_title(comparison)
     shown = [row for row in rows if row["run"] in comparison.shown]
     short = short_names([run for run in comparison.runs if run.key in comparison.shown])
@@ -111,8 +122,8 @@ def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any
         "Each dot is a run: the mean over its folds and seeds, with a bar of one standard deviation of "
         f"the {figure} if there are several. {cost.about} The steps are the Pareto front of the runs that "
         f"are switched on: the best {figure} for a given cost. Runs on the front have filled dots; for a "
-        f"hollow dot, another run is both {cost.less} and better.",
-        _spec(comparison, cost),
+        f"hollow dot, another run is no {cost.more} and at least as good.",
+        _spec(comparison, cost, unit),
         placed_rows,
     )
 
@@ -131,8 +142,8 @@ def _row(run: ComparedRun) -> dict[str, Any] | None:
     (f1, f1_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.seconds))
     if known(f1) is None or known(seconds) is None or f1 is None or seconds is None or seconds <= 0:
         return None
-    row = of_run(run) | {"f1": f1, "minutes": seconds / 60, "children": len(run.mains)}
-    row |= {"f1_sd": f1_sd, "minutes_sd": None if seconds_sd is None else seconds_sd / 60}
+    row = of_run(run) | {"f1": f1, "seconds": seconds, "children": len(run.mains)}
+    row |= {"f1_sd": f1_sd, "seconds_sd": seconds_sd}
     if f1_sd is not None:
         row |= {"low": f1 - f1_sd, "high": f1 + f1_sd}
     row |= {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
@@ -142,7 +153,7 @@ def _row(run: ComparedRun) -> dict[str, Any] | None:
 def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the rows that are better than every faster one, from fast to slow."""
     out: list[Mapping[str, Any]] = []
-    for row in sorted(rows, key=lambda row: (row["minutes"], -row["f1"])):
+    for row in sorted(rows, key=lambda row: (row["seconds"], -row["f1"])):
         if not out or row["f1"] > out[-1]["f1"]:
             out.append(row)
     return out
@@ -165,12 +176,13 @@ def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str
 
 
 def _said(row: Mapping[str, Any]) -> str:
-    return f"“{row['name']}” ({_minutes(row['minutes'])}, {row['f1']:.3f})"
+    return f"“{row['name']}” ({_duration(row['seconds'])}, {row['f1']:.3f})"
 
 
-def _minutes(minutes: float) -> str:
+def _duration(seconds: float) -> str:
+    minutes = seconds / 60
     if minutes < 1:
-        return f"{60 * minutes:.0f} s"
+        return f"{seconds:.0f} s"
     return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
@@ -226,19 +238,19 @@ def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[
     return EDGE + share * (length - 2 * EDGE)
 
 
-def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
+def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
     figure = plan_title(comparison)
     x = number(
-        cost.field,
+        cost.drawn,
         title=cost.title,
         scale={"type": "log", "nice": False, "padding": EDGE},
-        axis={"format": ".3~r", "tickCount": 6, "labelOverlap": True},
+        axis={"format": ".6~r", "tickCount": 6, "labelOverlap": True, "labelSeparation": 4},
     )
     y = number(
         "f1",
         title=f"{figure} on the test set",
         scale={"zero": False, "nice": False, "padding": EDGE},
-        axis={"format": ".3~f"},
+        axis={"format": ".6~f"},
     )
     colour = run_colour(comparison) | {"legend": None}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
@@ -252,12 +264,12 @@ def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
     fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
     text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
-    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.field, f"at most, {cost.title}", ",.2f")]
-    tips = _tips(figure)
+    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
+    tips = _tips(figure, unit)
     return {
         "width": "container",
         "height": HEIGHT,
-        "transform": _front_transforms(cost.field),
+        "transform": [*_time_transforms(unit), *_front_transforms(cost.field)],
         "layer": [
             {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": best}},
             with_value("low", {"mark": bar, "encoding": spread}),
@@ -274,6 +286,13 @@ def _spec(comparison: Comparison, cost: Cost) -> dict[str, Any]:
     }
 
 
+def _time_transforms(unit: Unit) -> list[dict[str, Any]]:
+    return [
+        {"calculate": f"isValid({seconds}) ? {seconds} / {unit.seconds} : null", "as": name}
+        for seconds, name in (("datum.seconds", unit.name), ("datum.seconds_sd", f"{unit.name}_sd"))
+    ]
+
+
 def _front_transforms(cost: str) -> list[dict[str, Any]]:
     """Compute the front of the visible rows in Vega, so that it follows the switches; as `front`."""
     order = [{"field": cost}, {"field": "f1", "order": "descending"}]
@@ -284,13 +303,13 @@ def _front_transforms(cost: str) -> list[dict[str, Any]]:
     ]
 
 
-def _tips(figure: str) -> list[dict[str, str]]:
+def _tips(figure: str, unit: Unit) -> list[dict[str, str]]:
     return [
         tip("name", "run"),
         tip("f1", figure, ".4f"),
         tip("f1_sd", "standard deviation", ".4f"),
-        tip("minutes", "training, minutes", ",.2f"),
-        tip("minutes_sd", "standard deviation, minutes", ",.2f"),
+        tip(unit.name, f"training, {unit.name}", ",.2f"),
+        tip(f"{unit.name}_sd", f"standard deviation, {unit.name}", ",.2f"),
         tip("documents_per_second", "documents/s", ",.1f"),
         tip("parameters", "parameters", ",.0f"),
         tip("peak_memory_mb", "peak memory, MB", ",.0f"),

@@ -22,6 +22,7 @@ from mtlv.comparison.sections.parts import (
     tip,
     with_value,
 )
+from mtlv.comparison.sections.times import KEY, training
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.evaluation.scoring import thresholded
@@ -37,9 +38,7 @@ FIGURES = (
     TableColumn("hamming_score", "Hamming score", best="high"),
     TableColumn("average_precision_macro", "average precision", best="high"),
 )
-TRAINING = TableColumn("train_seconds", "training, min", digits=1, best="low", scale=1 / 60)
 COSTS = (
-    ("time/train_seconds", TRAINING),
     ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
     ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
     ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
@@ -162,18 +161,19 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
     name = TableColumn("name", "run", kind="text")
     status = [TableColumn("status", "status", kind="text")]
     costs = [column for _, column in COSTS if column.key in there]
+    times = [training(comparison)] if KEY in there else []
     columns = [
         name,
         *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
         *figures,
-        *(column for column in costs if column.key == "train_seconds"),
+        *times,
         TableColumn("children", "n", digits=0),
     ]
     others = [
         name,
         *([TableColumn("note", "note", kind="text")] if "note" in there else []),
         TableColumn("models", "models", digits=0),
-        *(column for column in costs if column.key != "train_seconds"),
+        *costs,
         *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
     thresholds = THRESHOLDS if thresholded(comparison.tasks) or not comparison.tasks else ""
@@ -206,9 +206,9 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
         of_score = scored and column.key == "score"
         mean, sd = mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
         row |= {column.key: known(mean), f"{column.key}_sd": known(sd)}
+    row[KEY] = known(mean_and_sd(run.seconds)[0])
     for key, column in COSTS:
-        values = run.seconds if column is TRAINING else run.values(key)
-        row[column.key] = known(mean_and_sd(values)[0])
+        row[column.key] = known(mean_and_sd(run.values(key))[0])
     return row
 
 

@@ -15,7 +15,7 @@ from mtlv.comparison.sections import answer, cost, overview
 
 def rows_of(*pairs):
     return [
-        {"name": f"run {i}", "minutes": minutes, "f1": f1, "run": f"r{i}"}
+        {"name": f"run {i}", "seconds": 60 * minutes, "f1": f1, "run": f"r{i}"}
         for i, (minutes, f1) in enumerate(pairs)
     ]
 
@@ -29,16 +29,16 @@ def test_the_front_is_what_no_other_run_beats():
 def test_the_front_by_definition(seed):
     rng = np.random.default_rng(seed)
     rows = rows_of(*zip(rng.integers(1, 9, 20).tolist(), rng.random(20).round(1).tolist(), strict=True))
-    best = {(row["minutes"], row["f1"]) for row in cost.front(rows)}
+    best = {(row["seconds"], row["f1"]) for row in cost.front(rows)}
 
     def beaten(row):
         return any(
-            (other["minutes"] <= row["minutes"] and other["f1"] >= row["f1"])
-            and (other["minutes"], other["f1"]) != (row["minutes"], row["f1"])
+            (other["seconds"] <= row["seconds"] and other["f1"] >= row["f1"])
+            and (other["seconds"], other["f1"]) != (row["seconds"], row["f1"])
             for other in rows
         )
 
-    assert best == {(row["minutes"], row["f1"]) for row in rows if not beaten(row)}
+    assert best == {(row["seconds"], row["f1"]) for row in rows if not beaten(row)}
 
 
 def filled(text):
@@ -62,7 +62,7 @@ def test_rows_are_the_means_of_the_children(comparison_of):
     run = comparison.runs[1]
     assert row["f1"] == pytest.approx(np.mean(run.values("test/f1_macro")))
     assert row["f1_sd"] == pytest.approx(np.std(run.values("test/f1_macro"), ddof=1))
-    assert row["minutes"] == pytest.approx(np.mean(run.values("time/train_seconds")) / 60)
+    assert row["seconds"] == pytest.approx(np.mean(run.values("time/train_seconds")))
     assert row["documents_per_second"] == pytest.approx(np.mean(run.values("cost/documents_per_second")))
     assert row["children"] == 3
 
@@ -76,15 +76,15 @@ def test_the_time_of_earlier_stages_counts(comparison_of):
         replace(child, metrics={**child.metrics, before: 600.0 * n}) for n, child in enumerate(other.children)
     ]
     later = replace(made, runs=(first, replace(other, children=tuple(staged))))
-    for build, key, field, scale in (
-        (cost.build, "cost", "minutes", 60),
-        (overview.build, "overview", "train_seconds", 1),
-        (answer.build, "answer", "train_seconds", 1),
+    for build, key, field in (
+        (cost.build, "cost", "seconds"),
+        (overview.build, "overview", "train_seconds"),
+        (answer.build, "answer", "train_seconds"),
     ):
         one, two = (
             {row["run"]: row[field] for row in block(build(each), key).rows} for each in (made, later)
         )
-        assert two["r1"] - one["r1"] == pytest.approx(300 / scale), key
+        assert two["r1"] - one["r1"] == pytest.approx(300), key
         assert two["r0"] == one["r0"]
 
 
@@ -119,7 +119,7 @@ def test_no_label_covers_a_line():
     }  # fmt: skip
     ends = {name: (f1 - (sd or 0), f1 + (sd or 0)) for name, (_, f1, sd) in measured.items()}
     rows = [
-        {"run": name, "minutes": minutes, "f1": f1, "f1_sd": sd}
+        {"run": name, "seconds": 60 * minutes, "f1": f1, "f1_sd": sd}
         | ({} if sd is None else dict(zip(("low", "high"), ends[name], strict=True)))
         for name, (minutes, f1, sd) in measured.items()
     ]
@@ -138,7 +138,7 @@ def test_no_label_covers_a_line():
     lines += [((9.2, 0.785), (9.5, 0.785)), ((9.5, 0.785), (9.5, 0.872)), ((9.5, 0.872), (18.6, 0.872))]
     lines += [((18.6, 0.872), (18.6, 0.890)), ((18.6, 0.890), (49.9, 0.890)), ((49.9, 0.891), (56.3, 0.891))]
     points = [np.linspace(place(*start), place(*end), 200) for start, end in lines]
-    moved = cost._offsets(rows, "minutes", {name: name for name in measured})
+    moved = cost._offsets(rows, "seconds", {name: name for name in measured})
     assert len(moved) == len(measured)
     for name, (dx, dy) in moved.items():
         x, y = place(*measured[name][:2])
@@ -175,7 +175,7 @@ def test_runs_of_different_sizes_are_drawn_over_their_parameters_too(comparison_
     size = block(cost.build(reverse), "size")
     for row, run in zip(size.rows, reverse.runs, strict=True):
         assert row["millions"] == pytest.approx(np.mean(run.values("cost/parameters")) / 1e6)
-    best = {row["run"] for row in cost.front([row | {"minutes": row["millions"]} for row in size.rows])}
+    best = {row["run"] for row in cost.front([row | {"seconds": row["millions"]} for row in size.rows])}
     assert best != {row["run"] for row in cost.front(size.rows)}
     colours = size.spec["layer"][-2]["encoding"]["color"]["scale"]
     colour = dict(zip(colours["domain"], colours["range"], strict=True))
@@ -200,3 +200,41 @@ def test_words_name_the_front_from_fast_to_slow():
     many = cost.in_words(rows_of(*((n, n / 10) for n in range(1, 10))))
     assert "“run 5”" not in many
     assert many.endswith("“run 4” (5.0 min, 0.500), 3 more and “run 8” (9.0 min, 0.900).")
+
+
+def timed(comparison, *seconds):
+    return with_metrics(comparison, lambda number, _: {"time/train_seconds": seconds[number]})
+
+
+@pytest.mark.parametrize(
+    ("longest", "sign", "name", "scale"), [(119.0, "s", "seconds", 1), (121.0, "min", "minutes", 60)]
+)
+def test_times_are_in_seconds_if_all_runs_are_short(comparison_of, longest, sign, name, scale):
+    comparison = timed(comparison_of(runs=2), 2.0, longest)
+    for build, key in ((overview.build, "overview"), (answer.build, "answer")):
+        column = next(c for c in block(build(comparison), key).columns if c.key == "train_seconds")
+        assert (column.title, column.scale) == (f"training, {sign}", 1 / scale)
+    section = cost.build(comparison)
+    figure = block(section, "cost")
+    assert [row["seconds"] for row in figure.rows] == [2, longest]
+    drawn = svg(figure)
+    assert f">training time, {name}<" in drawn
+    last = max(map(float, re.findall(r">([\d.]+)</text>", drawn)))  # tick of the longest axis
+    assert longest / scale / 3 < last <= longest / scale
+    assert "(2 s, " in section.blocks[0].text
+
+
+def test_no_two_ticks_have_the_same_label(comparison_of):
+    close = timed(comparison_of(runs=2), 0.6720, 0.6728)
+    runs = with_metrics(close, lambda number, _: {"test/f1_macro": 0.7 + number * 4e-4})
+    ticks = re.findall(r">([\d.]+)</text>", svg(block(cost.build(runs), "cost")))
+    assert len(ticks) > 8
+    assert len(set(ticks)) == len(ticks)
+
+
+def test_a_hollow_dot_has_an_equal_or_a_better_run_at_no_more_cost(comparison_of):
+    """Also with the same score, or the same size."""
+    captions = [each.caption for each in cost.build(comparison_of(runs=6)).blocks[1:]]
+    for caption, more in zip(captions, ("slower", "larger"), strict=True):
+        assert f"for a hollow dot, another run is no {more} and at least as good." in caption
+    assert [row["run"] for row in cost.front(rows_of((5, 0.6), (6, 0.6)))] == ["r0"]

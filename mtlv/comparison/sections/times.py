@@ -1,0 +1,37 @@
+"""The unit of training times: minutes, or seconds if all runs are short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mtlv.comparison.blocks import TableColumn
+from mtlv.comparison.sections.parts import known
+from mtlv.evaluation.comparison import Comparison, mean_and_sd
+
+KEY = "train_seconds"  # field of a table's rows
+SHORT = 120  # seconds; if every run takes less, times are shown in seconds
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of time."""
+
+    name: str
+    sign: str
+    seconds: int
+
+
+MINUTES, SECONDS = Unit("minutes", "min", 60), Unit("seconds", "s", 1)
+
+
+def unit_of(comparison: Comparison) -> Unit:
+    """Return the unit for the training times of a comparison."""
+    times = (known(mean_and_sd(run.seconds)[0]) for run in comparison.runs)
+    longest = max((time for time in times if time is not None), default=0.0)
+    return SECONDS if 0 < longest < SHORT else MINUTES
+
+
+def training(comparison: Comparison) -> TableColumn:
+    """Return the column of training times."""
+    unit = unit_of(comparison)
+    return TableColumn(KEY, f"training, {unit.sign}", digits=1, best="low", scale=1 / unit.seconds)
