@@ -202,12 +202,12 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
     rows = [row for row in rows if row["task"] in labels]
     if len(labels) < min(LEAST, len(comparison.tasks)):
         return []
-    field, title = "support", "test documents with the label (log scale)"
+    field, title = "support", "test documents with the label"
     if any(row["frequency"] for row in rows):
         field, title = "frequency", f"share of {title}"
     caption = (
-        "A dot is a task under a run: rare labels are on the left; those above the line gain over the "
-        "baseline. If a run helps rare labels most, its dots rise to the left."
+        "A dot is a task under a run: rare labels are on the left of a logarithmic axis; those above "
+        "the line gain over the baseline. If a run helps rare labels most, its dots rise to the left."
     )
     if len(comparison.tasks) >= FITTED:
         caption += (
