@@ -115,6 +115,7 @@ def parse(text: str, name: str, *, fast: bool = False) -> YamlDocument:
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         problem = shorten(error.problem or error.context or "")
+        problem += "; indent with spaces, not tabs" * ("'\\t'" in problem)
         raise ConfigError([f"{place}: not YAML: {problem}"]) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1

@@ -19,6 +19,7 @@ MOST_COLUMNS = 10_000
 LINES = (".csv", ".tsv", ".jsonl", ".txt")
 FORMATS = (*LINES, ".parquet")
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+SEPARATORS = ("\t", ";", ",")
 TEXT = "text"  # column of a text file
 # The default limit of the csv module is 128 KiB per field; documents may be longer.
 csv.field_size_limit(2**30)
@@ -92,6 +93,18 @@ def need_size(path: Path, size: int, most: int) -> None:
     """Raise an error for a file of more than `most` bytes."""
     if size > most:
         raise DataError(f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {most:,} bytes")
+
+
+def _need_separator(path: Path, header: Sequence[str], delimiter: str) -> None:
+    """Raise an error for a header of one field that is separated in another way."""
+    others = [mark for mark in SEPARATORS if mark != delimiter and len(header) == 1 and mark in header[0]]
+    if others:
+        mark = "a tab" if others[0] == "\t" else f"`{others[0]}`"
+        raise DataError(
+            f"`{path.name}` seems to be separated by {mark}",
+            got=header[0],
+            then="save it with commas as .csv, or with tabs as .tsv",
+        )
 
 
 def need_header(path: Path, header: Sequence[str]) -> None:
@@ -195,6 +208,7 @@ def _delimited(path: Path, delimiter: str) -> Table:
         _, header = next(lines)
     except StopIteration:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
+    _need_separator(path, header, delimiter)
     need_header(path, header)
     broken: list[tuple[int, int]] = []
     rows = tuple(_rows(lines, header, broken))
@@ -288,10 +302,18 @@ def json_row(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         row = read_json(text)
     except ValueError as error:
-        raise DataError(f"`{path.name}` has invalid JSON at line {line}", got=str(error)) from error
+        got = str(error).replace("line 1 column", "column")  # of the line
+        fault = f"`{path.name}` has invalid JSON at line {line}"
+        raise DataError(fault, got=got, then=_object_per_line(text)) from error
     if not isinstance(row, dict):
-        raise DataError(f"`{path.name}` has no JSON object at line {line}", got=text)
+        fault = f"`{path.name}` has no JSON object at line {line}"
+        raise DataError(fault, got=text, then=_object_per_line(text))
     return row
+
+
+def _object_per_line(text: str) -> str:
+    found = ", and this looks like a JSON array" if text.lstrip().startswith("[") else ""
+    return f"each line must be one JSON object{found}"
 
 
 def _parquet(path: Path) -> Table:

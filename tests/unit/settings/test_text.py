@@ -56,7 +56,10 @@ def test_places_name_file_and_line() -> None:
     [
         ("a: [1, 2", "x.yml:1:9: not YAML: expected ',' or ']', but got '<stream end>'"),
         ("a: 1\n b: 2", "x.yml:2:3: not YAML: mapping values are not allowed here"),
-        ("a:\n\t- c", "x.yml:2:1: not YAML: found character '\\t' that cannot start any token"),
+        (
+            "a:\n\t- c",
+            "found character '\\t' that cannot start any token; indent with spaces, not tabs",
+        ),
         ("a: 1\nb: 2\na: 3", "x.yml:3: `a` is given twice (first in line 1); keep one"),
         ("1: a", "x.yml:1: a key is not text (got 1); put it in quotes"),
         ("? [1, 2]\n: a", "x.yml:1: a key is not text (got a list or mapping); put it in quotes"),

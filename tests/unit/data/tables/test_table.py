@@ -139,6 +139,12 @@ FAULTS = [
     ("id,text,a,b\n1,x,1,0\n", Columns(id="ids", labels=("a",)), "no column `ids`.*did you mean `id`"),
     ("id,text,a,a\n1,x,1,0\n", WIDE, "has a duplicate column .got a"),
     ("", WIDE, "`t.csv` is empty"),
+    (
+        "id;text;a;b\n1;x, y;1;0\n",
+        WIDE,
+        r"seems to be separated by `;` \(got id;text;a;b\); save it with comm",
+    ),
+    ("id\ttext\ta\tb\n1\tx\t1\t0\n", WIDE, "`t.csv` seems to be separated by a tab .*, or with tabs as .tsv"),
     ("id,text,a,b\n", WIDE, "`t.csv` has no row"),
     ("id,text,a,b\n1,,1,0\n", WIDE, "no documents: column `text` is empty in all rows"),
     ("id,text,a,b\n1,x,1,0\n", WIDE, "label of corpus `table` has no positive document .got b"),
@@ -170,7 +176,12 @@ def test_faults_have_a_place(tmp_path, content, columns, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"text": "x", "a": 1}\n{"text": \n', "invalid JSON at line 2"),
+        (
+            '{"text": "x", "a": 1}\n{"text": \n',
+            r"JSON at line 2 \(got Expecting value: column 10 .*; each line must be one JSON object\.$",
+        ),
+        ('[\n  {"text": "x", "a": 1}\n]\n', "one JSON object, and this looks like a JSON array"),
+        ('[{"text": "x", "a": 1}]\n', "no JSON object at line 1 .*, and this looks like a JSON array"),
         ('{"text": "x", "a": 1}\n[1]\n', "no JSON object at line 2"),
         ('{"text": "x", "a": 1}\n{"text": "y", "a": 3}\n', "line 2, column `a` is not 0 or 1 .got 3"),
         ('{"text": "x", "a": 1}\n{"text": "y"}\n', "line 2, column `a` is not 0 or 1 .got None"),
