@@ -19,5 +19,7 @@ def init(args: argparse.Namespace) -> int:
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.columns['text']}`")
     say(f"to learn ({found.columns['kind']}): {enumerated(found.labels)}")
+    for flaw in found.flawed:
+        say(f"left out: {flaw}; to learn it, correct them and run this again")
     say(said)
     return OK

@@ -14,12 +14,13 @@ import numpy as np
 from mtlv.data.parts import NAMES
 from mtlv.data.tables.cells import is_missing, number_of
 from mtlv.data.tables.readers import flag_of
-from mtlv.data.tables.rows import Table, read_table
-from mtlv.errors import DataError
+from mtlv.data.tables.rows import Table, also, read_table
+from mtlv.errors import DataError, shorten
 
 FEWEST = 10  # positive documents that a label needs in training, validation and test together
 WORDS = 3  # mean number of words from which a column can be the text
 MOST_CLASSES = 50
+MOSTLY = 0.9  # share of cells that are 0 or 1 from which the others look like mistakes
 SEPARATORS = (";", "|")
 # A word, or a letter in scripts without spaces: Thai, Lao, Tibetan, Burmese, Japanese, Chinese.
 WORD = re.compile(r"[\u0e00-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
@@ -43,6 +44,7 @@ class TableGuess:
     # words of the texts: median, 95th percentile and mean
     words: tuple[float, float, float] = (0.0, 0.0, 0.0)
     unused: tuple[str, ...] = ()  # columns that are not read
+    flawed: tuple[str, ...] = ()  # sentences on those of them whose cells are mostly 0 and 1
     english: bool = True  # whether the texts look like English
 
     @property
@@ -72,7 +74,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     words = [len(each) for each in split] or [0]
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
-    learned, counts = _learned(table, left, given=bool(labels))
+    flawed = _flawed(table, left)
+    learned, counts = _learned(table, left, flawed, given=bool(labels))
     tasks, rare = dict(counts), {}
     if learned["kind"] == "binary":
         tasks = {name: n for name, n in counts.items() if FEWEST <= n <= len(table.rows) - FEWEST}
@@ -91,7 +94,15 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     unused = tuple(name for name in table.columns if name not in read)
     common = sum(word in ENGLISH for each in split for word in each)
     return TableGuess(
-        path, len(table.rows), columns, tasks, rare, size, unused, english=common >= SHARE * sum(words)
+        path,
+        len(table.rows),
+        columns,
+        tasks,
+        rare,
+        size,
+        unused,
+        tuple(said for name, said in flawed.items() if name in unused),
+        english=common >= SHARE * sum(words),
     )
 
 
@@ -126,7 +137,7 @@ def _places(cells: Mapping[str, Sequence[object]], text: str) -> dict[str, objec
 
 
 def _learned(
-    table: Table, cells: Mapping[str, Sequence[object]], *, given: bool
+    table: Table, cells: Mapping[str, Sequence[object]], flawed: Mapping[str, str], *, given: bool
 ) -> tuple[dict[str, object], dict[str, int]]:
     """Return the columns of the labels, and the documents with each label or class."""
     flags = {name: [flag_of(cell) for cell in column] for name, column in cells.items()}
@@ -134,6 +145,12 @@ def _learned(
     if binary and (not given or len(binary) == len(cells)):
         counts = {name: sum(map(bool, column)) for name, column in binary.items()}
         return {"kind": "binary", "labels": list(binary)}, counts
+    slips = [name for name in flawed if flags[name].count(None) < FEWEST]  # neither classes nor numbers
+    if slips and given:
+        raise DataError(
+            f"a label of `{table.path.name}` is not always 0 or 1",
+            then="; ".join(flawed[name] for name in slips),
+        )
     lists: list[tuple[dict[str, object], dict[str, int]]] = [
         ({"kind": "binary", "label_list": name, "separator": mark}, counts)
         for name, column in cells.items()
@@ -143,7 +160,7 @@ def _learned(
     if len(lists) == 1:  # nothing else looks like lists, but years look like classes
         return lists[0]
     found = list(lists)
-    for name, column in cells.items():
+    for name, column in ((name, column) for name, column in cells.items() if name not in slips):
         if _are_numbers(column):
             found.append(({"kind": "regression", "target": name}, {}))
         elif counts := _classes(column):
@@ -154,8 +171,25 @@ def _learned(
         f"`{table.path.name}` has {'several columns' if found else 'no column'} that could be learned",
         got=", ".join(str(each.get("target") or each["label_list"]) for each, _ in found) or ", ".join(cells),
         allowed="columns of 0 and 1, one column of label lists, of classes or of numbers",
-        then="name those to learn with `--labels`, separated by commas",
+        then="; ".join(flawed.values())
+        or "name columns of 0 and 1, or one other column, with `--labels`, separated by commas",
     )
+
+
+def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
+    """Return a sentence on each column of which most cells, but not all, are 0 or 1."""
+    found = {}
+    for name, column in cells.items():
+        bad = [place for place, cell in enumerate(column) if flag_of(cell) is None]
+        if 0 < len(bad) <= (1 - MOSTLY) * len(column):
+            cell = column[bad[0]]
+            has = "is empty" if is_missing(cell) else f"has {shorten(repr(cell), 40)}"
+            lines = [table.rows[place][0] for place in bad]
+            found[name] = (
+                f"`{shorten(name)}`: {len(column) - len(bad)} of {len(column)} cells are 0 or 1; "
+                f"{table.unit} {lines[0]} {has}{also(table.unit, lines[1:])}"
+            )
+    return found
 
 
 def _listed(column: Sequence[object], separator: str) -> dict[str, int]:

@@ -113,6 +113,41 @@ def test_what_cannot_be_guessed_is_said(tmp_path, columns, more, message):
         guess(write(tmp_path, columns), **more)
 
 
+def test_labels_of_true_and_false_are_found(tmp_path):
+    columns = WITHOUT | {name: [str(bool(on)) for on in flags(seed)] for seed, name in enumerate(LABELS)}
+    path = write(tmp_path, columns)
+    assert guess(path).tasks == {name: int(COLUMNS[name].sum()) for name in LABELS}
+    assert guess(path, labels=["lung", "bone"]).labels == ("lung", "bone")
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({9: "yes"}, "59 of 60 cells are 0 or 1; line 11 has 'yes'"),
+        ({9: "2", 20: "2"}, "58 of 60 cells are 0 or 1; line 11 has '2'; also at line 22"),
+        ({9: ""}, "59 of 60 cells are 0 or 1; line 11 is empty"),
+    ],
+)
+def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkeypatch, capsys, bad, said):
+    monkeypatch.chdir(tmp_path)
+    heart = [bad.get(n, on) for n, on in enumerate(COLUMNS["heart"])]
+    path = write(tmp_path, COLUMNS | {"heart": heart})
+    assert main(["init", path.name]) == 0
+    shown = capsys.readouterr().out
+    assert "to learn (binary): lung, bone, skin\n" in shown
+    assert f"left out: `heart`: {said}; to learn it, correct" in shown
+    assert "`year`" not in shown
+    for named in (["heart"], ["heart", "lung"]):
+        with pytest.raises(DataError, match=r"a label of .* is not always 0 or 1") as caught:
+            guess(path, labels=named)
+        assert said in str(caught.value)
+
+
+def test_columns_of_different_kinds_are_not_asked_for_again(tmp_path):
+    with pytest.raises(DataError, match="name columns of 0 and 1, or one other column, with `--labels`"):
+        guess(write(tmp_path, COLUMNS | {"grade": CLASSES}), labels=["heart", "grade"])
+
+
 KINDS = [COLUMNS, *(WITHOUT | {"found": column} for column in (LISTS, CLASSES, SCORES))]
 
 

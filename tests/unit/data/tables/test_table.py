@@ -92,6 +92,17 @@ def test_csv_label_lists(tmp_path, cells, separator):
     assert corpus.matrix().tolist() == [[1, 0], [0, 1], [1, 1]]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "text,a,b\nx,True,false\ny,FALSE, true\n"),
+        ("t.jsonl", '{"text": "x", "a": true, "b": "False"}\n{"text": "y", "a": false, "b": "TRUE"}\n'),
+    ],
+)
+def test_true_and_false_are_labels_in_any_case(tmp_path, name, text):
+    assert load(write(tmp_path, text, name), Columns(labels=("a", "b"))).matrix().tolist() == [[1, 0], [0, 1]]
+
+
 def test_an_empty_label_list_is_a_document_without_labels(tmp_path):
     corpus = load(write(tmp_path, "text,labels\nx,a\ny,\n"), Columns(label_list="labels"))
     assert corpus.matrix().tolist() == [[1], [0]]
@@ -120,12 +131,12 @@ FAULTS = [
     (
         "id,text,a,b\n1,x,1,0\n2,y,maybe,2\n",
         WIDE,
-        r"^`t.csv` line 3, column `a` is not 0 or 1 .got 'maybe'.; allowed: 0, 1\.\n.* column `b`",
+        r"^`t.csv` line 3, column `a` is not 0 or 1 .got 'maybe'.; allowed: 0, 1, true, false\.\n.* `b`",
     ),
     (
         "id,text,a,b\n1,x,1,0\n2,y,,0\n3,y,1,0\n4,z,-,0\n5,z,2,0\n",
         WIDE,
-        "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1; also at line 5, 6",
+        "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1, true, false; also at line 5, 6",
     ),
     ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
