@@ -116,8 +116,9 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _sections_in(value: Any) -> Iterator[KeyPath]:
-    """Yield the paths of all mappings in lists, such as stages and sources, and of their values."""
+def _paths_in(value: Any) -> Iterator[KeyPath]:
+    """Yield the paths in a mapping, and of all mappings in lists, such as stages and sources."""
+    yield from _paths(value) if isinstance(value, dict) else ()
     for number, each in enumerate(value if isinstance(value, list) else ()):
         if isinstance(each, dict):
             yield (number,)
@@ -196,7 +197,7 @@ class Draft:
         return {
             dotted((*path, *below)): origin.place(below)
             for path, origin in self.origins.items()
-            for below in ((), *_sections_in(self.get(path)))
+            for below in ((), *_paths_in(self.get(path)))
         }
 
     def origin(self, path: KeyPath) -> tuple[Origin | None, int]:

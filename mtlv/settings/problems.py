@@ -17,6 +17,7 @@ from mtlv.settings.text import KeyPath
 from mtlv.settings.values import OneOf
 
 KEY = re.compile(r"`([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*)\b")
+NAME = re.compile(r"`([^`]+)`")
 MOST = 50  # lines per member; finding the nearest correct names for thousands of wrong ones takes minutes
 
 
@@ -29,9 +30,13 @@ class Problem:
     within: str = ""  # what its keys are below, such as `stages[0].`
 
     def line(self, places: Mapping[str, str], file: str) -> str:
-        """Return the problem after its place: that of the first key that was written, or else the file."""
+        """Return the problem after its place: that of the first key that was written, or else the file.
+
+        A name in the problem may be below a key: a label of `data.descriptions`.
+        """
         named = [part for key in KEY.findall(self.text) for part in (f"{self.within}{key}", key)]
-        place = next((places[key] for key in (*named, *self.keys) if key in places), file)
+        below = [f"{key}.{name}" for key in named for name in NAME.findall(self.text)]
+        place = next((places[key] for key in (*below, *named, *self.keys) if key in places), file)
         return f"{place}: {self.text}"
 
 

@@ -30,7 +30,7 @@ class ColumnCheck:
 
     def absence(self, table: Table) -> Iterator[DataError]:
         """Yield an error if the table does not have the column."""
-        return table.missing([self.column], f"data.columns.{self.setting}")
+        return table.missing([self.column], f"`data.columns.{self.setting}`")
 
     def bad_cells(self, table: Table, rows: Rows) -> Iterator[DataError]:
         """Yield an error with the first invalid cell, and the positions of the others."""

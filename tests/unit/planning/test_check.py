@@ -115,6 +115,26 @@ def test_a_table_is_read_once_and_all_its_faults_are_told(tmp_path, monkeypatch)
     assert "line 2, column `b` is not 0 or 1" in found[2]
 
 
+def test_a_wrong_column_or_label_is_at_the_line_of_its_key(tmp_path):
+    table(tmp_path / "t.csv", "text,a,b", "x,1,0", "y,0,1")
+    config = (
+        "data:\n  name: table\n  path: t.csv\n  columns:\n    text: note\n    id: number\n"
+        "    labels:\n      - c\n"
+    )
+    found = problems(tmp_path, config)
+    assert [line.split("`")[0] for line in found] == [f"FOLDER/c.yml:{number}: " for number in (5, 6, 7)]
+    right = config.replace("note", "text").replace("number", "null").replace("- c", "- a")
+    (described,) = problems(tmp_path, right + "  descriptions:\n    a: first\n    b c: second\n")
+    assert described.startswith("FOLDER/c.yml:11: `data.descriptions`: corpus `table` has no label `b c`")
+    (described,) = problems(tmp_path, right, "data.descriptions.b c=x")
+    assert described.startswith("data.descriptions.b c=x on the command line: `data.descriptions`: corpus")
+    listed = "data:\n  sources:\n  - name: synthetic\n"
+    listed += "  - name: table\n    path: t.csv\n    columns:\n      text: note\n      labels: [a]\n"
+    found = problems(tmp_path, listed)
+    assert found[0].startswith("FOLDER/c.yml:7: ")
+    assert "(`data.sources[1].columns.text`)" in found[0]
+
+
 def test_an_absent_corpus_is_a_warning_unless_its_path_was_named(tmp_path, monkeypatch):
     monkeypatch.setenv("MTLV_DATA", str(tmp_path / "data"))
     config = "data: openi\narchitecture: mtl\n"

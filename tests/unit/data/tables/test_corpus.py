@@ -155,7 +155,7 @@ FAULTS = [
         {},
         r"`data.columns.target` is not set.*`t.jsonl` has the columns text, other",
     ),
-    (replace(CLASSES, target="lable"), {}, r"no column `lable` .data.columns.target.*did you mean `label`"),
+    (replace(CLASSES, target="lable"), {}, r"no column `lable` ..data.columns.target..*did you mean `label`"),
     (
         replace(CLASSES, metric="accurate"),
         {},
@@ -201,7 +201,7 @@ FAULTS = [
         r"column `spans` has no marked entities .*allowed: first character, the one after",
     ),
     (MARKED, {"spans": []}, r"column `spans` is empty"),
-    (replace(CLASSES, group="part"), {}, r"no column `part` .data.columns.group"),
+    (replace(CLASSES, group="part"), {}, r"no column `part` ..data.columns.group"),
 ]
 
 

@@ -131,7 +131,7 @@ def test_what_is_no_utf8_is_named_by_line_and_offset(where: str, tmp_path: Path)
             {},
             r"`t.jsonl` line 2, column `text` is not text .got '?5",
         ),
-        ([{"body": "a"}], {}, r"has no column `text` \(data.columns.text\); allowed: body"),
+        ([{"body": "a"}], {}, r"has no column `text` \(`data.columns.text`\); allowed: body"),
         ([{"text": ""}, {"text": None}], {}, r"has no documents: column `text` is empty in all rows"),
         ([{"text": "a"}, 5], {}, r"has no JSON object at line 2 .got 5"),
         ([{"text": "a", "part": "x"}], {"part": "part"}, r"line 1, column `part` is not a part .got 'x'"),

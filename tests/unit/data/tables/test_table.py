@@ -144,9 +144,9 @@ FAULTS = [
     (
         "id,Text,a,b\n1,x,1,0\n",
         WIDE,
-        "no column `text` .data.columns.text.; allowed: id, Text, a, b; did you mean `Text`",
+        "no column `text` ..data.columns.text..; allowed: id, Text, a, b; did you mean `Text`",
     ),
-    ("id,text,a,bb\n1,x,1,0\n", WIDE, "no column `b` .data.columns.labels"),
+    ("id,text,a,bb\n1,x,1,0\n", WIDE, "no column `b` ..data.columns.labels"),
     ("id,text,a,b\n1,x,1,0\n", Columns(id="ids", labels=("a",)), "no column `ids`.*did you mean `id`"),
     ("id,text,a,a\n1,x,1,0\n", WIDE, "has a duplicate column .got a"),
     ("", WIDE, "`t.csv` is empty"),
@@ -303,7 +303,7 @@ def changed(*columns):
 PARQUET_FAULTS = {
     "a missing column": (
         GOOD[:3],
-        "`t.parquet` has no column `b` .data.columns.labels.; allowed: id, text, a[.]",
+        "`t.parquet` has no column `b` ..data.columns.labels..; allowed: id, text, a[.]",
     ),
     "no column": ([], "`t.parquet` has no row"),
     "no row": ([(name, cells[:0]) for name, cells in GOOD], "`t.parquet` has no row"),
