@@ -235,6 +235,12 @@ class Corpus:
         return [t.name for t in self.tasks if not TARGETS[t.kind].learnable(self.targets[t.name][rows])]
 
     @cached_property
+    def constant(self) -> dict[str, str]:
+        """Return by task what its targets have in common, such as `is always 1`, where they do not differ."""
+        said = {t.name: TARGETS[t.kind].constant(t, self.targets[t.name]) for t in self.tasks}
+        return {name: text for name, text in said.items() if text}
+
+    @cached_property
     def digest(self) -> str:
         """16 hexadecimal digits of ids, texts, own parts, task names, targets and all other content."""
         digest = hashlib.sha256()

@@ -330,7 +330,7 @@ def _checked(corpus: Corpus, fold: Fold) -> Fold:
             f"corpus `{corpus.name}`: a label has no positives in the training part of fold {fold.index}",
             got=", ".join(f"{name}: {counts[name]} in all" if name in counts else name for name in bare),
             allowed="1 or more there, so some more for the other parts",
-            then="use more documents, fewer `data.folds`, or remove the label from `data.labels`",
+            then="use more documents, fewer `data.folds`, or leave the label out",
         )
     return fold
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import DenseColumn, RaggedColumn, TargetColumn, of_objects
 from mtlv.data.tokens import Tokens
-from mtlv.errors import DataError
+from mtlv.errors import DataError, shorten
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, Scheme, Tags, merged
 from mtlv.plan.task import Task
@@ -44,6 +44,10 @@ class Targets(Protocol):
 
     def learnable(self, values: NDArray) -> bool:
         """Whether anything can be learned: there is a positive, or values differ."""
+        ...
+
+    def constant(self, task: Task, values: NDArray) -> str:
+        """Say what targets have in common that makes a constant answer right; empty if they differ."""
         ...
 
     def none(self, documents: int) -> NDArray:
@@ -77,6 +81,9 @@ class _OnePerDocument:
 
     def learnable(self, values: NDArray) -> bool:
         return len(np.unique(values)) > 1
+
+    def constant(self, task: Task, values: NDArray) -> str:
+        return "" if len(np.unique(values)) > 1 else f"is always {values[0]:g}"
 
     def none(self, documents: int) -> NDArray:
         return np.zeros(documents, self.dtype)
@@ -116,6 +123,9 @@ class ClassTargets(_OnePerDocument):
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {f"{task.name}: {name}": values == number for number, name in enumerate(task.classes)}
 
+    def constant(self, task: Task, values: NDArray) -> str:
+        return super().constant(task, values) and f"has one class ({shorten(task.classes[values[0]])})"
+
 
 class NumberTargets(_OnePerDocument):
     """One number per document."""
@@ -147,6 +157,9 @@ class SpanTargets:
 
     def learnable(self, values: NDArray) -> bool:
         return any(len(spans) for spans in values)
+
+    def constant(self, task: Task, values: NDArray) -> str:
+        return "" if self.learnable(values) else "has no entity"
 
     def none(self, documents: int) -> NDArray:
         return spans_column([()] * documents)
@@ -197,6 +210,9 @@ class NoTargets(_OnePerDocument):
 
     def learnable(self, values: NDArray) -> bool:
         return len(values) > 0
+
+    def constant(self, task: Task, values: NDArray) -> str:
+        return ""
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
         return DenseColumn(np.broadcast_to(self.dtype(0), len(tokens)))  # takes no memory

@@ -91,6 +91,7 @@ def check_suite(suite: Suite) -> SuiteCheck:
             grouped_later |= trains.learned is None
             stages = member.settings.each_stage
             warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
+            warnings |= dict.fromkeys(data.constant(member.settings.data))
             found.append(MemberCheck(member.name, trains.lines, trains.units, tuple(warnings)))
     if problems:
         problems += [

@@ -80,6 +80,13 @@ class KnownData:
             if not self._of(each).errors and (line := catalog.absence(each.name, options_of(each))):
                 yield _problem(line, None if data.sources is None else f"data.sources[{number}]")
 
+    def constant(self, data: DataSettings) -> Iterator[str]:
+        """Yield a warning on each label that all documents have."""
+        for each in data.each:
+            corpus = self._of(each).corpus
+            for task, said in (corpus.constant if corpus else {}).items():
+                yield f"`{task}` {said}, so that a constant answer is right"
+
     def _repeated(self, data: DataSettings) -> list[str]:
         names = [task.name for each in data.each for task in self._of(each).tasks]
         return sorted({name for name in names if names.count(name) > 1})

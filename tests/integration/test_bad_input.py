@@ -123,7 +123,9 @@ CASES = {
     "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has an invalid row at line 3"),
     "unreadable bytes": table(b"text,a,b\nx,1,0\ncaf\xe9,0,1\n", "unreadable bytes at line 3", "UTF-8"),
     "label without a document": table(
-        "text,a,b\n" + "".join(f"t{i},{i % 2},0\n" for i in range(30)), "no positive document (got b)"
+        "text,a,b\n" + "".join(f"t{i},{i % 2},0\n" for i in range(30)),
+        "column `b` is always 0",
+        "`data.columns.labels`",
     ),
     "label without a positive in training": Case(
         ("a label has no positives in the training part of fold", "(got b: 1 in all)"),

@@ -18,13 +18,14 @@ import numpy as np
 from mtlv.data.options import DataOptions, select
 from mtlv.data.source import Card, Corpus, text_task
 from mtlv.data.texts.next_sentence import NEXT_SENTENCE, next_sentences, next_task
-from mtlv.errors import DataError, nearest
+from mtlv.errors import LONGEST, DataError, nearest, shorten
 from mtlv.plan.task import Task
 from mtlv.registries import Registry
 
 CORPORA: Registry[ModuleType] = Registry(
     "mtlv.corpora", {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
 )
+OF_COLUMNS = ("labels", "target", "tags")  # keys of columns that are learned, each as it is
 
 
 @cache  # called thousands of times by a suite
@@ -90,14 +91,7 @@ def load(name: str, options: DataOptions) -> Corpus:
         corpus = corpus.text_only()
     if options.limit is not None and options.limit < len(corpus):
         corpus = _draw(corpus, options.limit, options.seed)
-    bare = corpus.unlearnable()
-    if bare:
-        raise DataError(
-            f"a label of corpus `{name}` has no positive document",
-            got=", ".join(bare),
-            then="leave it out of `data.labels`, or raise `data.limit` if one is set",
-        )
-    return corpus
+    return _varied(corpus, name, options)
 
 
 def _module(name: str) -> ModuleType:
@@ -133,6 +127,28 @@ def _nowhere(name: str, card: Card, options: DataOptions) -> DataError:
         got=str(location(name, options)),
         then=f"{fetch}set `data.path` to the file or folder",
     )
+
+
+def _varied(corpus: Corpus, name: str, options: DataOptions) -> Corpus:
+    """Return the corpus with a note on each label that all documents have.
+
+    Raises:
+        DataError: a task cannot be learned, because all documents have the same target.
+    """
+    key = next((key for key in OF_COLUMNS if getattr(options.columns, key) is not None), "")
+    word = "column" if key else "label"
+    column = getattr(options.columns, key) if key in ("target", "tags") else None
+    said = {task: f"{word} `{shorten(column or task)}` {text}" for task, text in corpus.constant.items()}
+    bare = [said[task] for task in corpus.unlearnable()]
+    if bare:
+        setting = f"`data.columns.{key}`" if key else "`data.labels`"
+        raise DataError(
+            f"corpus `{name}` cannot be learned: {shorten(', '.join(bare), LONGEST)}",
+            then=(f"name another in {setting}" if column else f"leave it out of {setting}")
+            + ", or raise `data.limit`" * (options.limit is not None),
+        )
+    notes = [f"{text}, so that a constant answer is right" for text in said.values()]
+    return replace(corpus, notes=(*notes, *corpus.notes)) if notes else corpus
 
 
 def _draw(corpus: Corpus, limit: int, seed: int) -> Corpus:

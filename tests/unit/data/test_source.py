@@ -144,7 +144,9 @@ def test_limit_draws_the_same_documents_and_says_so():
 
 
 def test_a_label_without_a_positive_is_named():
-    with pytest.raises(DataError, match=r"has no positive document \(got .*raise `data.limit`"):
+    with pytest.raises(
+        DataError, match=r": label `.*` is always 0, .*leave it out of `data.labels`, or raise `data.limit`"
+    ):
         catalog.load("synthetic", DataOptions(limit=1))
 
 

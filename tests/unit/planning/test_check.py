@@ -135,6 +135,36 @@ def test_a_wrong_column_or_label_is_at_the_line_of_its_key(tmp_path):
     assert "(`data.sources[1].columns.text`)" in found[0]
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("{labels: [a, none]}", "column `none` is always 0; leave it out of `data.columns.labels`."),
+        (
+            "{kind: multiclass, target: color}",
+            "column `color` has one class (red); name another in `data.col",
+        ),
+        (
+            "{kind: regression, target: size}",
+            "column `size` is always 2.5; name another in `data.columns.targ",
+        ),
+        ("{kind: tagging, tags: tag}", "column `tag` has no entity; name another in `data.columns.tags`"),
+    ],
+)
+def test_a_target_that_never_differs_is_refused_by_its_column(tmp_path, columns, said):
+    head, *rows = "text,a,none,color,size,tag", "x,1,0,red,2.5,O", "y,0,0,red,2.5,O"
+    table(tmp_path / "t.csv", head, *rows)
+    config = f"data:\n  name: table\n  path: t.csv\n  columns: {columns}\n"
+    (found,) = problems(tmp_path, config)
+    assert found.startswith(f"FOLDER/c.yml:4: corpus `table` cannot be learned: {said}")
+
+
+def test_a_label_of_all_documents_is_a_warning(tmp_path):
+    table(tmp_path / "t.csv", "text,a,all", "x,1,1", "y,0,1")
+    config = "data: {name: table, path: t.csv, columns: {labels: [a, all]}}\nencoder: tiny\n"
+    found = checked(tmp_path, config).members[0].warnings
+    assert found[0] == "`all` is always 1, so that a constant answer is right"
+
+
 def test_an_absent_corpus_is_a_warning_unless_its_path_was_named(tmp_path, monkeypatch):
     monkeypatch.setenv("MTLV_DATA", str(tmp_path / "data"))
     config = "data: openi\narchitecture: mtl\n"

@@ -107,6 +107,7 @@ def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divi
     text = "\n".join(found.lines)
     assert "duplicates  4 documents" in text
     assert "fewer documents than folds: rare" in text
+    assert "note        column `common` is always 1, so that a constant answer is right" in text
     assert found.problem is not None
     assert "label has no positives in the training part" in str(found.problem)
 

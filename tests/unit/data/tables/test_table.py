@@ -158,7 +158,11 @@ FAULTS = [
     ("id\ttext\ta\tb\n1\tx\t1\t0\n", WIDE, "`t.csv` seems to be separated by a tab .*, or with tabs as .tsv"),
     ("id,text,a,b\n", WIDE, "`t.csv` has no row"),
     ("id,text,a,b\n1,,1,0\n", WIDE, "no documents: column `text` is empty in all rows"),
-    ("id,text,a,b\n1,x,1,0\n", WIDE, "label of corpus `table` has no positive document .got b"),
+    (
+        "id,text,a,b\n1,x,1,0\n",
+        WIDE,
+        "corpus `table` cannot be learned: column `b` is always 0; leave it out of `data.columns.labels`[.]$",
+    ),
     ("id,text,a,b\n1,x,1,1\n1,y,0,0\n", WIDE, "a duplicate id .got 1"),
     ("text,a\nx,1\n", Columns(), "`data.columns` must have a column for the labels.*has the columns text, a"),
     ("text,a\nx,1\n", Columns(labels=("a",), label_list="a"), "either `labels`"),
