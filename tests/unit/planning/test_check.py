@@ -140,7 +140,7 @@ def test_a_wrong_column_or_label_is_at_the_line_of_its_key(tmp_path):
     [
         ("{labels: [a, none]}", "column `none` is always 0; leave it out of `data.columns.labels`."),
         (
-            "{kind: multiclass, target: color}",
+            "{kind: multiclass, target: color, task: hue}",
             "column `color` has one class (red); name another in `data.col",
         ),
         (

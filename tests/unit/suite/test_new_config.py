@@ -143,6 +143,12 @@ def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkey
         assert said in str(caught.value)
 
 
+def test_a_lone_label_with_a_few_other_cells_is_no_class(tmp_path):
+    spoiled = ["yes", *COLUMNS["heart"][1:]]
+    with pytest.raises(DataError, match=r"no column that could be learned.*59 of 60 cells are 0 or 1"):
+        guess(write(tmp_path, WITHOUT | {"heart": spoiled}))
+
+
 def test_columns_of_different_kinds_are_not_asked_for_again(tmp_path):
     with pytest.raises(DataError, match="name columns of 0 and 1, or one other column, with `--labels`"):
         guess(write(tmp_path, COLUMNS | {"grade": CLASSES}), labels=["heart", "grade"])

@@ -103,6 +103,11 @@ def test_true_and_false_are_labels_in_any_case(tmp_path, name, text):
     assert load(write(tmp_path, text, name), Columns(labels=("a", "b"))).matrix().tolist() == [[1, 0], [0, 1]]
 
 
+def test_a_column_may_have_another_separator_in_its_name(tmp_path):
+    corpus = load(write(tmp_path, "a;b,text\n1,x\n0,y\n"), Columns(labels=("a;b",)))
+    assert corpus.names == ("a;b",)
+
+
 def test_an_empty_label_list_is_a_document_without_labels(tmp_path):
     corpus = load(write(tmp_path, "text,labels\nx,a\ny,\n"), Columns(label_list="labels"))
     assert corpus.matrix().tolist() == [[1], [0]]
