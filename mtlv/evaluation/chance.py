@@ -101,9 +101,9 @@ def _children(run: ComparedRun, pairs: Pairs) -> list[ComparedFold]:
 def _selected(child: ComparedFold) -> bool:
     """Whether a group's model was measured with this seed, and chosen for its validation scores."""
     found = child.prediction
-    if found is None or not found.alike or (found.seeds and child.seed not in found.seeds):
+    if found is None or (found.seeds and child.seed not in found.seeds):
         return False
-    return any(found.row(group) is not None for group in found.groups)
+    return any(found.chosen_for_scores)
 
 
 def _score(run: ComparedRun, pairs: Pairs) -> float | None:

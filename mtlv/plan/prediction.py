@@ -68,6 +68,11 @@ class Prediction:
         found = np.flatnonzero((self.member == wanted).all(axis=1))
         return int(found[0]) if found.size else None
 
+    @property
+    def chosen_for_scores(self) -> list[bool]:
+        """For each group that follows, whether it was measured as it is trained, and so chosen for its scores."""
+        return [self.alike and self.row(group) is not None for group in self.groups]
+
     def as_json(self) -> dict[str, Any]:
         """Return the content of `grouping/prediction.json`.
 

@@ -126,8 +126,8 @@ def _how(found: Validated) -> str:
 
 def _seen(found: Validated) -> str:
     """Say that groups were chosen by the scores with which they are compared."""
-    seen = [each.row(names) is not None for each in found.predictions.values() for names in each.groups]
-    if not (found.alike and any(seen)):
+    seen = [chosen for each in found.predictions.values() for chosen in each.chosen_for_scores]
+    if not any(seen):
         return ""
     return (
         f" {sum(seen)} of the {many(len(seen), 'group')} of “{found.run.name}” had been measured: they were "
