@@ -70,7 +70,7 @@ class Prediction:
 
     @property
     def chosen_for_scores(self) -> list[bool]:
-        """For each group that follows, whether it was measured as it is trained, and so chosen for its scores."""
+        """For each group that follows, whether it was measured as it is trained: its scores chose it."""
         return [self.alike and self.row(group) is not None for group in self.groups]
 
     def as_json(self) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from drawing import block
 from looking import drawn, findings
 from sklearn.metrics import adjusted_rand_score
 
-from mtlv.comparison.sections import agreement as agreement_of_runs
-from mtlv.comparison.sections import task_maps
-from mtlv.comparison.sections.agreement import agreement
-from mtlv.comparison.sections.groups import build
+from mtlv.comparison.sections.groups import agreement as agreement_of_runs
+from mtlv.comparison.sections.groups import build, maps
+from mtlv.comparison.sections.groups.agreement import agreement
 from mtlv.comparison.sections.shared_groups import ALL, ALONE, numbering
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 
@@ -145,9 +144,9 @@ def test_every_name_of_a_map_is_drawn_and_none_covers_another(comparison_of: Mak
 
 def _box(row: dict) -> tuple[float, float, float, float]:
     lines = row["label"].split("\n")
-    half = task_maps.LETTER * max(map(len, lines)) / 2
-    top = row["label_y"] - task_maps.LINE / 2
-    return row["label_x"] - half, top, row["label_x"] + half, top + task_maps.LINE * len(lines)
+    half = maps.LETTER * max(map(len, lines)) / 2
+    top = row["label_y"] - maps.LINE / 2
+    return row["label_x"] - half, top, row["label_x"] + half, top + maps.LINE * len(lines)
 
 
 def test_tasks_on_one_point_and_on_a_line_are_laid_out(comparison_of: Make) -> None:
@@ -163,7 +162,7 @@ def test_tasks_on_one_point_and_on_a_line_are_laid_out(comparison_of: Make) -> N
 def test_names_are_left_to_the_tooltip_where_they_cannot_fit(
     comparison_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_maps, "SIZES", ((120, 60, 3),) * 4)
+    monkeypatch.setattr(maps, "SIZES", ((120, 60, 3),) * 4)
     figure = block(build(comparison_of(tasks=23)), "groups_maps")
     assert not any(row["label"] for row in figure.rows)
     assert figure.caption.endswith("hover to read them.")

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.agreement import agreements
 from mtlv.comparison.sections.elbows import elbows
+from mtlv.comparison.sections.groups.agreement import agreements
+from mtlv.comparison.sections.groups.maps import task_maps
 from mtlv.comparison.sections.parts import known, listed, of_run
 from mtlv.comparison.sections.random_groups import random_groups
 from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
-from mtlv.comparison.sections.task_maps import task_maps
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 
 
