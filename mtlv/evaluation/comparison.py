@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
 
-from mtlv.evaluation.learned import CONSTANT, Learning, learning, training_end
+from mtlv.evaluation.learned import CONSTANT, WORD_COUNTS, Learning, learning, training_end
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
 from mtlv.registries import GROUPINGS
@@ -212,7 +212,9 @@ class Comparison:
             return [(each[task.main_metric], each[CONSTANT]) for each in held if needed <= each.keys()]
 
         end = training_end(child.main_curve for child in run.children)
-        return learning(end, [task.task for task in self.tasks], scores)
+        found = ((child.main, child.metrics.get(WORD_COUNTS)) for child in run.children)
+        beside = [(own, words) for own, words in found if own is not None and words is not None]
+        return learning(end, [task.task for task in self.tasks], scores, beside)
 
     @property
     def scored(self) -> bool:

@@ -1,4 +1,4 @@
-"""Two rules that say of a run, before it is compared, whether it was trained to the end and what it learned.
+"""Rules that say of a run, before it is compared, whether it was trained to the end and what it learned.
 
 A run is not trained to the end if its main validation metric v still rises over the last third of its
 epochs by more than 0.01: the mean over folds and seeds of v[E] - v[E - n], n = max(1, round(E / 3)), of E
@@ -16,6 +16,9 @@ training documents, or needs no choice:
 - a number: the mean of the training documents; its correlations are 0
 - tags: nothing is marked; its F1 is 0
 - hidden words: none is found; its accuracy is 0
+
+A run is no better than counts of words if its main test metric is not above that of TF-IDF with a linear
+model per task (`mtlv.units.word_counts`), in the mean over folds and seeds.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ RISE = 0.01
 """Rise of the main validation metric over the last third of the epochs above which training has not ended."""
 CONSTANT = "constant"
 """Name of the constant answer's main metric among the test metrics of a task."""
+WORD_COUNTS = "test/word_counts"
+"""Main metric of a plan by counts of words, see `mtlv.units.word_counts`."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +165,18 @@ class Learning:
     end: TrainingEnd | None = None  # how it ended; None if unknown
     tasks: int = 0  # number of tasks compared with their constant answer; 0 if unknown
     unlearned: tuple[Unlearned, ...] = ()  # those that were not learned
+    # its main score and that of counts of words, means over folds and seeds; None if unknown
+    beside: tuple[float, float] | None = None
 
     @property
     def nothing(self) -> bool:
         """Whether no task was learned."""
         return 0 < self.tasks == len(self.unlearned)
+
+    @property
+    def behind(self) -> bool:
+        """Whether counts of words are as good."""
+        return self.beside is not None and self.beside[0] <= self.beside[1]
 
     @property
     def ended(self) -> bool:
@@ -173,7 +185,10 @@ class Learning:
 
 
 def learning(
-    end: TrainingEnd | None, tasks: Iterable[Task], scores: Callable[[Task], Sequence[tuple[float, float]]]
+    end: TrainingEnd | None,
+    tasks: Iterable[Task],
+    scores: Callable[[Task], Sequence[tuple[float, float]]],
+    beside: Sequence[tuple[float, float]] = (),
 ) -> Learning:
     """Apply the rule of this module to the tasks of a run.
 
@@ -182,6 +197,7 @@ def learning(
         tasks: its tasks.
         scores: the main metric and that of the constant answer of a task, one pair per fold and seed that has
             both.
+        beside: main score and that of counts of words, for each fold and seed that has both.
     """
     pairs = [(task, found) for task in tasks if (found := scores(task))]
     unlearned = (
@@ -189,4 +205,5 @@ def learning(
         for task, found in pairs
         if fmean(score - constant for score, constant in found) <= 0
     )
-    return Learning(end, len(pairs), tuple(unlearned))
+    means = (fmean(own for own, _ in beside), fmean(words for _, words in beside)) if beside else None
+    return Learning(end, len(pairs), tuple(unlearned), means)

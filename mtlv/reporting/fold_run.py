@@ -16,7 +16,13 @@ from mtlv.reporting.descriptions import describe_child
 from mtlv.reporting.groups import groups_json, prediction_json
 from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, without_secrets
+from mtlv.reporting.metrics import (
+    MetricNames,
+    constant_metrics,
+    last_timestamp,
+    without_secrets,
+    word_count_metrics,
+)
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.reporting.probing import write_probes
 from mtlv.settings import dump
@@ -89,7 +95,9 @@ def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, na
 def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     """Log what is known at the end of a fold: plan and groups, report, scores, the figure of its tasks."""
     child, found, names = result.child, result.outcome, result.names
-    tracker.metrics(run, constant_metrics(result.constants, names.tasks, last_timestamp(found)))
+    at = last_timestamp(found)
+    tracker.metrics(run, constant_metrics(result.constants, names.tasks, at))
+    tracker.metrics(run, word_count_metrics(result.word_counts, at))
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
     decided = [task for task in order if task in found.thresholds.values]

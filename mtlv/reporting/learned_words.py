@@ -12,6 +12,7 @@ from mtlv.reporting.metric_titles import main_title, titled
 MOST = 5  # tasks or runs named in a sentence
 NAMED = 2  # tasks named in a cell
 NO_TASK = "no task is predicted better than by a constant answer"
+COUNTS = "counts of words (TF-IDF and a linear model per task)"
 NOTHING = "Nothing was learned: every run predicts no better than a constant answer; train longer."
 
 
@@ -27,6 +28,10 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")
     elif found.unlearned:
         out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
+    if found.behind and found.beside:
+        out.append(
+            f"No better than {COUNTS}: {_against(found.beside)}; train longer, or read more of the texts."
+        )
     return out
 
 
@@ -37,6 +42,7 @@ def note(found: Learning) -> str:
         parts.append("nothing learned")
     elif found.unlearned:
         parts.append(f"not learned: {enumerated([each.task.name for each in found.unlearned], NAMED)}")
+    parts += ["no better than word counts"] if found.behind else []
     return "; ".join(parts)
 
 
@@ -58,7 +64,16 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         out.append(f"Nothing was learned by {enumerated(nothing, MOST)}: {NO_TASK}.")
     if some:
         out.append(f"Not learned, as no better than a constant answer: {enumerated(some, MOST)}.")
-    return out
+    behind = [
+        f"{named(name)} ({_against(found.beside)})"
+        for name, found in runs.items()
+        if found.behind and found.beside
+    ]
+    return [*out, f"No better than {COUNTS}: {enumerated(behind, MOST)}."] if behind else out
+
+
+def _against(beside: tuple[float, float]) -> str:
+    return "{:.3f} against {:.3f}".format(*beside)
 
 
 def _how(end: TrainingEnd) -> str:

@@ -91,6 +91,13 @@ def _fit(validation: Scores, tasks: Sequence[Task], settings: EvaluationSettings
     return fit_thresholds(validation, names, scope=settings.threshold, fixed=settings.fixed, grid=grid)
 
 
+def main_score(
+    validation: Scores, test: Scores, tasks: Sequence[Task], settings: EvaluationSettings
+) -> float:
+    """Return the plan's main test metric, at thresholds fitted on validation."""
+    return evaluate_all(test, tasks, _fit(validation, tasks, settings).values).plan.main
+
+
 def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: EvaluationSettings) -> Metrics:
     """Return the metrics of a plan's models after one epoch, with thresholds fitted on the same scores."""
     scores = gather(parts)

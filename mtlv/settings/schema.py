@@ -190,12 +190,13 @@ class GridSettings(SettingsSection):
 
 
 class EvaluationSettings(SettingsSection):
-    later = {"transferability": False}  # noqa: RUF012
+    later = {"transferability": False, "word_counts": True}  # noqa: RUF012
 
     threshold: Literal["per_plan", "per_task", "fixed"]
     fixed: Fraction
     grid: GridSettings
     transferability: Flag
+    word_counts: Flag
 
 
 class TrackingSettings(SettingsSection):

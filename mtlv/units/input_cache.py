@@ -24,7 +24,7 @@ from mtlv.models.own_vocabulary import JUDGED, with_random_weights, with_vocabul
 from mtlv.models.published_head import with_published_head
 from mtlv.models.vocabulary import with_tokens
 from mtlv.models.wordpiece import fertility, splittings
-from mtlv.plan import Task, select_tasks
+from mtlv.plan import Scores, Task, select_tasks
 from mtlv.plan.splitting import Splitting
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
@@ -35,6 +35,7 @@ from mtlv.store.token_cache import TokenCache
 from mtlv.units.corpora import options_of, read_corpus, read_folds
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import marked_entities
+from mtlv.units.word_counts import word_count_scores
 
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
@@ -212,6 +213,12 @@ class InputCache:
         below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
         return UnitInputs(corpus, tokens, encoder, targets, below)
+
+    def word_counts(self, settings: Settings, fold: Fold) -> tuple[Scores, Scores] | None:
+        """Return the validation and test scores of counts of words, see `mtlv.units.word_counts`."""
+        names = tuple(task.name for task in self.tasks(settings))
+        key = ("word counts", settings.data.model_dump_json(), names, fold.index)
+        return self.once(key, lambda: word_count_scores(self.inputs(settings), names, fold))
 
     def inputs_key(self, settings: Settings) -> tuple[str, ...]:
         """Return a key that is equal for members with the same inputs."""

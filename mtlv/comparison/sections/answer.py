@@ -19,7 +19,7 @@ from mtlv.comparison.ranking import (
     standings,
 )
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets, way_of
-from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
+from mtlv.comparison.sections.parts import capital, known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.shared_groups import colours, numbering
 from mtlv.comparison.sections.times import KEY, training
@@ -30,7 +30,7 @@ from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.formatting import enumerated, many
-from mtlv.reporting.learned_words import NOTHING
+from mtlv.reporting.learned_words import COUNTS, NOTHING
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
@@ -61,7 +61,8 @@ def build(comparison: Comparison) -> Section | None:
     chosen = recommended(found)
     if chosen is None:
         return _no_answer(comparison, found[0])
-    reason = f"{_why(comparison, found, chosen)}{_gains(comparison, found, chosen)}"
+    gained = _gains(comparison, found, chosen) + _word_counts(comparison, chosen.run)
+    reason = _why(comparison, found, chosen) + gained
     blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
@@ -140,6 +141,16 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
     said = {way_of(each.run) for each in named}
     others = [each for each in found if not each.control and way_of(each.run) not in said]
     return gains(chosen.run, map(gain, others))
+
+
+def _word_counts(comparison: Comparison, run: ComparedRun) -> str:
+    learning = comparison.learning(run)
+    if learning.beside is None:
+        return ""
+    reached = f"reach {learning.beside[1]:.3f}"
+    if learning.behind:
+        return f" It is no better than {COUNTS}, which {reached}: train longer, or read more of the texts."
+    return f" {capital(COUNTS)} {reached}."
 
 
 def _lower(each: Standing, best: Standing, *, alone: bool = False) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mtlv.evaluation.learned import Learning, TrainingEnd, Unlearned
 from mtlv.plan import Task
 from mtlv.reporting.learned_words import NOTHING, note, sentences, warnings
@@ -63,6 +65,16 @@ def test_the_note_of_a_row_is_short() -> None:
     assert note(SOME) == "not trained to the end; not learned: Catheter"
     assert note(NONE) == "not trained to the end; nothing learned"
     assert note(Learning(None, 9, lost(*"ABCDE"))) == "not learned: A, B and 3 more"
+
+
+def test_a_run_that_counts_of_words_beat_is_named() -> None:
+    counts = "No better than counts of words (TF-IDF and a linear model per task)"
+    behind, ahead = replace(GOOD, beside=(0.7, 0.7)), replace(GOOD, beside=(0.71, 0.7))
+    assert sentences(behind) == [f"{counts}: 0.700 against 0.700; train longer, or read more of the texts."]
+    assert note(behind) == "no better than word counts"
+    assert note(replace(RISING, beside=(0.6, 0.7))) == "not trained to the end; no better than word counts"
+    assert (sentences(ahead), note(ahead)) == ([], "")
+    assert warnings({"a": behind, "b": ahead, "c": GOOD}) == [f"{counts}: `a` (0.700 against 0.700)."]
 
 
 def test_several_runs_have_one_warning_for_each_rule() -> None:

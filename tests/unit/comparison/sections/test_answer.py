@@ -17,6 +17,7 @@ from mtlv.comparison.sections.answer import answer_of, passes
 from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
+from mtlv.evaluation.learned import Learning
 from mtlv.reporting.learned_words import NOTHING
 
 
@@ -55,13 +56,17 @@ def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
 def answered(monkeypatch):
     """The section of runs and of their tests."""
 
-    def build(runs, pairs=(), nothing=()):
+    def build(runs, pairs=(), nothing=(), counts=None):
         monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
         for module in (answer, ranking):
             left = [run for run in runs if run.name in nothing]
             monkeypatch.setattr(module, "learned_nothing", lambda _, left=left: left)
         monkeypatch.setattr(answer, "open_ends", lambda _: "")
-        return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=()))
+
+        def learning(run):
+            return Learning(beside=None if counts is None else (run.mains[0], counts))
+
+        return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=(), learning=learning))
 
     return build
 
@@ -269,6 +274,19 @@ def test_a_cheaper_control_is_not_denied(answered):
         (a_run("low", score=0.5), "No cheaper run is as good"),
     ):
         assert f"0.900. {said}: the next, “{other.name}”" in answered([best, other], []).blocks[2].text
+
+
+def test_the_recommended_run_is_compared_with_counts_of_words(answered):
+    runs = [a_run("best", score=0.8), a_run("other", 4, score=0.7)]
+    pairs = [a_pair(*runs, {1}, 1)]
+    assert "ounts of words" not in answered(runs, pairs).blocks[1].text
+    counts = "ounts of words (TF-IDF and a linear model per task)"
+    said = answered(runs, pairs, counts=0.75).blocks[1].text
+    assert said.endswith(f" C{counts} reach 0.750.")
+    for reached in (0.8, 0.85):
+        said = answered(runs, pairs, counts=reached).blocks[1].text
+        advice = "train longer, or read more of the texts."
+        assert said.endswith(f" It is no better than c{counts}, which reach {reached:.3f}: {advice}")
 
 
 def test_equal_runs_are_called_equal(answered):

@@ -1,0 +1,104 @@
+"""What counts of words tell of the tasks: a reference without a neural network, which takes seconds.
+
+Words and pairs of adjacent words are weighted by TF-IDF. Yes/no labels and classes are predicted by logistic
+regression, numbers by ridge regression; a model per task, with scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.joined import sources_of
+from mtlv.data.source import PARTS
+from mtlv.data.texts.lazy import read
+from mtlv.plan import Scores, Task
+
+if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
+    from mtlv.data.splits import Fold, Rows
+    from mtlv.units.inputs import UnitInputs
+
+UNIT = "word-counts"  # in place of a unit's key
+MOST = 500_000  # training documents x tasks: about ten seconds of a processor core
+STRENGTH = 100.0  # C of logistic regression: counts are sparse, so little regularisation is needed
+Fit = Callable[[Task, Any, NDArray, Any], NDArray]
+"""(task, counts [N, W], targets [N], counts [M, W]) -> outputs for the M documents, as in `TaskScores`."""
+
+
+def word_count_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) -> tuple[Scores, Scores] | None:
+    """Return validation and test scores of tasks, predicted from counts of words in whole texts.
+
+    None for tasks on pairs of texts, entities or hidden words, if there is too much to learn (`MOST`), and if
+    no two training documents share a word.
+    """
+    if len(fold.train) * len(tasks) > MOST or not _suits(inputs, tasks):
+        return None
+    parts = {split: inputs.parts(tasks, fold.part(split)) for split in PARTS}
+    outputs: dict[str, dict[str, NDArray]] = {split: {} for split in PARTS[1:]}
+    for of_source in zip(*parts.values(), strict=True):
+        rows = [inputs.documents(part.index) for part in of_source]
+        counts = _counts(inputs.corpus, rows)
+        if counts is None:
+            return None
+        for name in of_source[0].targets:
+            task, targets = inputs.tasks[name], np.asarray(inputs.corpus.targets[name])[rows[0]]
+            for split, unknown in zip(PARTS[1:], counts[1:], strict=True):
+                outputs[split][name] = FITS[task.kind](task, counts[0], targets, unknown)
+
+    def scores(split: str) -> Scores:
+        return inputs.scores(UNIT, split, fold.part(split), parts[split], outputs[split])
+
+    return scores("validation"), scores("test")
+
+
+def _suits(inputs: UnitInputs, tasks: Sequence[str]) -> bool:
+    sources = (source for source, *_ in sources_of(inputs.corpus) if not set(tasks).isdisjoint(source.names))
+    plain = all(each.seconds is each.words is each.mentions is None for each in sources)
+    return plain and all(inputs.tasks[name].kind in FITS for name in tasks)
+
+
+def _counts(corpus: Corpus, parts: Sequence[Rows]) -> list[Any] | None:
+    """Return the counts [N, W], in each part, of W words and pairs that two documents of the first share."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    weighting = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, token_pattern=r"\w+")
+    first, *others = ([*read(corpus.texts, rows.tolist())] for rows in parts)
+    try:
+        return [weighting.fit_transform(first), *map(weighting.transform, others)]
+    except ValueError:  # no word is left
+        return None
+
+
+def _yes(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray:  # noqa: ARG001
+    return _probabilities(2, known, targets, unknown)[:, 1]
+
+
+def _classes(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray:
+    return _probabilities(len(task.classes), known, targets, unknown)
+
+
+def _probabilities(classes: int, known: Any, targets: NDArray, unknown: Any) -> NDArray:
+    """Return probabilities [M, C], 0 for classes without a training document."""
+    from sklearn.linear_model import LogisticRegression
+
+    found, seen = np.zeros((unknown.shape[0], classes)), np.unique(targets)
+    if len(seen) == 1:
+        found[:, seen] = 1
+    else:
+        model = LogisticRegression(C=STRENGTH, max_iter=1000).fit(known, targets)
+        found[:, seen] = model.predict_proba(unknown)
+    return found
+
+
+def _number(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray:  # noqa: ARG001
+    from sklearn.linear_model import Ridge
+
+    return Ridge().fit(known, targets).predict(unknown)
+
+
+FITS: Mapping[str, Fit] = {"binary": _yes, "multiclass": _classes, "regression": _number}
+"""Predictions by kind of task."""
