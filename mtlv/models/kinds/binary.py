@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from mtlv.models.kinds.documents import DocumentKind
+from mtlv.models.kinds.kind import Kind
 
 
-class Binary(DocumentKind):
+class Binary(Kind):
     """One logit per task, binary cross-entropy; the score is the probability of yes."""
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from torch.nn import functional
 from mtlv.errors import PlanError
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds.alone import the_only
+from mtlv.models.kinds.kind import Kind
 from mtlv.models.kinds.tagging_layers import IGNORED
 from mtlv.plan import Task
 
@@ -54,7 +55,7 @@ class MaskedHead(Head):
         return functional.linear(hidden, self._encoder[0].get_input_embeddings().weight, self.bias)
 
 
-class MaskedPieces:
+class MaskedPieces(Kind):
     """Scores of all V pieces for each hidden one, cross-entropy.
 
     The scores of a document are sums over its hidden pieces [6]: cross-entropy in nats, pieces, pieces that
@@ -62,7 +63,6 @@ class MaskedPieces:
     """
 
     by_word = True
-    scored_by_word = False
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         the_only(tasks)
@@ -70,9 +70,6 @@ class MaskedPieces:
 
     def head(self, shape: HeadSize) -> MaskedHead:
         return MaskedHead(shape)
-
-    def bound(self, head: Head) -> Self:
-        return self
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         wanted = the_only(targets)[..., 0]
@@ -82,16 +79,6 @@ class MaskedPieces:
 
     def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
         """Refuse: other pieces are hidden in every epoch."""
-        raise PlanError("hidden words have no teacher")
-
-    def taught(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],
-        *,
-        lessons: Sequence[torch.Tensor],
-        temperature: float,
-    ) -> torch.Tensor:
         raise PlanError("hidden words have no teacher")
 
     def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional
 
 from mtlv.models.kinds.alone import the_only
-from mtlv.models.kinds.documents import DocumentKind
+from mtlv.models.kinds.kind import Kind
 from mtlv.plan import Task
 
 
-class Multiclass(DocumentKind):
+class Multiclass(Kind):
     """A logit per class, cross-entropy; the scores are the classes' probabilities [B, C]."""
 
     def outputs(self, tasks: Sequence[Task]) -> int:

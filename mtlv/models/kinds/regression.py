@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from mtlv.models.kinds.documents import DocumentKind
+from mtlv.models.kinds.kind import Kind
 
 
-class Regression(DocumentKind):
+class Regression(Kind):
     """One output per task, squared error; the score is the output."""
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -10,13 +10,14 @@ import torch
 
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds.alone import the_only
+from mtlv.models.kinds.kind import Kind
 from mtlv.models.kinds.tagging_layers import LAYERS, TaggingLayer, TagHead
 from mtlv.plan import Task
 from mtlv.plan.tagging import BIO, Scheme, Tags
 
 
 @dataclass(frozen=True)
-class Tagging:
+class Tagging(Kind):
     """Scores of each tag for each word's first token; the loss is a mean over words, the scores are tag ids.
 
     Other tokens of a word and special tokens have no tags; a wrong tag for them would count as a

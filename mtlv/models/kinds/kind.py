@@ -1,0 +1,69 @@
+"""Base of the kinds of task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+
+from mtlv.models.heads import Head, HeadSize
+from mtlv.plan import Task
+
+
+class Kind:
+    """Operations of a head on its tasks, T of them; by default a plain head, without weights of the kind.
+
+    Args:
+        by_word: whether a head reads one vector per word [B, W, H] instead of per document [B, H].
+        scored_by_word: whether there is a score per word.
+    """
+
+    by_word = False
+    scored_by_word = False
+
+    def outputs(self, tasks: Sequence[Task]) -> int:
+        """Return the number of outputs of a head for these tasks; by default one for each."""
+        return len(tasks)
+
+    def head(self, shape: HeadSize) -> Head:
+        """Return the trainable module."""
+        return Head(shape)
+
+    def bound(self, head: Head) -> Self:
+        """Return the kind for one head, whose weights its losses and scores may need."""
+        return self
+
+    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the mean loss of each task [T], given the logits and the tasks' targets [B] or [B, W]."""
+        raise NotImplementedError
+
+    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """Return raw scores of each of the T tasks, before any threshold: [B], [B, C] or [B, W].
+
+        Only masked language modelling needs the targets, which a new text does not have.
+        """
+        raise NotImplementedError
+
+    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Return what another model can learn of each of the T tasks: [B], [B, C] or [B, W, C]."""
+        return logits.float().unbind(1)
+
+    def taught(
+        self,
+        logits: torch.Tensor,
+        targets: Sequence[torch.Tensor],
+        *,
+        lessons: Sequence[torch.Tensor],
+        temperature: float,
+    ) -> torch.Tensor:
+        """Return the mean loss of each task [T] on a teacher's outputs, as `losses` does on targets.
+
+        Args:
+            logits: the student's logits.
+            targets: the tasks' targets, for the words that are learned.
+            lessons: the teacher's `lessons`.
+            temperature: divides both, if they are logits of probabilities; its square multiplies the loss, so
+                that gradients are as large as at 1 (Hinton et al. 2015).
+        """
+        raise NotImplementedError
