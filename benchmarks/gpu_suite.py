@@ -6,8 +6,7 @@
 
 Seconds of suites from the end of planning, each in a process and a store of its own: MTL, STL with processes
 by `auto` (see `mtlv/execution/concurrency.py`) and STL by one process, the latter two plain and as CUDA
-graphs. With `--sweep`: STL of all tasks, 4 folds and 10 epochs, once. Tracking is in memory: no MLflow is
-needed.
+graphs. With `--sweep`: STL of all tasks, 4 folds and 10 epochs, once. No MLflow is needed.
 Without a GPU nothing is measured, but for a quick look at whether it runs.
 """
 
@@ -17,20 +16,13 @@ import argparse
 import json
 import os
 import sys
-import tempfile
-import time
 from pathlib import Path
 from statistics import median
 
 from harness import QUICK, Claim, Result, alone, interleaved, publish, sized
-from stl_suite import Begun
+from stl_suite import config_of, ran
 from throughput import open_i
 
-from mtlv.events import Event, NoteGiven
-from mtlv.settings import load_suite
-from mtlv.store.local import Store
-from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.training.optim import resolve_device
 
 TIMES, SWEEP, TASKS = 6, 360, 19  # limits: STL over MTL, seconds of the sweep; and for how many tasks
@@ -44,49 +36,28 @@ WAYS = {
 }
 
 
-class Notes(Begun):
-    """Keeps the notes as well."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def __call__(self, event: Event) -> None:
-        super().__call__(event)
-        if isinstance(event, NoteGiven):
-            self.notes.append(event.text)
-
-
 def one(args: argparse.Namespace, way: str) -> dict:
     """One suite in this process: seconds from the end of planning, units, tasks, and what was noted."""
     architecture, processes, compiled = way.split(",")
-    data = f"{{name: openi, path: {args.data.absolute()}}}" if args.data else "synthetic"
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "c.yml"
-        config.write_text(f"experiment: bench\ndata: {data}\n", encoding="utf-8")
-        changes = [
-            f"data.limit={args.documents}" if args.documents else "data.limit=null",
-            f"data.max_length={args.max_length}",
-            f"data.folds={args.folds}",
-            f"encoder={args.encoder}",
-            f"architecture={architecture}",
-            f"training.epochs={args.epochs}",
-            f"training.compile={compiled}",
-            "tracking.models=none",
-            f"store.uri={folder}/store",
-            "store.keep_weights=false",
-            f"execution.processes={processes}",
-        ]
-        notes, suite = Notes(), load_suite(config, changes)
-        run_suite(suite, notes, MemoryTracker())
-        wall = time.perf_counter() - notes.at
-        store = Store(Path(folder) / "store")
-        records = [store.load(path.name) for path in store.units.iterdir()]
+    changes = [
+        f"data.limit={args.documents}" if args.documents else "data.limit=null",
+        f"data.max_length={args.max_length}",
+        f"data.folds={args.folds}",
+        f"encoder={args.encoder}",
+        f"architecture={architecture}",
+        f"training.epochs={args.epochs}",
+        f"training.compile={compiled}",
+        "tracking.models=none",
+        "store.keep_weights=false",
+        f"execution.processes={processes}",
+    ]
+    found = ran(config_of(args.data), changes)
     return {
-        "wall": wall,
-        "units": len(records),
-        "tasks": len({name for record in records for name in record.test.tasks}),
-        "device": records[0].device,
-        "notes": notes.notes,
+        "wall": found.wall,
+        "units": len(found.records),
+        "tasks": len({name for record in found.records for name in record.test.tasks}),
+        "device": found.records[0].device,
+        "notes": found.watch.notes,
     }
 
 

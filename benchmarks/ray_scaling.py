@@ -11,18 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-import time
-from pathlib import Path
 from statistics import median
 
 from harness import Claim, Result, alone, interleaved, publish, sized
-
-from mtlv.events import Event, SuiteStarted
-from mtlv.settings import load_suite
-from mtlv.store.local import Store
-from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
+from stl_suite import ran
 
 LIMIT, ENCODER = 1.8, sized("minilm", "tiny")
 LABELS = ("Enlarged heart", "Congestion", "Emphysema", "Lung scarring", "Catheter", "Pacemaker")
@@ -41,32 +33,13 @@ PEERS = {
 }
 
 
-class Begun:
-    """When planning was done, and how much there was to do."""
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, SuiteStarted):
-            self.at, self.documents = time.perf_counter(), event.documents
-
-
 def one(engine: str, workers: int, documents: int) -> None:
     """Print what one run came to, as JSON."""
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "c.yml"
-        text = CONFIG.format(documents=documents, labels=", ".join(LABELS), encoder=ENCODER)
-        config.write_text(text, encoding="utf-8")
-        changes = [
-            f"store.uri={folder}/store",
-            f"execution.engine={engine}",
-            f"execution.processes={workers}",
-            "execution.threads=1",
-        ]
-        begun = Begun()
-        run_suite(load_suite(config, changes), begun, MemoryTracker())
-        wall = time.perf_counter() - begun.at
-        store = Store(Path(folder) / "store")
-        units = sum(store.load(path.name).total_seconds for path in store.units.iterdir())
-    print(json.dumps({"speed": begun.documents / wall, "wall": wall, "units": units}))
+    config = CONFIG.format(documents=documents, labels=", ".join(LABELS), encoder=ENCODER)
+    execution = [f"engine={engine}", f"processes={workers}", "threads=1"]
+    found = ran(config, [f"execution.{change}" for change in execution])
+    units = sum(record.total_seconds for record in found.records)
+    print(json.dumps({"speed": found.watch.documents / found.wall, "wall": found.wall, "units": units}))
 
 
 def profile(runs: dict[str, list[dict[str, float]]]) -> str:

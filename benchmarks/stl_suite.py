@@ -18,18 +18,23 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from harness import Claim, Result, alone, interleaved, profiled, publish, sized
 from throughput import open_i
 
-from mtlv.events import Event, SuiteStarted
+from mtlv.events import Event, NoteGiven, SuiteStarted
 from mtlv.hardware import cores
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
+from mtlv.store.records import UnitRecord
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
+from mtlv.tracking import DEFAULT_URI
+from mtlv.tracking.journal import Journal
+from mtlv.tracking.journal_tracker import JournalTracker
 
 LIMIT = 1.05
 LABELS = ("Atelectasis", "Calcified granuloma", "Cardiomegaly", "Emphysema")
@@ -38,41 +43,68 @@ PROFILE = "profile"
 Runs = dict[str, list[dict[str, float]]]
 
 
-class Begun:
-    """When planning was done."""
+@dataclass
+class Watch:
+    """What the events of a suite tell: when planning was done, how much there was to do, and the notes."""
+
+    at: float = 0.0
+    documents: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
-            self.at = time.perf_counter()
+            self.at, self.documents = time.perf_counter(), event.documents
+        elif isinstance(event, NoteGiven):
+            self.notes.append(event.text)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a suite came to."""
+
+    wall: float  # seconds from the end of planning
+    watch: Watch
+    records: list[UnitRecord]
+
+
+def ran(config: str, changes: Sequence[str]) -> Ran:
+    """Run a suite in this process, with a store of its own; what is tracked goes to a journal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.yml"
+        path.write_text(config, encoding="utf-8")
+        suite, watch = load_suite(path, [*changes, f"store.uri={folder}/store"]), Watch()
+        journal = Journal(Path(folder) / "journal", DEFAULT_URI, suite.experiment)
+        run_suite(suite, watch, JournalTracker(journal))
+        wall = time.perf_counter() - watch.at
+        journal.close()
+        store = Store(Path(folder) / "store")
+        return Ran(wall, watch, [store.load(path.name) for path in store.units.iterdir()])
+
+
+def config_of(data: Path | None) -> str:
+    """A config that reads Open-I's CSV, or generated reports."""
+    corpus = f"{{name: openi, path: {data.absolute()}}}" if data else "synthetic"
+    return f"experiment: bench\ndata: {corpus}\n"
 
 
 def one(args: argparse.Namespace, way: str) -> dict[str, float]:
     """One suite in this process: seconds from the end of planning, and of the units alone."""
     architecture, processes, threads = way.split(",")
-    labels = LABELS if args.data else GENERATED
-    data = f"{{name: openi, path: {args.data.absolute()}}}" if args.data else "synthetic"
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "c.yml"
-        config.write_text(f"experiment: bench\ndata: {data}\n", encoding="utf-8")
-        changes = [
-            f"data.labels={json.dumps(list(labels))}",
-            f"data.limit={args.documents}",
-            f"data.max_length={args.max_length}",
-            f"encoder={args.encoder}",
-            f"architecture={architecture}",
-            f"training.epochs={args.epochs}",
-            "training.device=cpu",
-            "tracking.models=none",
-            f"store.uri={folder}/store",
-            f"execution.processes={processes}",
-            f"execution.threads={threads}",
-        ]
-        begun = Begun()
-        run_suite(load_suite(config, changes), begun, MemoryTracker())
-        wall = time.perf_counter() - begun.at
-        store = Store(Path(folder) / "store")
-        records = [store.load(path.name) for path in store.units.iterdir()]
-    return {"wall": wall, "units": sum(record.total_seconds for record in records), "count": len(records)}
+    changes = [
+        f"data.labels={json.dumps(list(LABELS if args.data else GENERATED))}",
+        f"data.limit={args.documents}",
+        f"data.max_length={args.max_length}",
+        f"encoder={args.encoder}",
+        f"architecture={architecture}",
+        f"training.epochs={args.epochs}",
+        "training.device=cpu",
+        "tracking.models=none",
+        f"execution.processes={processes}",
+        f"execution.threads={threads}",
+    ]
+    found = ran(config_of(args.data), changes)
+    units = sum(record.total_seconds for record in found.records)
+    return {"wall": found.wall, "units": units, "count": len(found.records)}
 
 
 def shown(way: str) -> str:

@@ -67,7 +67,7 @@ def walk() -> Walk:
     from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite.run import run_suite
-    from mtlv.tracking import MemoryTracker
+    from mtlv.tracking import NullTracker
 
     found = Walk()
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def walk() -> Walk:
         suite = load_suite(config, [f"store.uri={folder}/store"])
         sys.setprofile(found)
         try:
-            run_suite(suite, ignore, MemoryTracker())
+            run_suite(suite, ignore, NullTracker())
         finally:
             sys.setprofile(None)
     return found

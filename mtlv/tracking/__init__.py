@@ -1,7 +1,6 @@
 """Tracking of runs. MLflow is only imported by `mlflow_*.py`, which are loaded when needed."""
 
 from mtlv.tracking.address import DEFAULT_URI
-from mtlv.tracking.memory import MemoryTracker
 from mtlv.tracking.tracker import DataPart, Metric, NullTracker, RunSpec, TableFile, TrackedModel, Tracker
 from mtlv.tracking.views import Chart, View
 
@@ -9,7 +8,6 @@ __all__ = [
     "DEFAULT_URI",
     "Chart",
     "DataPart",
-    "MemoryTracker",
     "Metric",
     "NullTracker",
     "RunSpec",

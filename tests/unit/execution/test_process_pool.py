@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from listening import Listening
+from memory_tracker import MemoryTracker
 from what_came import children, files, points
 
 from mtlv.errors import NoRoomError
@@ -26,7 +27,6 @@ from mtlv.planning.resolve import resolve
 from mtlv.processes import GRACE, Failed
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from listening import Watcher, interrupt
+from memory_tracker import MemoryTracker
 from what_came import files, points
 
 from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
@@ -27,7 +28,6 @@ from mtlv.execution.ray.task import NodeRequirements, ObjectCache, admitted, kee
 from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, read_states
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 ray = pytest.importorskip("ray")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from made_up import sources_of
+from memory_tracker import MemoryTracker
 
 from mtlv.events import ignore
 from mtlv.planning.resolve import resolve_all
@@ -16,7 +17,6 @@ from mtlv.store.lessons import read_lessons
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mtlv.tracking import MemoryTracker
+from memory_tracker import MemoryTracker
 
 TIMES = ("time/", "cost/")
 ENDINGS = (".safetensors", ".parquet")

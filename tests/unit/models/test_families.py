@@ -15,6 +15,7 @@ import pytest
 import torch
 import transformers
 from families import CAUSAL, FAMILIES, LABELS, L, config_of, made_up_texts, tokenizer_of
+from memory_tracker import MemoryTracker
 from torch import nn
 
 from mtlv.data.batches import PartDocuments
@@ -27,7 +28,6 @@ from mtlv.serving.model import ServedPlan
 from mtlv.settings import Suite, load_suite
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.training.objective import Objective
 from mtlv.training.predict import predict

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from made_up import sources_of
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import MtlvError
 from mtlv.events import ignore
@@ -14,7 +15,6 @@ from mtlv.planning.resolve import ResolvedMember, resolve
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.settings import Suite
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 EVERY = "matrix.architecture=[stl, mtl, gmtl]"

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from listening import Watcher
+from memory_tracker import MemoryTracker
 from safetensors.torch import load_file, save_file
 
 from mtlv.data.joined import join
@@ -30,7 +31,6 @@ from mtlv.registries import FEATURES
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.training.embed import embed_texts
 from mtlv.units.input_cache import InputCache
 

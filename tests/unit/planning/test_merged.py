@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 from safetensors.torch import load_file
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import average_precision_score
@@ -26,7 +27,6 @@ from mtlv.planning.merged import merge_gain
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.training.embed import embed_texts
 from mtlv.units.input_cache import InputCache
 

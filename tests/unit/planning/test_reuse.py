@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import TrackingError
 from mtlv.events import ignore
@@ -22,7 +23,6 @@ from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
 from mtlv.suite.clean import clean_lines
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 CHANGES = ("architecture=mtl", "training.epochs=1")

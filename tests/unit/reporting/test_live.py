@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from listening import Listening, Watcher
+from memory_tracker import MemoryRun, MemoryTracker
 
 from mtlv.errors import TrackingError
 from mtlv.events import ignore
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker, Metric
-from mtlv.tracking.memory import MemoryRun
+from mtlv.tracking import Metric
 
 EPOCHS = 3
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.events import ignore
@@ -23,7 +24,7 @@ from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.settings import Suite, load_suite
 from mtlv.suite.keep_models import NO_WEIGHTS, validation_score
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker, TrackedModel
+from mtlv.tracking import TrackedModel
 from mtlv.tracking.mlflow_model import place_files
 
 LABELS = {

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from memory_tracker import MemoryTracker
 
 from mtlv import cli
 from mtlv.data import catalog
@@ -26,7 +27,7 @@ from mtlv.serving.model import ServedPlan
 from mtlv.serving.texts import InputTexts
 from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker, RunSpec, TrackedModel
+from mtlv.tracking import RunSpec, TrackedModel
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 

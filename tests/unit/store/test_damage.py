@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 from what_came import files
 
 from mtlv.errors import DamagedError, TrackingError
@@ -16,7 +17,6 @@ from mtlv.settings import Suite
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 
 SMALL = ("training.epochs=1", "execution.processes=1", "execution.threads=1")
 STAGED = "runs=[{stages: [{name: one, architecture: mtl}, {name: two, architecture: stl}]}]"

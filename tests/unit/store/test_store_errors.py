@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
+from memory_tracker import MemoryTracker
 from s3 import s3_server
 
 from mtlv.cli import main
@@ -27,7 +28,6 @@ from mtlv.store.remote.objects import ObjectStoreError, unsealed, with_checksum
 from mtlv.store.remote.objects_fsspec import trouble as of_fsspec
 from mtlv.store.remote.objects_s3 import trouble as of_s3
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 
 AWS = [name for name in os.environ if name.startswith("AWS_")]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from listening import Listening, Watcher
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
@@ -16,7 +17,7 @@ from mtlv.processes import Connection
 from mtlv.suite.delivery import deliver
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
-from mtlv.tracking import MemoryTracker, sync, upload_process
+from mtlv.tracking import sync, upload_process
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_reader import journals
 from mtlv.tracking.journal_tracker import JournalTracker

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from memory_tracker import MemoryTracker
 from rich.console import Console
 
 from mtlv.display.suite import Display
@@ -18,7 +19,6 @@ from mtlv.formatting import plain
 from mtlv.plan.names import ascii_slug, group_name, slug
 from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.tracking.checks import check_key, check_name
 from mtlv.tracking.mlflow_reader import _quoted, _stored
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from memory_tracker import MemoryRun, MemoryTracker
 
 from mtlv.evaluation.learned import TrainingEnd
 from mtlv.events import ignore
 from mtlv.settings import load_suite
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker
-from mtlv.tracking.memory import MemoryRun
 
 TASKS = ("heart", "lung", "bone")
 PARTS = ("train", "train", "train", "validation", "test")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from memory_tracker import MemoryTracker
 from safetensors.torch import load_file
 
 from mtlv.errors import ConfigError
@@ -22,7 +23,6 @@ from mtlv.settings.describe import dump
 from mtlv.store.local import Store
 from mtlv.suite.export import export
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.units.input_cache import InputCache
 

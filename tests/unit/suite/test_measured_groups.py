@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import norm, ttest_ind
 
@@ -36,7 +37,6 @@ from mtlv.settings.describe import dump, flatten
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from listening import Watcher
 from made_up import CORPORA, PARTS, chemprot, conll, sources_of
+from memory_tracker import MemoryTracker
 
 from mtlv import cli
 from mtlv.errors import ConfigError, GroupingError
@@ -20,7 +21,6 @@ from mtlv.reporting.mlflow_views import ready_views
 from mtlv.settings import Suite, load_suite
 from mtlv.suite.keep_models import judged_on
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker
 
 
 @pytest.fixture(scope="module", params=CORPORA)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import PlanError
 from mtlv.events import ignore
@@ -16,7 +17,6 @@ from mtlv.models.encoder import load_encoder
 from mtlv.settings import Suite, load_suite
 from mtlv.suite.member import _placed
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 

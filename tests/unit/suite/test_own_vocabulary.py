@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from memory_tracker import MemoryTracker
+
 from mtlv.events import ignore
 from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 
 CONFIG = """\
 data: {documents: 40, max_length: 16, labels: [Emphysema, Catheter]}

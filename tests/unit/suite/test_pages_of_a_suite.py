@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from memory_tracker import MemoryRun, MemoryTracker
 
 from mtlv.events import ignore
 from mtlv.figures.palette import RUNS
@@ -15,8 +16,7 @@ from mtlv.reporting import descriptions, markdown
 from mtlv.reporting.markdown import LONGEST
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker, View
-from mtlv.tracking.memory import MemoryRun
+from mtlv.tracking import View
 from mtlv.tracking.mlflow_pages import with_links
 
 TASKS = ("heart", "lung", "bone")

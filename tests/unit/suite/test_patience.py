@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from memory_tracker import MemoryTracker
 
 from mtlv.events import ignore
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.criteria import value
 
 PATIENCE = 2

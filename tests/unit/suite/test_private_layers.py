@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import ConfigError, PlanError
 from mtlv.events import ignore
@@ -17,7 +18,6 @@ from mtlv.settings import Suite, load_suite
 from mtlv.store.local import Store
 from mtlv.suite.export import export
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.units.input_cache import InputCache
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from listening import Watcher
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.events import ignore
@@ -22,7 +23,6 @@ from mtlv.planning.probed import gradient_affinity
 from mtlv.settings import load_overrides
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 
 PROBED = "{name: probed, architecture: mtl, training.probe: {every: 2, scope: top:1}}"
 CHOSEN = "name: chosen, architecture: gmtl, grouping.method: best, grouping.features: gradient_affinity"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from listening import Watcher, interrupt
+from memory_tracker import MemoryTracker
 from safetensors.numpy import load_file
 
 from mtlv.errors import TrackingError
@@ -19,7 +20,6 @@ from mtlv.store.local import Store
 from mtlv.store.scores_file import read_scores, write_scores
 from mtlv.suite.cluster import cluster_suite
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 ALL = "matrix.architecture=[stl, mtl, gmtl, gmhl]"

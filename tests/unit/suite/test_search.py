@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import ConfigError, TrainingError
 from mtlv.events import ignore
@@ -16,7 +17,6 @@ from mtlv.settings.search import SearchSettings
 from mtlv.suite import run as suite
 from mtlv.suite.run import run_suite
 from mtlv.suite.search import searched
-from mtlv.tracking import MemoryTracker
 
 OVER = {"training.learning_rate": [1e-5, 1e-3, 5e-3], "training.batch_size": [8, 16]}
 

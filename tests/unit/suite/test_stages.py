@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from listening import Watcher
 from made_up import sources_of
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import ConfigError, PlanError
 from mtlv.events import ignore
@@ -18,7 +19,6 @@ from mtlv.settings import Suite
 from mtlv.settings.schema import StageSettings
 from mtlv.store.local import Store
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units.input_cache import InputCache
 
 TWO = """

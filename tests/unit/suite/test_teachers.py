@@ -13,6 +13,7 @@ import pytest
 import torch
 from listening import Watcher
 from made_up import sources_of
+from memory_tracker import MemoryTracker
 from safetensors.torch import load_file
 
 from mtlv.errors import ConfigError
@@ -25,7 +26,6 @@ from mtlv.settings import Suite
 from mtlv.store.lessons import LESSONS, read_lessons
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.training.state import EpochProgress
 from mtlv.training.teaching import SHARES
 from mtlv.units.checkpointing import CheckpointHook

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memory_tracker import MemoryTracker
 from safetensors.torch import load_file
 
 from mtlv.evaluation import transferability as measures
@@ -18,7 +19,6 @@ from mtlv.planning.transferability import suitability
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.training.embed import embed_texts
 from mtlv.training.predict import predict
 from mtlv.units.input_cache import InputCache

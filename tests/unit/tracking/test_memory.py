@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import TrackingError
-from mtlv.tracking import MemoryTracker, Metric, NullTracker, RunSpec, Tracker
+from mtlv.tracking import Metric, NullTracker, RunSpec, Tracker
 
 
 def test_all_are_trackers():

@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from memory_tracker import MemoryTracker
 
 from mtlv.errors import RefusedError, TrackingError
-from mtlv.tracking import Chart, DataPart, MemoryTracker, Metric, RunSpec, TableFile, TrackedModel, View
+from mtlv.tracking import Chart, DataPart, Metric, RunSpec, TableFile, TrackedModel, View
 from mtlv.tracking.journal import CALLS, FILES, Journal, JournalRecord, line_of
 from mtlv.tracking.journal_reader import ASIDE, JournalReader, dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from listening import Watcher, interrupt
+from memory_tracker import MemoryTracker
 from what_came import children, files
 
 from mtlv import processes
@@ -25,7 +26,6 @@ from mtlv.processes import ChildProcess
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
 from mtlv.suite.run import run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.training.group import ProcessGroup
 from mtlv.units import distributed
 from mtlv.units.distributed import RankDied, RankGroup, train_on_devices

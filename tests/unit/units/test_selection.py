@@ -11,12 +11,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tracker import MemoryTracker
 
 from mtlv.events import ignore
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.store.local import Store
 from mtlv.suite.run import SuiteResult, run_suite
-from mtlv.tracking import MemoryTracker
 from mtlv.units import validation
 from mtlv.units.best_epochs import EpochSelection
 from mtlv.units.criteria import value

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from listening import Listening, Watcher
+from memory_tracker import MemoryTracker
 from s3 import s3_server
 from safetensors.torch import load_file
 
@@ -25,7 +26,6 @@ from mtlv.store.remote.store import SharedStore
 from mtlv.suite.clean import clean_lines
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
-from mtlv.tracking import MemoryTracker
 
 S3 = {
     "AWS_ACCESS_KEY_ID": "user",
