@@ -12,8 +12,6 @@ often as by chance they do so in the next epoch, and the padding of an epoch, in
 
 from __future__ import annotations
 
-import argparse
-import copy
 import sys
 import time
 from collections.abc import Callable
@@ -22,22 +20,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from harness import Claim, Result, interleaved, publish, shares, sized
+from harness import Claim, Result, interleaved, parser_of, publish, shares, sized
 from numpy.typing import NDArray
-from throughput import Work, multi_task, open_i, spent
+from throughput import Work, learn, multi_task, open_i, read, spent
 
-from mtlv.data import catalog
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
-from mtlv.data.options import DataOptions
 from mtlv.data.sampling import random_batches
-from mtlv.data.tokens import tokenise
-from mtlv.models.encoder import load_encoder
-from mtlv.plan import Task
 from mtlv.training import loop
-from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
-from mtlv.training.state import TrainingState
+from mtlv.training.optim import resolve_device, resolve_precision
 
 SIZE, LENGTH, EPOCHS, WINDOW = 16, 128, 4, 50
 Order = Callable[[NDArray[np.int64], int], list[NDArray[np.int64]]]
@@ -84,22 +75,14 @@ class Case:
     def speed(self, way: str, count: int) -> float:
         """Documents per second of the first batches of an epoch."""
         work = self.work
-        tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
         model = multi_task(work)
         if way != OURS:
             model.__dict__["_packable"] = False
         documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index)
         batches = list(documents._batches(WAYS[way](self.lengths, 0)[:count]))
-        optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
         loop.OF_A_PART = PARTS.get(way, SIZE)
         begun = time.perf_counter()
-        loop.train(
-            TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
-            lambda _: batches,
-            objective=Objective(list(model.specs.values()), tasks=tasks, combine="sum", head_weights=None),
-            epochs=1,
-            precision=work.precision,
-        )
+        learn(model, lambda _: batches, precision=work.precision)
         return sum(len(batch.index) for batch in batches) / (time.perf_counter() - begun)
 
     def padding(self, way: str) -> float:
@@ -125,10 +108,13 @@ class Case:
 
 
 def case(path: Path | None, name: str, documents: int) -> Case:
-    corpus = catalog.load(name if path else "synthetic", DataOptions(path=path, documents=documents))
-    encoder = load_encoder(sized("minilm", "tiny"), texts=corpus.texts)
-    pad = encoder.tokenizer.pad_token_id
-    tokens = tokenise(corpus.texts, copy.deepcopy(encoder.tokenizer), max_length=LENGTH, pad=pad)
+    corpus, encoder, tokens = read(
+        name if path else "synthetic",
+        path,
+        documents=documents,
+        encoder=sized("minilm", "tiny"),
+        max_length=LENGTH,
+    )
     index = np.random.default_rng(0).permutation(len(corpus))[:documents]
     device = resolve_device("cpu")
     precision = resolve_precision("auto", device)
@@ -137,9 +123,7 @@ def case(path: Path | None, name: str, documents: int) -> Case:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--reports", type=Path, default=open_i())
     parser.add_argument("--abstracts", type=Path)
     parser.add_argument("--batches", type=int, default=sized(10, 2))

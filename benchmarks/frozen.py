@@ -26,27 +26,18 @@ def train_all(frozen, shared, documents, folder=None):
     """Seconds of training; the last model's weights go to `folder`."""
     import numpy as np
     import torch
+    from throughput import learn, read
 
-    from mtlv.data import catalog
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
-    from mtlv.data.options import DataOptions
-    from mtlv.data.tokens import tokenise
-    from mtlv.models.encoder import load_encoder
     from mtlv.models.frozen_cache import FrozenCache
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.plan import Task
     from mtlv.registries import ARCHITECTURES
-    from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
-    from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import TrainingState
 
     keep_freed_memory()
-    corpus = catalog.load("synthetic", DataOptions(documents=documents))
-    encoder = load_encoder(ENCODER, texts=corpus.texts)
-    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    corpus, encoder, tokens = read("synthetic", None, documents=documents, encoder=ENCODER)
     below = FrozenCache(2**30) if shared else None
 
     def one(name):
@@ -57,15 +48,8 @@ def train_all(frozen, shared, documents, folder=None):
         model = MultiTaskModel(
             module, heads, tasks=tasks, features="mean", seed=0, frozen_layers=frozen, below=below
         )
-        optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
         part = PartDocuments(tokens, dense({name: corpus.targets[name]}), np.arange(len(corpus)))
-        train(
-            TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
-            lambda epoch: part.training(16, seed=0, epoch=epoch),
-            objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-            epochs=EPOCHS,
-            precision="fp32",
-        )
+        learn(model, lambda epoch: part.training(16, seed=0, epoch=epoch), epochs=EPOCHS)
         return model
 
     names = [task.name for task in corpus.tasks][:MODELS]

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpu_training import table
-from harness import QUICK, ROOT, journal, number, sized
+from harness import QUICK, ROOT, journal, number, parser_of, sized
 from summary import HEAD, rows
 
 HERE = Path(__file__).resolve().parent
@@ -297,9 +297,7 @@ def unpack(carried: Path, out: Path, work: Path) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("gpu-results"), help="folder of the results")
     parser.add_argument("--data", type=Path, default=os.environ.get("MTLV_OPENI"), help="Open-I's CSV")
     parser.add_argument("--steps", default=",".join(USUAL), help="names with commas between")

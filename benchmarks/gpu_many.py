@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from statistics import median
 
 import torch
-from harness import QUICK, Claim, Result, publish, shares, sized
+from harness import QUICK, Claim, Result, parser_of, publish, shares, sized
 from harness import alone as in_a_process
 from torch import nn
 from torch.nn import functional as F
@@ -367,9 +367,7 @@ def profile(work: Work) -> str:
 
 def arguments() -> argparse.Namespace:
     """What is trained, and for how long."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", choices=["cuda", "cpu"], default=sized(None, "cpu"))
     parser.add_argument("--layers", type=int, default=sized(12, 1))
     parser.add_argument("--width", type=int, default=sized(768, 32))

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from harness import QUICK, Claim, Result, alone, interleaved, publish, sized
+from harness import QUICK, Claim, Result, alone, interleaved, parser_of, publish, sized
 from stl_suite import config_of, ran
 from throughput import open_i
 
@@ -85,9 +85,7 @@ def claims(result: Result, on_gpu: bool) -> list[Claim]:
 
 def main() -> int:
     """Measure every way and publish."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI")
     parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="a folder of random_encoder.py")
     parser.add_argument("--documents", type=int, default=sized(None, 60), help="none: all")

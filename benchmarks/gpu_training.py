@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from harness import ROOT, journal, number, sized
+from harness import ROOT, journal, number, parser_of, sized
 
 CONFIG = ROOT / "experiments" / "openi-minilm" / "config-gpu.yml"
 ARCHITECTURES = ("mtl", "gmhl", "gmtl", "stl")  # of the config, in its order
@@ -130,9 +130,7 @@ def spread(values: Sequence[float]) -> str:
 
 def main() -> int:
     """Train until the end."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, help="Open-I's CSV; none: generated reports")
     parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="or a folder with it")
     parser.add_argument("--lines", type=Path, default=Path("rounds.jsonl"))

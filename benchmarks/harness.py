@@ -12,6 +12,7 @@ fails, or takes longer than MTLV_BENCH_PATIENCE seconds, is left out.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import cProfile
 import io
@@ -42,6 +43,13 @@ if str(ROOT) not in sys.path:
 def sized(usual: Any, least: Any) -> Any:
     """A size of the benchmark: `usual`, or `least` for a quick look at whether it runs."""
     return least if QUICK else usual
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose help shows a docstring as it is."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ installed, and nothing here needs it. scikit-learn's KMeans minimises squares: i
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from harness import ROOT, Claim, Result, alone, interleaved, profiled, publish, sized
+from harness import ROOT, Claim, Result, alone, interleaved, parser_of, profiled, publish, sized
 
 K_MAX, WIDTH, CENTRES = 50, 384, 40
 SIZES, ROUNDING = (20, 200, 2000), 1e-9
@@ -162,9 +161,7 @@ def _claims(items, values, curves, cpu):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--only", choices=list(PEERS))
     parser.add_argument("--items", type=int, default=0, help="only so many labels: 20, 200 or 2000")
     args = parser.parse_args()

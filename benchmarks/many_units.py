@@ -9,7 +9,6 @@ growth from one size to the next tells where it would end.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import resource
@@ -19,7 +18,7 @@ import time
 from heapq import heappop, heappush
 from pathlib import Path
 
-from harness import Claim, Result, alone, profiled, publish, sized
+from harness import Claim, Result, alone, parser_of, profiled, publish, sized
 
 SIZES, WORKERS = sized((1_000, 10_000, 100_000), (40,)), 1_000
 CONFIG = """\
@@ -132,9 +131,7 @@ def peak_mb() -> float:
 
 def main() -> int:
     """Every size in a process of its own."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--units", type=int, help="one size alone, as JSON")
     parser.add_argument("--profile", action="store_true", help="of `--units`, as JSON")
     parser.add_argument("--workers", type=int, default=WORKERS)

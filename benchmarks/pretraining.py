@@ -29,6 +29,7 @@ from throughput import (
     arguments,
     best,
     case,
+    learn,
     location_of,
     measured,
     only,
@@ -43,11 +44,7 @@ from mtlv.data.columns import dense
 from mtlv.data.masking import Masking, Pieces
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
-from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
-from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
-from mtlv.training.state import TrainingState
 
 RATE, SHARE = 1e-4, 0.15
 LINES = "run_mlm, a text a row"
@@ -64,14 +61,13 @@ def ours(work: Work) -> float:
     documents = PartDocuments(
         work.tokens, dense({"text": np.zeros(len(work.corpus))}), work.index, masking=Masking(pieces, SHARE)
     )
-    optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
     steps = -(-len(documents) // work.batch_size)
     start = time.perf_counter()
-    train(
-        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
+    learn(
+        model,
         lambda epoch: documents.training(work.batch_size, seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(work.device),
-        epochs=1,
+        rate=RATE,
+        steps=steps,
         precision=work.precision,
     )
     return time.perf_counter() - start

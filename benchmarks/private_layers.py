@@ -23,6 +23,7 @@ def trainers():
     """An epoch of training of each peer, as a call that returns seconds of the processor."""
     import numpy as np
     import torch
+    from throughput import learn
     from transformers import BertConfig, BertModel
 
     from mtlv.data import catalog
@@ -34,11 +35,7 @@ def trainers():
     from mtlv.models.tiny import build_tiny
     from mtlv.plan import with_private_layers
     from mtlv.registries import ARCHITECTURES
-    from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
-    from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import TrainingState
 
     keep_freed_memory()
     torch.set_num_threads(1)
@@ -59,15 +56,8 @@ def trainers():
 
     def epoch(heads):
         model = MultiTaskModel(copy.deepcopy(encoder), heads, tasks=tasks, features="mean", seed=0)
-        optimizer = adamw(model, learning_rate=2e-5, weight_decay=0.01)
         begun = time.process_time()
-        train(
-            TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
-            lambda number: part.training(BATCH, seed=0, epoch=number),
-            objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-            epochs=1,
-            precision="fp32",
-        )
+        learn(model, lambda number: part.training(BATCH, seed=0, epoch=number), rate=2e-5)
         return time.process_time() - begun
 
     return {name: (lambda heads=plan.models[0].heads: epoch(heads)) for name, plan in plans.items()}

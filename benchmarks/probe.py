@@ -26,34 +26,26 @@ def train_one(probed, documents, folder=None):
     """Seconds of the processor for an epoch of training; the weights go to `folder`."""
     import numpy as np
     import torch
+    from throughput import learn, read
 
-    from mtlv.data import catalog
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
     from mtlv.data.mixing import DRAWS, Mixture
-    from mtlv.data.options import DataOptions
-    from mtlv.data.tokens import tokenise
-    from mtlv.models.encoder import load_encoder
     from mtlv.models.layers import highest
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.registries import ARCHITECTURES
     from mtlv.training.hooks import Hook
-    from mtlv.training.loop import HeadLosses, train
+    from mtlv.training.loop import HeadLosses
     from mtlv.training.memory import keep_freed_memory
     from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
     from mtlv.training.probe import GradientProbe
-    from mtlv.training.state import TrainingState
 
     keep_freed_memory()
     torch.manual_seed(0)
-    corpus = catalog.load("synthetic", DataOptions(documents=documents))
-    encoder = load_encoder(ENCODER, texts=corpus.texts)
-    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    corpus, encoder, tokens = read("synthetic", None, documents=documents, encoder=ENCODER)
     tasks = {task.name: task for task in corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     model = MultiTaskModel(encoder.module, heads, tasks=tasks, features="mean", seed=0)
-    optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
     part = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)))
     mixture = Mixture((part,), (BATCH,), DRAWS["in_proportion"]())
     terms = Objective(heads, tasks=tasks, combine="sum", head_weights=None, per_task=True)
@@ -64,13 +56,7 @@ def train_one(probed, documents, folder=None):
         weights=[each for layer in highest(model.encoder, LAYERS) for each in layer.parameters()],
     )
     begun = time.process_time()
-    train(
-        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=100, warmup=0.1)),
-        lambda epoch: mixture.training(seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-        epochs=1,
-        hooks=[probe if probed else Hook()],
-    )
+    learn(model, lambda epoch: mixture.training(seed=0, epoch=epoch), hooks=[probe if probed else Hook()])
     took = time.process_time() - begun
     if folder is not None:
         torch.save(model.state_dict(), Path(folder) / f"{int(probed)}.pt")

@@ -8,14 +8,13 @@ this machine, whose workers have been used before the clock starts.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import Claim, Result, alone, interleaved, profiled, publish, seconds, sized
+from harness import Claim, Result, alone, interleaved, parser_of, profiled, publish, seconds, sized
 
 from mtlv.events import ignore
 from mtlv.execution.messages import Trained
@@ -113,9 +112,7 @@ def profile() -> str:
 
 def main() -> int:
     """Measure both, print, write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--units", type=int, default=sized(1000, 36))
     parser.add_argument("--profile", action="store_true", help="alone, as JSON")
     args = parser.parse_args()

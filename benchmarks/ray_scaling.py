@@ -8,12 +8,11 @@ claim needs two idle cores.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from statistics import median
 
-from harness import Claim, Result, alone, interleaved, publish, sized
+from harness import Claim, Result, alone, interleaved, parser_of, publish, sized
 from stl_suite import ran
 
 LIMIT, ENCODER = 1.8, sized("minilm", "tiny")
@@ -55,9 +54,7 @@ def profile(runs: dict[str, list[dict[str, float]]]) -> str:
 
 def main() -> int:
     """Every run in a process of its own, in turn."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--documents", type=int, default=sized(600, 40))
     parser.add_argument("--repeats", type=int, default=sized(2, 1))
     parser.add_argument("--only", help="ENGINE,WORKERS: one run alone, as JSON")

@@ -28,6 +28,7 @@ def first_step():
     begun = time.perf_counter()
     import torch  # noqa: F401
     import transformers  # noqa: F401
+    from throughput import learn
 
     from mtlv.data import catalog
     from mtlv.data.batches import PartDocuments
@@ -37,10 +38,6 @@ def first_step():
     from mtlv.models.encoder import load_encoder
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.registries import ARCHITECTURES
-    from mtlv.training.loop import train
-    from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import TrainingState
 
     found = {"imports": time.perf_counter() - begun}
     encoder = load_encoder("minilm")
@@ -50,15 +47,8 @@ def first_step():
     tasks = {task.name: task for task in corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
-    optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
     documents = PartDocuments(tokens, dense(corpus.targets), np.arange(16))
-    train(
-        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=1, warmup=0)),
-        lambda epoch: documents.training(16, seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-        epochs=1,
-        precision="fp32",
-    )
+    learn(model, lambda epoch: documents.training(16, seed=0, epoch=epoch), steps=1)
     found["first step is made"] = time.perf_counter() - begun
     print(json.dumps(found))
 

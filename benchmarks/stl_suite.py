@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from harness import Claim, Result, alone, interleaved, profiled, publish, sized
+from harness import Claim, Result, alone, interleaved, parser_of, profiled, publish, sized
 from throughput import open_i
 
 from mtlv.events import Event, NoteGiven, SuiteStarted
@@ -145,9 +145,7 @@ def result_of(setting: dict, runs: Runs, n: int, profile: str = "") -> Result:
 
 def main() -> int:
     """Measure every way and publish."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument(
         "--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI; none: generated reports"
     )

@@ -11,7 +11,7 @@ import copy
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from harness import Claim, Result, alone, interleaved, sized
+from harness import Claim, Result, alone, interleaved, parser_of, sized
 
 from mtlv.data import catalog
+from mtlv.data.batches import Batch
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.tokens import Tokens, tokenise
@@ -29,8 +30,12 @@ from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
+from mtlv.training.hooks import Hook
+from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
-from mtlv.training.optim import resolve_device, resolve_precision
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.state import TrainingState
 
 PROFILE = "profile"  # in place of a peer
 USUAL = 16  # documents of a batch, and then not in a result's name
@@ -63,6 +68,50 @@ def multi_task(work: Work) -> MultiTaskModel:
     return MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
 
 
+def learn(
+    model: MultiTaskModel,
+    batches: Callable[[int], Iterable[Batch]],
+    *,
+    rate: float = 2e-4,
+    steps: int = 100,
+    epochs: int = 1,
+    precision: str = "fp32",
+    hooks: Sequence[Hook] = (),
+) -> None:
+    """Train a model in place by this package's loop, with the optimizer and the objective of a plain run.
+
+    Args:
+        model: on its device.
+        batches: of an epoch, by its number.
+        rate: learning rate.
+        steps: of the schedule.
+        epochs, precision, hooks: as for `mtlv.training.loop.train`.
+    """
+    optimizer = adamw(model, learning_rate=rate, weight_decay=0.01)
+    heads = list(model.specs.values())
+    tasks = {name: Task(name) for head in heads for name in head.tasks}
+    aim = Objective(heads, tasks=tasks, combine="sum", head_weights=None)
+    train(
+        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
+        batches,
+        objective=aim.to(next(model.parameters()).device),
+        epochs=epochs,
+        precision=precision,
+        hooks=hooks,
+    )
+
+
+def read(
+    name: str, path: Path | None, *, documents: int, encoder: str, max_length: int = 128
+) -> tuple[Corpus, Encoder, Tokens]:
+    """A corpus of the catalog, an encoder, and its tokens."""
+    corpus = catalog.load(name, DataOptions(path=path, documents=documents))
+    loaded = load_encoder(encoder, texts=corpus.texts)
+    tokenizer = loaded.tokenizer
+    tokens = tokenise(corpus.texts, tokenizer, max_length=max_length, pad=tokenizer.pad_token_id)
+    return corpus, loaded, tokens
+
+
 def classifier(work: Work) -> Any:
     """The same encoder under Transformers' own multi-label head."""
     from transformers import BertForSequenceClassification
@@ -92,9 +141,7 @@ class Rows(torch.utils.data.Dataset):
 
 def arguments(description: str | None, peers: Iterable[str]) -> argparse.Namespace:
     """What both take."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(description)
     parser.add_argument(
         "--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI; none: generated reports"
     )
@@ -115,11 +162,13 @@ def open_i() -> Path | None:
 
 def prepare(args: argparse.Namespace) -> Work:
     """Read, tokenise and load once for all peers."""
-    name = "openi" if args.data else "synthetic"
-    corpus = catalog.load(name, DataOptions(path=args.data, documents=max(args.documents, 20)))
-    encoder = load_encoder(args.encoder, texts=corpus.texts)
-    tokenizer = encoder.tokenizer
-    tokens = tokenise(corpus.texts, tokenizer, max_length=args.max_length, pad=tokenizer.pad_token_id)
+    corpus, encoder, tokens = read(
+        "openi" if args.data else "synthetic",
+        args.data,
+        documents=max(args.documents, 20),
+        encoder=args.encoder,
+        max_length=args.max_length,
+    )
     index = np.random.default_rng(0).permutation(len(corpus))[: args.documents]
     device = resolve_device(args.device)
     precision = resolve_precision("auto", device)

@@ -9,14 +9,12 @@ with another process beside it is measured in tracking.py.
 
 from __future__ import annotations
 
-import copy
 import os
 import socket
 import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,39 +96,21 @@ def measure(uri, folder):
 
 def epoch_seconds():
     """Wall seconds of an epoch of MTL with `minilm` on generated reports."""
-    from mtlv.data import catalog
+    from throughput import learn, read
+
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
-    from mtlv.data.options import DataOptions
-    from mtlv.data.tokens import tokenise
-    from mtlv.models.encoder import load_encoder
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.registries import ARCHITECTURES
-    from mtlv.training.loop import train
     from mtlv.training.memory import keep_freed_memory
-    from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
-    from mtlv.training.state import TrainingState
 
     keep_freed_memory()
-    corpus = catalog.load("synthetic", DataOptions(documents=DOCUMENTS))
-    encoder = load_encoder("minilm")
-    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=128, pad=encoder.tokenizer.pad_token_id)
+    corpus, encoder, tokens = read("synthetic", None, documents=DOCUMENTS, encoder="minilm")
     tasks = {task.name: task for task in corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
-    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
-    optimizer = adamw(model, learning_rate=2e-4, weight_decay=0.01)
-    trained = TrainingState(model, optimizer, schedule(optimizer, "linear", steps=20, warmup=0.1))
+    model = MultiTaskModel(encoder.module, heads, tasks=tasks, features="mean", seed=0)
     documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)))
-    work = partial(
-        train,
-        trained,
-        lambda epoch: documents.training(16, seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-        epochs=1,
-        precision="fp32",
-    )
-    return seconds(work)
+    return seconds(lambda: learn(model, lambda epoch: documents.training(16, seed=0, epoch=epoch), steps=20))
 
 
 def main():

@@ -38,6 +38,7 @@ from throughput import (
     case,
     classifier,
     held,
+    learn,
     location_of,
     measured,
     multi_task,
@@ -51,12 +52,7 @@ from throughput import (
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
-from mtlv.plan import Task
 from mtlv.training.hooks import EpochLosses, Hook
-from mtlv.training.loop import train
-from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
-from mtlv.training.state import TrainingState
 
 RATE = 2e-4
 PROFILED = 96  # documents
@@ -84,16 +80,14 @@ def epochs_of(work: Work, count: int, *, compiled: bool = False) -> list[float]:
     model = multi_task(work)
     if compiled:
         model.use_compiled(with_cuda_graphs)
-    heads, tasks = list(model.specs.values()), {task.name: Task(task.name) for task in work.corpus.tasks}
     multiple = MULTIPLE if compiled else 1
     documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index, multiple)
-    optimizer = adamw(model, learning_rate=RATE, weight_decay=0.01)
-    steps = -(-len(documents) // work.batch_size) * count
     ended = Ended()
-    train(
-        TrainingState(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
+    learn(
+        model,
         lambda epoch: documents.training(work.batch_size, seed=0, epoch=epoch),
-        objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None).to(work.device),
+        rate=RATE,
+        steps=-(-len(documents) // work.batch_size) * count,
         epochs=count,
         precision=work.precision,
         hooks=[ended],
