@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from mtlv import processes
 from mtlv.errors import MtlvError, RefusedError, TrackingError
-from mtlv.processes import ChildProcess, Connection
+from mtlv.processes import ChildProcess, Connection, Failed
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
@@ -27,26 +27,10 @@ NICENESS = 19
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request to call a method of `_Deliverer`."""
-
-    method: str
-    arguments: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True)
 class Result:
-    """Result of a request."""
+    """Result of a request, which is the name of a method of `_Deliverer` with its arguments."""
 
     value: Any
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Error of a request; `gone` if the process has ended, so that all further requests fail."""
-
-    error: Exception
-    gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +64,7 @@ class UploadProcess:
         self.uri, self._tell = uri, tell
         self._answers: SimpleQueue[Result | Failed] = SimpleQueue()
         self._asking = True
+        self._gone = Failed(TrackingError("the process that uploads to the tracking store has ended"))
         self._process = ChildProcess("mtlv.tracking.upload_process")
         self._listener = threading.Thread(target=self._listen, name="mtlv-uploads", daemon=True)
         self._listener.start()
@@ -112,7 +97,9 @@ class UploadProcess:
         Raises:
             TrackingError: the process has ended.
         """
-        return UploadState(*self._ask("finish", patience, longest))
+        state = self._ask("finish", patience, longest)
+        assert isinstance(state, UploadState)
+        return state
 
     def __enter__(self) -> Self:
         return self
@@ -125,22 +112,21 @@ class UploadProcess:
 
     def _ask(self, method: str, *arguments: object) -> Any:
         self._asking = True
-        self._process.send(Request(method, arguments))
+        self._process.send((method, arguments))
         answer = self._answers.get()
         self._asking = False
         if isinstance(answer, Result):
             return answer.value
-        if answer.gone:
+        if answer is self._gone:
             self._answers.put(answer)  # there will be no other answer
         raise answer.error
 
     def _listen(self) -> None:
         for message in self._process.messages():
             self._tell(message.text) if isinstance(message, Outage) else self._answers.put(message)
-        gone = TrackingError("the process that uploads to the tracking store has ended")
-        self._answers.put(Failed(gone, gone=True))
+        self._answers.put(self._gone)
         if not self._asking:
-            self._tell(f"{gone} All records are kept; upload them with `mtlv sync`")
+            self._tell(f"{self._gone.error} All records are kept; upload them with `mtlv sync`")
 
 
 class _Deliverer:
@@ -152,17 +138,12 @@ class _Deliverer:
         self._there = False
 
     def check(self) -> bool:
-        def answers() -> bool:
-            check_access(self._uri)
-            return True
-
-        self._there = bool(self._or_away(answers))
+        self._there = self._reaches(lambda: check_access(self._uri))
         return self._there
 
     def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
         if self._there:
-            opened = self._or_away(lambda: open_tracker(self._uri, self._experiment))
-            self._opened = {self._experiment: opened} if opened else {}
+            self._reaches(lambda: self._tracker(self._experiment))
         older = self._left_behind(root)
         readers = [*older, JournalReader(journal, self._tell, live=True)]
         left = sum(reader.left() for reader in older)
@@ -170,15 +151,16 @@ class _Deliverer:
         self._uploader.start()
         return left
 
-    def finish(self, patience: float, longest: float | None) -> tuple[int, str, str]:
+    def finish(self, patience: float, longest: float | None) -> UploadState:
         left = self._uploader.close(patience, longest)
         problem = self._uploader.problem
-        return left, str(problem or ""), "" if left else self._page()
+        return UploadState(left, str(problem or ""), "" if left else self._page())
 
-    def _or_away(self, ask: Callable[[], Any]) -> Any:
-        """Return the result of the store; None, with a message, if it is a server that is unreachable."""
+    def _reaches(self, ask: Callable[[], object]) -> bool:
+        """Ask the store; return False, with a message, if it is a server that is unreachable."""
         try:
-            return ask()
+            ask()
+            return True
         except RefusedError:
             raise
         except TrackingError as error:
@@ -187,7 +169,7 @@ class _Deliverer:
             self._tell(
                 f"{error} Training starts anyway: all records are kept and uploaded when it is reachable"
             )
-            return None
+            return False
 
     def _left_behind(self, root: Path) -> list[JournalReader]:
         """Return journals of earlier processes for the same store; `mtlv sync` uploads those of others."""
@@ -212,10 +194,10 @@ def serve(parent: Connection) -> None:
     """Handle requests until there are no more."""
     uri, experiment = parent.receive()
     deliverer = _Deliverer(uri, experiment, lambda text: parent.send(Outage(text)))
-    for request in parent.messages():
+    for method, arguments in parent.messages():
         answer: Result | Failed
         try:
-            answer = Result(getattr(deliverer, request.method)(*request.arguments))
+            answer = Result(getattr(deliverer, method)(*arguments))
         except MtlvError as error:
             answer = Failed(error)
         except Exception as error:  # the output of this process is not shown
