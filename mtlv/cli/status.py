@@ -8,7 +8,6 @@ from dataclasses import replace
 from mtlv.cli.configs import suite_or_defaults
 from mtlv.cli.terminal import OK, say
 from mtlv.errors import ConfigError
-from mtlv.formatting import duration
 
 
 def status(args: argparse.Namespace) -> int:
@@ -19,13 +18,10 @@ def status(args: argparse.Namespace) -> int:
     if args.next and args.config is None:
         raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
     suite = suite_or_defaults(args)
-    settings = suite.members[0].settings
-    store = (
-        location_of(settings.store)
-        if args.store is None
-        else replace(location_of(settings.store), uri=args.store)
-    )
-    say(*status_lines(store, suite.path if args.config else None, duration))
+    store = location_of(suite.members[0].settings.store)
+    if args.store is not None:
+        store = replace(store, uri=args.store)
+    say(*status_lines(store, suite.path if args.config else None))
     if args.next:
         from mtlv.planning.preview import would_run_lines
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, masked
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Suite
 
 
-def clean_lines(store: Path | StoreLocation, suites: Sequence[Suite], *, delete: bool) -> list[str]:
+def clean_lines(place: StoreLocation, suites: Sequence[Suite], *, delete: bool) -> list[str]:
     """List what can be deleted, delete it if requested, and return the lines to print.
 
     The units of `suites` are kept; without suites, all.
@@ -27,7 +26,6 @@ def clean_lines(store: Path | StoreLocation, suites: Sequence[Suite], *, delete:
     Raises:
         MtlvError: there is no store, or a suite cannot be resolved.
     """
-    place = store if isinstance(store, StoreLocation) else StoreLocation(str(store))
     if not place.shared and not (place.folder / "units").is_dir():
         raise TrackingError(
             f"there is no store in `{place.uri}`", then="give its folder with `--store FOLDER`"

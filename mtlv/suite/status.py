@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from filecmp import cmp
 from pathlib import Path
 
 from mtlv.errors import masked
-from mtlv.formatting import many
+from mtlv.formatting import duration, many
 from mtlv.processes import alive
 from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, State, SuiteState, UnitState, read_states
@@ -24,17 +24,14 @@ SHOWN = 60  # units; for larger suites, only members and running units are liste
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
-def status_lines(
-    store: Path | StoreLocation, config: Path | None, duration: Callable[[float], str]
-) -> list[str]:
+def status_lines(place: StoreLocation, config: Path | None) -> list[str]:
     """Return lines about a store's running suites (at an address, of all machines), or else about the last.
 
-    `config` restricts them to suites of this file; `duration` formats seconds.
+    `config` restricts them to suites of this file.
 
     Raises:
         TrackingError: the address cannot be read.
     """
-    place = store if isinstance(store, StoreLocation) else StoreLocation(str(store))
     states = found = _states(place)
     if config is not None:
         same = [state for state in found if state.config == str(config.absolute())]
@@ -49,11 +46,10 @@ def status_lines(
             f"`mtlv status store.uri={named}` shows others" if found else "start one with `mtlv run CONFIG`"
         )
         return [f"no suite{of} has run with the store `{named}` yet; {then}"]
-    teller = _Teller(duration)
-    now = [state for state in states if teller.process(state)[0]] or states[:1]
+    now = [state for state in states if _process(state)[0]] or states[:1]
     lines: list[str] = []
     for state in now:
-        lines += [*([""] if lines else []), *teller.suite(state)]
+        lines += [*([""] if lines else []), *_suite(state)]
     return [*lines, *_undelivered(place.folder)]
 
 
@@ -82,60 +78,57 @@ def _was_there(old: Path, config: Path) -> bool:
     return not old.is_file() or (config.is_file() and cmp(old, config, shallow=False))
 
 
-@dataclass(frozen=True)
-class _Teller:
-    """Formats states, with `duration` for seconds."""
+def _process(state: SuiteState) -> tuple[bool, str]:
+    """Return whether the suite may be running, and a description of its process."""
+    ago, which = _ago(state.seen), f"process {state.pid}"
+    if state.state != "running":
+        reason = f": {state.problem}" if state.problem else ""
+        return False, f"{state.state} after {duration(state.seen - state.began)}, {ago}{reason}"
+    if state.host != socket.gethostname():
+        return True, f"on another machine, `{state.host}` ({which}), last update {ago}"
+    if alive(state.pid, state.born):
+        return True, f"running here ({which}) for {duration(time.time() - state.began)}"
+    return False, f"stopped: its {which} has ended, last update {ago}"
 
-    duration: Callable[[float], str]
 
-    def process(self, state: SuiteState) -> tuple[bool, str]:
-        """Return whether the suite may be running, and a description of its process."""
-        ago, which = self.ago(state.seen), f"process {state.pid}"
-        if state.state != "running":
-            reason = f": {state.problem}" if state.problem else ""
-            return False, f"{state.state} after {self.duration(state.seen - state.began)}, {ago}{reason}"
-        if state.host != socket.gethostname():
-            return True, f"on another machine, `{state.host}` ({which}), last update {ago}"
-        if alive(state.pid, state.born):
-            return True, f"running here ({which}) for {self.duration(time.time() - state.began)}"
-        return False, f"stopped: its {which} has ended, last update {ago}"
+def _suite(state: SuiteState) -> Iterator[str]:
+    running, process = _process(state)
+    yield f"{state.experiment} ({state.config}): {process}"
+    units = [
+        unit if running or unit.state != "running" else replace(unit, state="stopped") for unit in state.units
+    ]
+    cached = sum(unit.cached for unit in units)
+    found = f"; {cached} of them taken from the store" if cached else ""
+    yield f"{many(len(units), 'unit')}: {_counts(units)}{found}"
+    for node in sorted({unit.node for unit in units if unit.node}):
+        yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
+    if len(units) <= SHOWN:
+        yield from (_unit(unit) for unit in units)
+        return
+    for member in dict.fromkeys(unit.member for unit in units):
+        yield f"  {member}: {_counts([unit for unit in units if unit.member == member])}"
+    yield from (_unit(unit) for unit in units if unit.state not in ("done", "waiting"))
 
-    def suite(self, state: SuiteState) -> Iterator[str]:
-        running, process = self.process(state)
-        yield f"{state.experiment} ({state.config}): {process}"
-        units = [
-            unit if running or unit.state != "running" else replace(unit, state="stopped")
-            for unit in state.units
-        ]
-        cached = sum(unit.cached for unit in units)
-        found = f"; {cached} of them taken from the store" if cached else ""
-        yield f"{many(len(units), 'unit')}: {_counts(units)}{found}"
-        for node in sorted({unit.node for unit in units if unit.node}):
-            yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
-        if len(units) <= SHOWN:
-            yield from (self.unit(unit) for unit in units)
-            return
-        for member in dict.fromkeys(unit.member for unit in units):
-            yield f"  {member}: {_counts([unit for unit in units if unit.member == member])}"
-        yield from (self.unit(unit) for unit in units if unit.state not in ("done", "waiting"))
 
-    def unit(self, unit: UnitState) -> str:
-        return f"  {unit.state:<9}{unit.name}{self.details(unit)}"
+def _unit(unit: UnitState) -> str:
+    return f"  {unit.state:<9}{unit.name}{_details(unit)}"
 
-    def details(self, unit: UnitState) -> str:
-        if unit.state == "waiting":
-            return ""
-        if unit.cached:
-            return ": taken from the store"
-        since, until = unit.since or 0.0, unit.until or 0.0
-        at = f" on {unit.node}" if unit.node else ""
-        if unit.state == "done":
-            return f": {self.duration(until - since)}{at}"
-        speed = f", {unit.documents_per_second:.0f} documents/s" if unit.epoch else ""
-        return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}{at}"
 
-    def ago(self, seconds: float) -> str:
-        return f"{self.duration(time.time() - seconds)} ago"
+def _details(unit: UnitState) -> str:
+    if unit.state == "waiting":
+        return ""
+    if unit.cached:
+        return ": taken from the store"
+    since, until = unit.since or 0.0, unit.until or 0.0
+    at = f" on {unit.node}" if unit.node else ""
+    if unit.state == "done":
+        return f": {duration(until - since)}{at}"
+    speed = f", {unit.documents_per_second:.0f} documents/s" if unit.epoch else ""
+    return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}{at}"
+
+
+def _ago(seconds: float) -> str:
+    return f"{duration(time.time() - seconds)} ago"
 
 
 def _counts(units: Sequence[UnitState], *, some: bool = False) -> str:

@@ -14,7 +14,9 @@ import pytest
 
 from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitStarted
 from mtlv.store import progress
+from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, KEPT, SuiteProgress, SuiteState, UnitState, read_states
+from mtlv.suite import status
 from mtlv.suite.status import status_lines
 
 CONFIG = Path("/somewhere/c.yml")
@@ -29,13 +31,14 @@ def suite(count: int = 4, config: Path = CONFIG) -> SuiteState:
 
 
 def say(store: Path, config: Path | None = None) -> list[str]:
-    return status_lines(store, config, lambda _: "a while")
+    return status_lines(StoreLocation(str(store)), config)
 
 
 @pytest.fixture(autouse=True)
 def _without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PAUSE", 0.0)
     monkeypatch.setattr(progress, "SHARE", 0.0)
+    monkeypatch.setattr(status, "duration", lambda _: "a while")
 
 
 def test_a_store_without_suites(tmp_path: Path) -> None:

@@ -438,14 +438,15 @@ def test_status_of_any_machine(
 ) -> None:
     run_suite(node("one"), ignore, MemoryTracker())
     monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+    monkeypatch.setattr("mtlv.suite.status.duration", lambda _: "so long")
     place = StoreLocation(address, str(tmp_path / "another"))
-    lines = status_lines(place, None, lambda seconds: "so long")
+    lines = status_lines(place, None)
     assert lines[0].startswith("unit (")
     assert ": done after " in lines[0]
     assert lines[1].startswith("3 units: 3 done")
-    assert status_lines(place, None, lambda seconds: "so long") == lines
+    assert status_lines(place, None) == lines
     nobody = StoreLocation(f"{address}-empty", str(tmp_path / "another"))
-    assert "no suite has run with the store" in status_lines(nobody, None, str)[0]
+    assert "no suite has run with the store" in status_lines(nobody, None)[0]
 
 
 def test_what_would_run_is_seen_from_any_machine(node: Callable) -> None:
