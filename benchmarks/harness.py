@@ -4,8 +4,8 @@ A benchmark measures named peers in one run (`interleaved`; `alone` where each n
 hands a `Result` to `publish`, which prints it and writes results/NAME.json and results/NAME.png. Its exit
 code is 1 where a claim is not met. `summary.py` reads the JSON of all, `figure.py` draws it. With
 MTLV_BENCH_QUICK=FOLDER each takes its smallest size, to see that it runs, and results go to that folder:
-nothing of them is a measurement. MTLV_BENCH_OUT=FOLDER is where a trial with
-arguments of its own leaves results/ as it is. With MTLV_BENCH_JOURNAL=FILE (`gpu.py`), what a process came to
+nothing of them is a measurement. MTLV_BENCH_OUT=FOLDER is where a trial with arguments of its own leaves
+results/ as it is. With MTLV_BENCH_JOURNAL=FILE (`gpu.py`), what a process came to
 is a line of that file as soon as it ends, a benchmark that was cut off goes on from there, and a peer that
 fails, or takes longer than MTLV_BENCH_PATIENCE seconds, is left out.
 """

@@ -66,17 +66,6 @@ def last_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
     return _gathered(output.last_hidden_state, (mask * at).argmax(1, keepdim=True))[:, 0]
 
 
-def word_vectors(output: Any, words: torch.Tensor | None) -> torch.Tensor:
-    """Return the vector of each word's first token [B, W, H]; without one, the document's first vector.
-
-    Raises:
-        PlanError: the documents are not given as words.
-    """
-    if words is None:
-        raise PlanError("tags need documents given as words")
-    return _gathered(output.last_hidden_state, words)
-
-
 def _gathered(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """Return vectors [B, P, H] at `places` [B, P]; the document's first for negative ones."""
     at = places.clamp(min=0).unsqueeze(-1)  # [B, P, 1]
@@ -103,10 +92,16 @@ class DocumentPooler(Pooler):
 
 @dataclass(frozen=True)
 class WordPooler(Pooler):
-    """One vector per word [B, W, H]."""
+    """One vector per word [B, W, H]: its first token's; without one, the document's first vector.
+
+    Raises:
+        PlanError: the documents are not given as words.
+    """
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
-        return word_vectors(output, places.words)
+        if places.words is None:
+            raise PlanError("tags need documents given as words")
+        return _gathered(output.last_hidden_state, places.words)
 
 
 MentionVectors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

@@ -97,6 +97,20 @@ def train(
             progress = progress.next_epoch()
 
 
+def logits_of(model: MultiTaskModel, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+    """Return the logits of some heads on a batch; see `MultiTaskModel.forward`."""
+    found: dict[str, torch.Tensor] = model(
+        batch.input_ids,
+        batch.attention_mask,
+        batch.segments,
+        batch.words,
+        batch.mentions,
+        heads=heads,
+        padded=batch.padded,
+    )
+    return found
+
+
 class HeadLosses(nn.Module):
     """Computes the losses of a batch's heads, including all that uses weights."""
 
@@ -108,15 +122,7 @@ class HeadLosses(nn.Module):
         """Return the loss of each of the terms `here` on a batch [here]."""
         names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
-            logits = self.model(
-                batch.input_ids,
-                batch.attention_mask,
-                batch.segments,
-                batch.words,
-                batch.mentions,
-                heads=names,
-                padded=batch.padded,
-            )
+            logits = logits_of(self.model, batch, names)
         return self.objective.losses(self.model, logits, batch.targets, here, batch.lessons)
 
 

@@ -18,7 +18,7 @@ from mtlv.data.tokens import NO_WORD
 from mtlv.models.kinds import Kind
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan.tagging import OUTSIDE_ID
-from mtlv.training.loop import autocast
+from mtlv.training.loop import autocast, logits_of
 from mtlv.training.ranks import ALONE, Ranks
 
 Read = Callable[[Kind, torch.Tensor, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
@@ -150,15 +150,7 @@ def _together(found: Sequence[Found]) -> Found:
 def _values(model: MultiTaskModel, batch: Batch, read: Read) -> dict[str, NDArray | list[NDArray]]:
     """Return by task what is read of the batch's documents: [B] or [B, C], or B arrays [W] or [W, C]."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
-    logits = model(
-        batch.input_ids,
-        batch.attention_mask,
-        batch.segments,
-        batch.words,
-        batch.mentions,
-        heads=here,
-        padded=batch.padded,
-    )
+    logits = logits_of(model, batch, here)
     out: dict[str, NDArray | list[NDArray]] = {}
     for name in here:
         kind, tasks = model.kinds[name], model.specs[name].tasks
