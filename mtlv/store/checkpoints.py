@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import os
@@ -12,13 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import cannot_write, flush, tensor_bytes
+from mtlv.disk import cannot_write, flush, tensor_bytes, written_whole
 from mtlv.errors import shorten
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
 END = len(MARK) + 64
 KEPT = 2  # if the last one is damaged, the previous one is used
-ENDING, BROKEN, PART = ".ckpt", ".broken", ".part"
+ENDING, BROKEN = ".ckpt", ".broken"
 
 
 class Checkpoints:
@@ -69,16 +68,11 @@ class Checkpoints:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, step: int, state: Mapping[str, Any]) -> None:
-        path = self.folder / f"{step:09d}{ENDING}"
-        part = path.with_suffix(PART)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write(part, state)
-            part.replace(path)
+            with written_whole(self.folder / f"{step:09d}{ENDING}") as part:
+                write(part, state)
             flush(self.folder)
         except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
-            with contextlib.suppress(OSError):
-                part.unlink()
             raise cannot_write("a checkpoint", tensor_bytes(state), self.folder, error) from error
         for old in sorted(self.folder.glob(f"*{ENDING}"))[:-KEPT]:
             old.unlink(missing_ok=True)

@@ -6,10 +6,12 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from mtlv.disk import written_whole
 from mtlv.events import BatchTrained, EpochEnded, Event, UnitEnded, UnitFailed, UnitPlaced, UnitStarted
 from mtlv.foreign import read_json
 from mtlv.processes import alive, born
@@ -117,13 +119,8 @@ class SuiteProgress:
         """Write atomically: readers see the old file or the new one. A full disk must not stop training."""
         self._changed, begun = False, time.thread_time()
         self.state.seen = time.time()
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            half = self.path.with_name(f".{self.path.name}.{self.state.pid}")
-            half.write_text(json.dumps(asdict(self.state), ensure_ascii=False), encoding="utf-8")
-            os.replace(half, self.path)
-        except OSError:
-            pass
+        with suppress(OSError), written_whole(self.path) as part:
+            part.write_text(json.dumps(asdict(self.state), ensure_ascii=False), encoding="utf-8")
         self._next = time.monotonic() + max(PAUSE, SHARE * (time.thread_time() - begun))
 
 

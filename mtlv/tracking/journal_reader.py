@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from mtlv.disk import flush
+from mtlv.disk import flush, written_whole
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
 from mtlv.locks import hold, release
@@ -212,11 +211,10 @@ class JournalReader:
             return 0, 0, {}
 
     def _write_sent(self) -> None:
-        new = self.folder / f"{SENT}.new"
         held = {"sent": self.sent, "offset": self._offset, "runs": self.runs}
-        new.write_text(json.dumps(held, ensure_ascii=False), encoding="utf-8")
-        flush(new)
-        os.replace(new, self.folder / SENT)
+        with written_whole(self.folder / SENT) as part:
+            part.write_text(json.dumps(held, ensure_ascii=False), encoding="utf-8")
+            flush(part)
 
     def _remove_files(self, up_to: int) -> None:
         """Remove files of uploaded calls that an interrupted process left behind."""

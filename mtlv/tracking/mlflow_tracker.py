@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.plan.names import ascii_slug
@@ -23,9 +23,7 @@ from mtlv.tracking.views import View
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-BATCH = 1000  # metrics per request, MLflow's limit
-PARAMS = 100  # params per request, MLflow's limit
-TAGS = 100
+MOST = {"metrics": 1000, "params": 100, "tags": 100}  # per request, MLflow's limits
 ALL_RUNS = "mtlv-runs"
 NOTE = "mlflow.note.content"  # description of a run or an experiment in the UI
 
@@ -66,6 +64,8 @@ class MlflowTracker:
         return ALL_RUNS if f"{PREFIX}{ALL_RUNS}" in tags else ""
 
     def open_run(self, spec: RunSpec) -> str:
+        from mlflow.entities import Param
+
         uid = check_key(spec.uid, "run")
         params, tags = check_params(spec.params), check_tags(self._tags(spec))
         with guarded(self.uri):
@@ -78,7 +78,8 @@ class MlflowTracker:
                 self._client.update_run(run.info.run_id, status="RUNNING")
                 self._set_tags(run.info.run_id, tags)
             # Params cannot change in MLflow, so existing ones stay unchanged.
-            self._log_params(run.info.run_id, {k: v for k, v in params.items() if k not in run.data.params})
+            new = [Param(key, value) for key, value in params.items() if key not in run.data.params]
+            self._log(run.info.run_id, "params", new)
         return run.info.run_id
 
     def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
@@ -86,8 +87,7 @@ class MlflowTracker:
 
         points = [Point(m.key, m.value, m.timestamp_ms, m.step) for m in check_metrics(metrics)]
         with guarded(self.uri):
-            for start in range(0, len(points), BATCH):
-                self._client.log_batch(run, metrics=points[start : start + BATCH])
+            self._log(run, "metrics", points)
 
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
         check_name(f"{folder}/{local.name}" if folder else local.name)
@@ -168,8 +168,7 @@ class MlflowTracker:
 
     def _find(self, uid: str) -> Run | None:
         """Return the oldest run of this experiment with the tag `mtlv.uid`, without deleted runs."""
-        found = self._runs(uid, most=1)
-        return found[0] if found else None
+        return next(iter(self._runs(uid, most=1)), None)
 
     def _runs(self, uid: str, most: int) -> Sequence[Run]:
         return self._client.search_runs(
@@ -207,16 +206,13 @@ class MlflowTracker:
     def _set_tags(self, run: str, tags: Mapping[str, str]) -> None:
         from mlflow.entities import RunTag
 
-        pairs = [RunTag(key, value) for key, value in tags.items()]
-        for start in range(0, len(pairs), TAGS):
-            self._client.log_batch(run, tags=pairs[start : start + TAGS])
+        self._log(run, "tags", [RunTag(key, value) for key, value in tags.items()])
 
-    def _log_params(self, run: str, params: Mapping[str, str]) -> None:
-        from mlflow.entities import Param
-
-        pairs = [Param(key, value) for key, value in params.items()]
-        for start in range(0, len(pairs), PARAMS):
-            self._client.log_batch(run, params=pairs[start : start + PARAMS])
+    def _log(self, run: str, what: str, entries: Sequence[Any]) -> None:
+        """Log metrics, params or tags, in as many requests as they need."""
+        for start in range(0, len(entries), MOST[what]):
+            some: dict[str, Any] = {what: entries[start : start + MOST[what]]}
+            self._client.log_batch(run, **some)
 
 
 def _user() -> str:
