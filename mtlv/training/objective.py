@@ -76,21 +76,6 @@ class Objective:
         self.balancer.to(device)
         return self
 
-    def __call__(
-        self,
-        model: MultiTaskModel,
-        logits: Mapping[str, torch.Tensor],
-        targets: Mapping[str, torch.Tensor],
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the scalar to minimise on one batch, and each head's own loss [heads] for the record.
-
-        Heads without logits, whose tasks are not in the batch's source, are ignored; their loss is NaN.
-        """
-        here = self.here(targets)
-        losses = self.losses(model, logits, targets, here)
-        found = losses.detach()
-        return (self.factors(found, {here: 1.0}) * losses).sum(), self.record(found, [here])
-
     def here(self, targets: Collection[str]) -> Terms:
         """Return the terms of the heads whose tasks have targets in a batch."""
         firsts = [self.heads[number].tasks[0] for number in self.head_of]

@@ -16,6 +16,7 @@ import torch
 import transformers
 from families import CAUSAL, FAMILIES, LABELS, L, config_of, made_up_texts, tokenizer_of
 from memory_tracker import MemoryTracker
+from objectives import on_batch
 from torch import nn
 
 from mtlv.data.batches import PartDocuments
@@ -113,7 +114,7 @@ def test_it_learns_and_what_it_predicts_does_not_depend_on_padding(
     (batch, *_) = inputs.parts(job.unit.model.tasks, job.fold.train)[0].inference(8)
     objective = Objective(job.unit.model.heads, tasks=inputs.tasks, combine="sum", head_weights=None)
     model.train()
-    objective(model, model(batch.input_ids, batch.attention_mask), batch.targets)[0].backward()
+    on_batch(objective, model, model(batch.input_ids, batch.attention_mask), batch.targets)[0].backward()
     still = [key for key, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert [key for key in still if FAMILIES[name].unused not in key] == []
 

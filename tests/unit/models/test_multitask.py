@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+from objectives import on_batch
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from mtlv.errors import EncoderError
@@ -59,7 +60,7 @@ def objective(
 
 def backward(model: MultiTaskModel, aim: Objective) -> torch.Tensor:
     ids, mask, targets = batch()
-    loss, _ = aim(model, model(ids, mask), targets)
+    loss, _ = on_batch(aim, model, model(ids, mask), targets)
     loss.backward()
     return loss.detach()
 

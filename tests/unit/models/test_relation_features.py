@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from objectives import on_batch
 from one_head import WIDTH, WORDS, aim, losses_of, small_encoder, with_head
 
 from mtlv.data.batches import Batch, PartDocuments
@@ -113,7 +114,7 @@ def test_gradients_of_pieces_add_up_and_reach_everything(encoder: Encoder, read:
     def gradient(pieces: int) -> torch.Tensor:
         model.zero_grad()
         for piece in batch.pieces(pieces):
-            loss, _ = aim(model, TASK)(model, {TASK.name: logits(model, piece)}, piece.targets)
+            loss, _ = on_batch(aim(model, TASK), model, {TASK.name: logits(model, piece)}, piece.targets)
             (loss * piece.counted(False) / batch.counted(False)).backward()
         assert [name for name, p in model.named_parameters() if p.grad is None] == []
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])

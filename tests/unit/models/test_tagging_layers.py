@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from objectives import on_batch
 from one_head import WORDS, aim, losses_of, small_encoder, with_head
 
 from mtlv.data.batches import Batch, PartDocuments
@@ -63,7 +64,7 @@ def raw(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
 
 
 def loss(model: MultiTaskModel, batch: Batch) -> torch.Tensor:
-    return aim(model, TASK)(model, {TASK.name: raw(model, batch)}, batch.targets)[0]
+    return on_batch(aim(model, TASK), model, {TASK.name: raw(model, batch)}, batch.targets)[0]
 
 
 def tags(model: MultiTaskModel, batch: Batch) -> torch.Tensor:

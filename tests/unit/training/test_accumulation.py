@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from objectives import on_batch
 
 from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.columns import DenseColumn
@@ -270,7 +271,7 @@ def test_an_objective_called_on_a_batch_is_that_of_a_step(combine: str, work: Wo
     names = [name for name in work.tasks if name in batch.targets]
     logits = work.model(batch.input_ids, batch.attention_mask, None, batch.words, heads=names)
     objective = Objective(work.heads, tasks=work.tasks, combine=combine, head_weights=WEIGHTS)
-    close(work.gradient(objective(work.model, logits, batch.targets)[0]), expected)
+    close(work.gradient(on_batch(objective, work.model, logits, batch.targets)[0]), expected)
 
 
 def test_losses_are_means_over_steps(work: Work) -> None:

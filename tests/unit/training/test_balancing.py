@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from objectives import on_batch
 
 from mtlv.events import ignore
 from mtlv.plan import HeadSpec, Task
@@ -177,7 +178,7 @@ def found(aim: Objective, *numbers: int) -> tuple[float, list[float]]:
     model: Any = SimpleNamespace(kinds={head.name: kind for head in HEADS})
     own = {HEADS[n].name: torch.tensor([LOSSES[task] for task in HEADS[n].tasks]) for n in numbers}
     targets: Any = {task: LOSSES[task] for n in numbers for task in HEADS[n].tasks}
-    loss, heads = aim(model, own, targets)
+    loss, heads = on_batch(aim, model, own, targets)
     return float(loss), heads.tolist()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from objectives import on_batch
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.joined import begins, join
@@ -134,7 +135,7 @@ def test_a_batch_is_of_one_source_and_teaches_its_heads_only(corpora: list[Corpu
         assert len(sources) == 1
         here = [head.name for head in heads if head.tasks[0] in batch.targets]
         logits = model(batch.input_ids, batch.attention_mask, batch.segments, batch.words, heads=here)
-        loss, record = objective(model, logits, batch.targets)
+        loss, record = on_batch(objective, model, logits, batch.targets)
         assert [not bool(torch.isnan(value)) for value in record] == [head.name in here for head in heads]
         assert torch.isclose(loss, record.nanmean())
 
@@ -149,7 +150,7 @@ def test_weights_of_tasks_count(corpora: list[Corpus], encoder: Any) -> None:
     def loss(weight: float) -> float:
         named = {task.name: replace(task, weight=weight) for task in tasks}
         objective = Objective(heads, tasks=named, combine="sum", head_weights=None)
-        return float(objective(model, logits, batch.targets)[0].detach())
+        return float(on_batch(objective, model, logits, batch.targets)[0].detach())
 
     assert loss(3.0) == pytest.approx(3 * loss(1.0))
 
@@ -168,7 +169,7 @@ def test_pieces_of_a_batch_add_up_whatever_its_kind(corpora: list[Corpus], encod
             here = [head.name for head in heads if head.tasks[0] in piece.targets]
             logits = model(piece.input_ids, piece.attention_mask, piece.segments, piece.words, heads=here)
             share = piece.counted(piece.words is not None) / batch.counted(batch.words is not None)
-            (objective(model, logits, piece.targets)[0] * share).backward()
+            (on_batch(objective, model, logits, piece.targets)[0] * share).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     for part in mixture.parts:

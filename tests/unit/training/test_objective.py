@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from objectives import on_batch
 
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.objective import Objective
@@ -32,7 +33,7 @@ def logits(*numbers: int) -> dict[str, torch.Tensor]:
 
 def whole(aim: Objective, *numbers: int) -> tuple[float, list[float]]:
     targets = {task: LOSSES[task] for n in numbers for task in HEADS[n].tasks}
-    loss, heads = aim(model(), logits(*numbers), targets)  # type: ignore[arg-type]
+    loss, heads = on_batch(aim, model(), logits(*numbers), targets)  # type: ignore[arg-type]
     return float(loss), heads.tolist()
 
 
