@@ -54,8 +54,7 @@ class EncoderFiles:
 
 @functools.cache
 def requirements() -> str:
-    """Return the packages of a trained plan with their installed versions, without suffixes such as "
-    "`+cpu`."""
+    """Return the packages of a trained plan with installed versions, without suffixes such as `+cpu`."""
     pins = [f"{name}=={importlib.metadata.version(name).split('+')[0]}" for name in PACKAGES]
     return "\n".join([f"mtlv=={__version__}", *pins]) + "\n"
 

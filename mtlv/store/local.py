@@ -102,8 +102,7 @@ class Store:
         return max((int(path.stem) for path in self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
 
     def lock(self, key: str) -> Path:
-        """Return the lock file of a unit, held by the process of this machine that works on it; see "
-        "`held`."""
+        """Return the lock file of a unit, held by the process here that works on it; see `held`."""
         return self.root / "locks" / f"{key}.lock"
 
     @contextmanager

@@ -61,6 +61,5 @@ class UnitRecord:
         return self.epochs[min(epoch, len(self.epochs) - 1)]
 
     def validation_at(self, epoch: int) -> Scores:
-        """Return the validation scores after `epoch`, or after the last one if the unit had stopped "
-        "before."""
+        """Return the validation scores after `epoch`, or after the last one if it had stopped before."""
         return self.validation.with_outputs(self.curve[min(epoch, len(self.curve) - 1)])
