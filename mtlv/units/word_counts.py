@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from mtlv.units.inputs import UnitInputs
 
 UNIT = "word-counts"  # in place of a unit's key
-MOST = 500_000  # training documents x tasks: about ten seconds of a processor core
+MOST = 500_000  # documents x tasks: about ten seconds of a processor core
+FEWEST = 10  # tasks that counting takes as long as: up to 50,000 documents are counted
 STRENGTH = 100.0  # C of logistic regression: counts are sparse, so little regularisation is needed
 Fit = Callable[[Task, Any, NDArray, Any], NDArray]
 """(task, counts [N, W], targets [N], counts [M, W]) -> outputs for the M documents, as in `TaskScores`."""
@@ -35,7 +36,8 @@ def word_count_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) -> t
     None for tasks on pairs of texts, entities or hidden words, if there is too much to learn (`MOST`), and if
     no two training documents share a word.
     """
-    if len(fold.train) * len(tasks) > MOST or not _suits(inputs, tasks):
+    documents = sum(len(fold.part(split)) for split in PARTS)
+    if documents * max(len(tasks), FEWEST) > MOST or not _suits(inputs, tasks):
         return None
     parts = {split: inputs.parts(tasks, fold.part(split)) for split in PARTS}
     outputs: dict[str, dict[str, NDArray]] = {split: {} for split in PARTS[1:]}

@@ -123,11 +123,13 @@ def test_too_many_documents_and_texts_without_common_words_have_none(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (member,) = suite(table("t")).members
-    train, tasks = 36, 3
-    monkeypatch.setattr(word_counts, "MOST", train * tasks)
-    assert found_for(member.settings)[1] is not None
-    monkeypatch.setattr(word_counts, "MOST", train * tasks - 1)
-    assert found_for(member.settings)[1] is None
+    documents, tasks = 60, 3
+    for fewest, counted in ((1, tasks), (tasks + 1, tasks + 1)):
+        monkeypatch.setattr(word_counts, "FEWEST", fewest)
+        monkeypatch.setattr(word_counts, "MOST", documents * counted)
+        assert found_for(member.settings)[1] is not None
+        monkeypatch.setattr(word_counts, "MOST", documents * counted - 1)
+        assert found_for(member.settings)[1] is None
     monkeypatch.undo()
     rows = [f"w{n},{PARTS[n % 5]},{n // 5 % 2}" for n in range(60)]
     (tmp_path / "b.csv").write_text("text,part,target\n" + "\n".join(rows) + "\n")
