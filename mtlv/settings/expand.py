@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
 from mtlv.settings.explore import from_explore
-from mtlv.settings.problems import sentence
+from mtlv.settings.problems import from_validation, sentence
 from mtlv.settings.schema import ExecutionSettings, Settings
-from mtlv.settings.search import search_problems
+from mtlv.settings.suite_schema import SuiteSettings
 from mtlv.settings.text import KeyPath
 from mtlv.settings.transfer import from_transfer
 from mtlv.settings.variant import Variant
@@ -31,8 +34,23 @@ OF_THE_SUITE = (
 )
 
 
-def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    """Return the members that a suite's key describes (one without changes if it has none), and problems."""
+def suite_keys(draft: Draft, file: str) -> tuple[SuiteSettings, list[str]]:
+    """Return the keys of a suite that have keys below them, none if there are problems, and the problems."""
+    try:
+        keys = {key: draft.values.get(key) for key in SuiteSettings.model_fields}
+        return SuiteSettings.model_validate(keys), []
+    except ValidationError as error:
+        return SuiteSettings(), from_validation(error, draft, file, SuiteSettings)[0]
+
+
+def variants(draft: Draft, keys: SuiteSettings, file: str) -> tuple[list[Variant], list[str]]:
+    """Return the members that a suite's key describes (one without changes if it has none), and problems.
+
+    Args:
+        draft: the whole config.
+        keys: its keys of a suite; those without, because they are wrong, describe no member.
+        file: the config's name in messages.
+    """
     given = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
     if not given:
         return [Variant(())], []
@@ -41,29 +59,29 @@ def variants(draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
         place = draft.place((others[0],), file)
         text = f"given together with `{key}`; keep one of them"
         return [Variant(())], [sentence(place, others[0], then=text)]
-    formed = [FORMS[each](draft.values[each], draft, file) for each in given]
+    formed = [_formed(each, draft, keys, file) for each in given]
     found, problems = ([one for each in part for one in each] for part in zip(*formed, strict=True))
     if len(found) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
-    return found, [*problems, *_same_names(found)]
+    return found or [Variant(())], [*problems, *_same_names(found)]
 
 
-def _from_explore(explore: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    return from_explore(explore, draft, _origin(draft, ("explore",)), draft.place(("explore",), file))
-
-
-def _from_transfer(transfer: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    return from_transfer(transfer, draft, _origin(draft, ("transfer",)), draft.place(("transfer",), file))
-
-
-def _from_search(search: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    problems = list(search_problems(search, draft.place(("search",), file)))
-    return ([Variant(())], problems) if problems else _grid(search["over"], draft, ("search", "over"), file)
-
-
-def _from_matrix(matrix: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    return _grid(matrix, draft, ("matrix",), file)
+def _formed(key: str, draft: Draft, keys: SuiteSettings, file: str) -> tuple[list[Variant], list[str]]:
+    """Return the members of one key, and problems."""
+    if key == "matrix":
+        return _grid(draft.values[key], draft, (key,), file)
+    if key == "runs":
+        return _from_runs(draft.values[key], draft, file)
+    place, (origin, _) = draft.place((key,), file), draft.origin((key,))
+    here = Origin(lambda _: place, origin.folder if origin else Path())
+    if keys.explore and key == "explore":
+        return from_explore(keys.explore, draft, here)
+    if keys.transfer and key == "transfer":
+        return from_transfer(keys.transfer, draft, here)
+    if keys.search and key == "search":
+        return _grid(keys.search.over, draft, ("search", "over"), file)
+    return [], []
 
 
 def _grid(matrix: Any, draft: Draft, path: KeyPath, file: str) -> tuple[list[Variant], list[str]]:
@@ -117,13 +135,6 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
     return out or [Variant(())], problems
 
 
-FORMS = {
-    "matrix": _from_matrix,
-    "runs": _from_runs,
-    "explore": _from_explore,
-    "transfer": _from_transfer,
-    "search": _from_search,
-}
 BOTH = (("matrix", "explore"), ("runs", "explore"), ("runs", "transfer"))
 """Keys that stand together: the members of both are in the suite."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from mtlv.registries import CHOICES
 from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, dotted, split
 from mtlv.settings.schema import Settings
+from mtlv.settings.suite_schema import SuiteSettings
 from mtlv.settings.text import KeyPath
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -17,15 +18,13 @@ KEY = re.compile(r"( *)(\w+):")
 OF_SUITE: Mapping[str, Mapping[str, Any]] = {
     "matrix": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
     "runs": {"type": "array", "items": {"type": "object"}, "minItems": 1},
-    "explore": {"type": "object"},
-    "transfer": {"type": "object"},
-    "search": {"type": "object"},
 }
 
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file: no key is required, and none is allowed that is not known."""
-    schema = Settings.model_json_schema()
+    schema, of_suite = Settings.model_json_schema(), SuiteSettings.model_json_schema()
+    schema["$defs"] |= of_suite["$defs"]
     for part in (schema, *schema["$defs"].values()):
         part.pop("required", None)
         for held in (part, *part["properties"].values()):
@@ -39,8 +38,8 @@ def config_schema() -> dict[str, Any]:
             part = schema["$defs"][_below(part["properties"][key])]
         part["properties"][path[-1]] = {"anyOf": [{"type": "string"}, part["properties"][path[-1]]]}
     for key in SUITE_KEYS:
-        either = {"anyOf": [OF_SUITE[key], {"type": "null"}]}
-        schema["properties"][key] = either | {"description": said[(key,)]}
+        kind = OF_SUITE.get(key) or {"$ref": f"#/$defs/{key.capitalize()}Settings"}
+        schema["properties"][key] = {"anyOf": [kind, {"type": "null"}], "description": said[(key,)]}
     return {"$schema": DIALECT, "title": "mtlv", **schema}
 
 

@@ -16,12 +16,12 @@ from mtlv.errors import ConfigError, shorten
 from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
 from mtlv.settings.examples import located
-from mtlv.settings.expand import flat_changes, variants
+from mtlv.settings.expand import flat_changes, suite_keys, variants
 from mtlv.settings.members import Member, Unnamed, collapse, named
 from mtlv.settings.problems import Problem, from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
-from mtlv.settings.search import SearchSettings, search_of
 from mtlv.settings.stages import fill_stages, stage_problems
+from mtlv.settings.suite_schema import SearchSettings
 from mtlv.settings.text import KeyPath, YamlDocument, parse, read
 from mtlv.settings.variant import Variant
 
@@ -111,8 +111,9 @@ def _suite(
     changes, problems = _overrides(overrides)
     for change in changes:
         base.apply(change)
-    found, more = variants(base, document.name)
-    problems += more
+    keys, wrong = suite_keys(base, document.name)
+    found, more = variants(base, keys, document.name)
+    problems += [*wrong, *more]
     members = _members(base, found, changes, file=document.name, problems=problems)
     if problems:
         problems += [
@@ -122,8 +123,7 @@ def _suite(
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
-    search = search_of(base.values.get("search"))
-    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), search)
+    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), keys.search)
 
 
 def default_settings() -> Settings:

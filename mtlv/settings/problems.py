@@ -61,9 +61,8 @@ def sentence(place: str, key: str, *, got: Any = ..., allowed: str = "", then: s
     return f"{place}: `{shorten(key, 100)}`: {'; '.join(parts)}"
 
 
-def field_at(path: KeyPath) -> tuple[FieldInfo | None, int]:
-    """Return the schema's field that contains `path`, and its depth."""
-    model: type[BaseModel] = Settings
+def field_at(path: KeyPath, model: type[BaseModel] = Settings) -> tuple[FieldInfo | None, int]:
+    """Return the field of a schema that contains `path`, and its depth."""
     found: FieldInfo | None = None
     depth = 0
     while depth < len(path):
@@ -128,22 +127,24 @@ def _right_name(key: str, last: str, siblings: list[str]) -> str:
     return f"did you mean `{same_name[0]}`?" if same_name else f"allowed here: {', '.join(siblings)}"
 
 
-def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[list[str], list[KeyPath]]:
-    """Return Pydantic's errors as lines, and the wrong paths."""
+def from_validation(
+    error: ValidationError, draft: Draft, file: str, model: type[BaseModel] = Settings
+) -> tuple[list[str], list[KeyPath]]:
+    """Return Pydantic's errors of a model as lines, and the wrong paths."""
     lines: dict[KeyPath, str] = {}
     for item in error.errors(include_url=False, include_context=False):
         loc: KeyPath = tuple(item["loc"])
         known = item["type"] != "extra_forbidden"
-        field, depth = field_at(loc) if known else (None, 0)
+        field, depth = field_at(loc, model) if known else (None, 0)
         path = loc if field is None else (*loc[:depth], *_inside(loc[depth:], draft.get(loc[:depth])))
         if path in lines:
             continue
         if len(lines) >= MOST:
             lines[path] = ""
         elif known:
-            lines[path] = _wrong_value(draft, path, field, file)
+            lines[path] = _wrong_value(draft, path, field, file, model)
         else:
-            lines[path] = unknown(draft.place(loc, file), loc, _fields(loc[:-1]))
+            lines[path] = unknown(draft.place(loc, file), loc, _fields(loc[:-1], model))
     # Each branch of a union has an error; the deepest is the most informative.
     holders = {path[:depth] for path in lines for depth in range(len(path))}
     kept = {path: line for path, line in lines.items() if path not in holders}
@@ -152,9 +153,8 @@ def from_validation(error: ValidationError, draft: Draft, file: str) -> tuple[li
     return [*filter(None, kept.values()), *more], list(kept)
 
 
-def _fields(path: KeyPath) -> list[str]:
-    """Return the keys of the section at `path`."""
-    model: type[BaseModel] = Settings
+def _fields(path: KeyPath, model: type[BaseModel]) -> list[str]:
+    """Return the keys of the section of a model at `path`."""
     for part in path:
         field = None if isinstance(part, int) else _field(model, part)
         inner = None if field is None else _section(field)[0]
@@ -176,9 +176,13 @@ def _inside(loc: KeyPath, value: Any) -> KeyPath:
     return tuple(path)
 
 
-def _wrong_value(draft: Draft, path: KeyPath, field: FieldInfo | None, file: str) -> str:
+def _wrong_value(
+    draft: Draft, path: KeyPath, field: FieldInfo | None, file: str, model: type[BaseModel]
+) -> str:
     got, place = draft.get(path), draft.place(path, file)
     if field is None:
-        return sentence(place, dotted(path), got=got, allowed=f"a mapping of {', '.join(_fields(path))}")
+        return sentence(
+            place, dotted(path), got=got, allowed=f"a mapping of {', '.join(_fields(path, model))}"
+        )
     near = nearest(got, _choices(field)) if isinstance(got, str) else ""
     return sentence(place, dotted(path), got=got, allowed=allowed_at(field), then=near)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from mtlv.settings.draft import Change
+from mtlv.settings.draft import Change, Origin
 
 
 @dataclass(frozen=True)
@@ -18,3 +21,13 @@ class Variant:
     name: str | None = None
     place: str = ""
     shares: tuple[Change, ...] = ()
+
+
+def variant(
+    name: str, origin: Origin, changes: Mapping[str, Any], shares: Mapping[str, Any] = MappingProxyType({})
+) -> Variant:
+    """Return a member with these values by dotted key, all written at `origin`."""
+    own, shared = (
+        tuple(Change(key, value, origin) for key, value in values.items()) for values in (changes, shares)
+    )
+    return Variant(own, name, origin.place(()), shared)

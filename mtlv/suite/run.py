@@ -35,7 +35,7 @@ from mtlv.units.job import each_once
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
-    from mtlv.settings.search import SearchSettings
+    from mtlv.settings.suite_schema import SearchSettings
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from mtlv.suite.keep_models import validation_score
 if TYPE_CHECKING:
     from mtlv.reporting.member_result import MemberResult
     from mtlv.settings import Member
-    from mtlv.settings.search import SearchSettings
+    from mtlv.settings.suite_schema import SearchSettings
 
 Turns = Generator[int, float | None, None]
 """Yields the number of the next member to run, and receives its result; None if it failed."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.errors import ConfigError
-from mtlv.settings import Suite, load_suite
+from mtlv.settings import Suite, load_overrides, load_suite
 
 
 @pytest.fixture
@@ -103,6 +103,10 @@ def test_halving_shares_out_the_epochs_of_the_command_line(tmp_path: Path) -> No
     assert [member.settings.training.epochs for member in members] == [3] * 3 + [6] * 4
 
 
+def test_it_may_be_given_on_the_command_line_alone() -> None:
+    assert len(load_overrides(["explore.partitions=3", "explore.k=2"]).members) == 4
+
+
 def test_other_members_stand_beside_it(load) -> None:
     explored = "explore: {partitions: 3, k: 2}\n"
     runs = load(explored + "runs:\n- {name: alone, architecture: stl}\n").members
@@ -118,7 +122,7 @@ def test_other_members_stand_beside_it(load) -> None:
 @pytest.mark.parametrize(
     ("explore", "message"),
     [
-        ("all", "`explore`: got 'all'; allowed: a mapping with partitions or budget, k, seed, changes"),
+        ("all", "`explore`: got 'all'; allowed: a mapping of partitions, budget, k, seed, changes"),
         ("{partitions: 2, k: 3}", "`explore.partitions`: got 2; allowed: a whole number of 3 or more"),
         ("{partitions: 5, budget: 9, k: 3}", "`explore.budget`: given together with `explore.partitions`"),
         ("{budget: 5, k: 2}", "`explore.budget`: got 5; allowed: 6 or more, for 3 partitions"),
@@ -129,7 +133,7 @@ def test_other_members_stand_beside_it(load) -> None:
         ("{partitions: true, k: 3}", "`explore.partitions`: got"),
         ("{k: 3}", "`explore.partitions`: got"),
         ("{partitions: 5}", "`explore.k`: got"),
-        ("{partitions: 5, k: [3, 0]}", r"`explore.k`: got \[3, 0\]; allowed: a number of groups, or a list"),
+        ("{partitions: 5, k: [3, 0]}", r"`explore.k\[1\]`: got 0; allowed: a number of groups, or a list"),
         ("{partitions: 5, k: []}", "`explore.k`: got"),
         ("{partitions: 5, k: 3, seed: -1}", "`explore.seed`: got -1"),
         ("{partitions: 5, k: 3, changes: 2}", "`explore.changes`: got 2"),
@@ -145,14 +149,14 @@ def test_other_members_stand_beside_it(load) -> None:
         ("{partitions: 5, k: 3, controls: x}", "`explore.controls`: got 'x'; allowed: a whole number"),
         (
             "{partitions: 5, k: 3, halve: 2}",
-            "`explore.halve`: unknown key; allowed here: partitions, budget",
+            "`explore.halve`: unknown key; did you mean `explore.halving`",
         ),
         ("{partitions: 5, k: 3, halving: 2}", "`explore.halving`: got 2; allowed: two or more increasing"),
         ("{partitions: 5, k: 3, halving: [1]}", r"`explore.halving`: got \[1\]"),
         ("{partitions: 5, k: 3, halving: [0, 1]}", r"`explore.halving`: got \[0, 1\]"),
         ("{partitions: 5, k: 3, halving: [0.5, 0.4, 1]}", "`explore.halving`: got"),
         ("{partitions: 5, k: 3, halving: [0.1, 0.5]}", "`explore.halving`: got"),
-        ("{partitions: 5, k: 3, halving: [a, 1]}", "`explore.halving`: got"),
+        ("{partitions: 5, k: 3, halving: [a, 1]}", r"`explore.halving\[0\]`: got 'a'"),
         (
             "{partitions: 5, k: 3, halving: [0.01, 0.1, 1]}",
             "`explore.halving`: got '1, 1, 10'; allowed: another number of epochs in each round; raise",
@@ -172,6 +176,15 @@ def test_other_members_stand_beside_it(load) -> None:
 def test_wrong_explorations_are_named(load, explore: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(f"explore: {explore}\n")
+
+
+def test_problems_of_other_members_are_told_too(load) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load("explore: {k: x}\nruns:\n- {training.epochs: 0}\n")
+    assert [line.rpartition("c.yml:")[2][:16] for line in raised.value.problems] == [
+        "1: `explore.k`: ",
+        "3: `training.epo",
+    ]
 
 
 def test_a_place_that_nothing_reads_is_refused(load) -> None:

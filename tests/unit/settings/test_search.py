@@ -25,14 +25,14 @@ def test_members_are_all_combinations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        ("3", r"c.yml:1: `search`: got 3; allowed: a mapping with `over`"),
-        ("{trials: 3}", "allowed: a mapping with `over`"),
+        ("3", r"c.yml:1: `search`: got 3; allowed: a mapping of over, trials"),
+        ("{trials: 3}", "`search.over`: got null; allowed: a mapping of keys to lists of values"),
         ("{over: {training.epochs: 3}}", "`search.over.training.epochs`: got 3; allowed: a list"),
         ("{over: {training.epoch: [3]}}", "`training.epoch`: unknown key; did you mean"),
         (f"{{{GRID}, trials: 0}}", "`search.trials`: got 0"),
         (f"{{{GRID}, sampler: best}}", "`search.sampler`: got 'best'; allowed: one of grid, random, tpe"),
         (f"{{{GRID}, seed: x}}", "`search.seed`: got 'x'"),
-        (f"{{{GRID}, trial: 3}}", "`search.trial`: unknown key; allowed here: over, trials"),
+        (f"{{{GRID}, trial: 3}}", "`search.trial`: unknown key; did you mean `search.trials`"),
         ("{over: {seed: [1, 2], training.select: [last, best]}}", "is the same for a whole suite"),
     ],
 )

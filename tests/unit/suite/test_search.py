@@ -13,7 +13,7 @@ from memory_tracker import MemoryTracker
 from mtlv.errors import ConfigError, TrainingError
 from mtlv.events import ignore
 from mtlv.settings import Suite, load_suite
-from mtlv.settings.search import SearchSettings
+from mtlv.settings.suite_schema import SearchSettings
 from mtlv.suite import run as suite
 from mtlv.suite.run import run_suite
 from mtlv.suite.search import searched
@@ -41,19 +41,21 @@ def tried(search: SearchSettings, members: tuple, value: Callable[[int], float |
 
 @pytest.mark.parametrize("sampler", ["grid", "random", "tpe"])
 def test_each_combination_is_tried_once(members: tuple, sampler: str) -> None:
-    assert sorted(tried(SearchSettings(OVER, sampler=sampler), members, float)) == list(range(6))
+    assert sorted(tried(SearchSettings(over=OVER, sampler=sampler), members, float)) == list(range(6))
 
 
 @pytest.mark.parametrize("sampler", ["grid", "random", "tpe"])
 def test_so_many_trials_and_the_same_again(members: tuple, sampler: str) -> None:
-    search = SearchSettings(OVER, trials=4, sampler=sampler, seed=3)
+    search = SearchSettings(over=OVER, trials=4, sampler=sampler, seed=3)
     first = tried(search, members, float)
     assert len(first) == len(set(first)) == 4
     assert tried(search, members, float) == first
 
 
 def test_a_trial_that_failed_is_not_tried_again(members: tuple) -> None:
-    assert len(tried(SearchSettings(OVER, sampler="tpe"), members, lambda n: None if n % 2 else 1.0)) == 6
+    assert (
+        len(tried(SearchSettings(over=OVER, sampler="tpe"), members, lambda n: None if n % 2 else 1.0)) == 6
+    )
 
 
 def of_table(folder: Path, data: Path, sampler: str = "grid", epochs: int = 2) -> Suite:
