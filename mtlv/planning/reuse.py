@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from mtlv.errors import TrackingError
@@ -12,20 +12,20 @@ from mtlv.store.local import Store
 from mtlv.units.job import Job
 
 IfExists = Literal["resume", "rerun", "only-missing", "fail"]
+KEEPING: tuple[IfExists, ...] = ("resume", "only-missing")
+"""Treatments with which groups may follow from units that were there before the suite."""
 
 
-def _take(jobs: Sequence[Job], store: Store) -> None:
-    """Use finished units from the store, and resume interrupted ones."""
+def prepare(if_exists: IfExists, jobs: Sequence[Job], store: Store) -> None:
+    """Forget existing units that are to be trained again, before any unit is trained or read.
 
-
-def _forget(jobs: Sequence[Job], store: Store) -> None:
-    """Train all units again."""
-    for job in jobs:
-        store.forget(job.unit.key)
-
-
-def _refuse(jobs: Sequence[Job], store: Store) -> None:
-    there = [job.name for job in jobs if store.has(job.unit.key)]
+    Raises:
+        TrackingError: a unit exists, and must not.
+    """
+    if if_exists == "rerun":
+        for job in jobs:
+            store.forget(job.unit.key)
+    there = [job.name for job in jobs if store.has(job.unit.key)] if if_exists == "fail" else []
     if there:
         raise TrackingError(
             f"{len(there)} of the suite's {len(jobs)} units are in {store.place.uri} already",
@@ -34,46 +34,14 @@ def _refuse(jobs: Sequence[Job], store: Store) -> None:
         )
 
 
-def _continued(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Continue runs with their ids."""
+def to_run(if_exists: IfExists, resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
+    """Return the members to run: all, or those with missing units; `rerun` begins new runs of them."""
+    if if_exists == "only-missing":
+        resolved = [member for member in resolved if not all(store.has(job.unit.key) for job in member.jobs)]
+    if if_exists == "rerun":
+        for member in resolved:
+            store.reruns.more(member.uid)
     return [_attempt(member, store) for member in resolved]
-
-
-def _again(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Begin new runs; earlier runs are not changed."""
-    for member in resolved:
-        store.reruns.more(member.uid)
-    return _continued(resolved, store)
-
-
-def _missing(resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Skip members whose units are all finished, and their runs."""
-    left = [member for member in resolved if not all(store.has(job.unit.key) for job in member.jobs)]
-    return _continued(left, store)
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A treatment of existing units.
-
-    Args:
-        prepare: function of (units, store), called before they are trained or read; raises `TrackingError`
-            where existing units are not allowed.
-        choose: function of (members, store) that returns the members to run.
-        keeps: whether groups may follow from units that were there before the suite.
-    """
-
-    prepare: Callable[[Sequence[Job], Store], None] = _take
-    choose: Callable[[Sequence[ResolvedMember], Store], list[ResolvedMember]] = _continued
-    keeps: bool = True
-
-
-POLICIES: Mapping[IfExists, Policy] = {
-    "resume": Policy(),
-    "rerun": Policy(_forget, _again, keeps=False),
-    "only-missing": Policy(choose=_missing),
-    "fail": Policy(_refuse, keeps=False),
-}
 
 
 def _attempt(member: ResolvedMember, store: Store) -> ResolvedMember:

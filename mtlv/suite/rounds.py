@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.figures.palette import RUNS
 from mtlv.planning.resolve import ResolvedMember, Resolver
-from mtlv.planning.reuse import Policy
+from mtlv.planning.reuse import KEEPING, IfExists, prepare, to_run
 from mtlv.store.progress import SuiteState, UnitState
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
@@ -41,9 +41,9 @@ class SuiteRound:
 class SuiteRounds:
     """The rounds of a suite, one after another; without `grouping.from` there is one."""
 
-    def __init__(self, suite: Suite, cache: InputCache, policy: Policy) -> None:
+    def __init__(self, suite: Suite, cache: InputCache, if_exists: IfExists) -> None:
         assert cache.store is not None
-        self._suite, self._cache, self._policy, self._store = suite, cache, policy, cache.store
+        self._suite, self._cache, self._if_exists, self._store = suite, cache, if_exists, cache.store
         self._left = list(suite.members)
         self._done: set[str] = set()  # keys of units of earlier rounds
         self._order = {member.name: number for number, member in enumerate(suite.members)}
@@ -63,14 +63,14 @@ class SuiteRounds:
         Raises:
             MtlvError: there is a problem that a user can solve.
         """
-        reads = (lambda _: True) if self._policy.keeps else self._done.__contains__
+        reads = (lambda _: True) if self._if_exists in KEEPING else self._done.__contains__
         ready, waiting = Resolver(self._cache, self._suite.members, reads).ready(self._left)
         if waiting and self._suite.search is not None:  # a search needs all of its members
             ready = []
         else:
             self._left = [member for member in self._left if member.name in waiting]
         self._prepare(job for member in ready for job in member.jobs)
-        resolved = self._policy.choose(ready, self._store)
+        resolved = to_run(self._if_exists, ready, self._store)
         if not resolved:
             self._prepare(job for error in waiting.values() for job in error.jobs)
         of_members = {each.name: each_once(each.jobs) for each in resolved}
@@ -79,5 +79,5 @@ class SuiteRounds:
 
     def _prepare(self, jobs: Iterable[Job]) -> None:
         new = [job for job in each_once(jobs) if job.unit.key not in self._done]
-        self._policy.prepare(new, self._store)
+        prepare(self._if_exists, new, self._store)
         self._done |= {job.unit.key for job in new}

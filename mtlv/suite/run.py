@@ -12,7 +12,7 @@ from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, 
 from mtlv.execution.choose import executor_of
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember
-from mtlv.planning.reuse import POLICIES, IfExists
+from mtlv.planning.reuse import IfExists
 from mtlv.reporting.descriptions import describe_experiment
 from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.member_result import MemberResult, as_members
@@ -89,7 +89,7 @@ def _run(
     for note in store.catch_up():
         callback(NoteGiven(note))
     cache = InputCache(store, warner(callback), noter(callback))
-    turns = SuiteRounds(suite, cache, POLICIES[if_exists])
+    turns = SuiteRounds(suite, cache, if_exists)
     turn = turns.next()
     if turn is None:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
