@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mtlv.data.batches import Batch, PartDocuments
 from mtlv.data.sampling import random_batches
-from mtlv.errors import DataError
 from mtlv.seeding import seed_from
 
 
@@ -49,30 +48,19 @@ class ByTemperature:
     2020). Sources that are exhausted start again, in another order.
 
     Args:
-        temperature: T, or that of the first and that of the last epoch, between which 1/T changes by equal
-            steps (from 1 to 5: annealed sampling, Stickland and Murray 2019).
+        temperature: T of 1 or more, or that of the first and that of the last epoch, between which 1/T
+            changes by equal steps (from 1 to 5: annealed sampling, Stickland and Murray 2019).
         epochs: number of epochs.
-
-    Raises:
-        DataError: `temperature` is below 1.
     """
 
     temperature: float | tuple[float, float]
     epochs: int = 1
     together = False
 
-    def __post_init__(self) -> None:
-        if not all(each >= 1 for each in self._ends):
-            raise DataError("the temperature of a draw", got=self.temperature, allowed="1 or more")
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        given = self.temperature
-        return given if isinstance(given, tuple) else (given, given)
-
     def exponent(self, epoch: int) -> float:
         """Return 1/T of an epoch."""
-        first, last = (1 / each for each in self._ends)
+        given = self.temperature
+        first, last = (1 / each for each in (given if isinstance(given, tuple) else (given, given)))
         return first + (last - first) * epoch / max(self.epochs - 1, 1)
 
     def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:

@@ -23,8 +23,6 @@ from mtlv.errors import DataError
 from mtlv.formatting import many
 from mtlv.seeding import content_key, seed_from
 
-SCHEMES = ("fixed_test", "rotate_test")
-REPEATS = ("leave_out", "keep")
 # Increase it when the same settings give another split, so that stored splits are made again.
 DIVIDING = 2
 PLENTY = 5  # expected documents of a part, and with a label in training, from which none can be without
@@ -81,9 +79,8 @@ def make_folds(
         seed: seed of the split.
 
     Raises:
-        DataError: settings out of range, an empty part, or a label without positives in training.
+        DataError: too few documents, an empty part, or a label without positives in training.
     """
-    _check_settings(test_share, validation_share, folds, scheme, repeats)
     texts = _Texts(corpus, seed, keep=repeats == "keep")
     _check_number(texts, folds, scheme, test_share)
     if scheme == "rotate_test":
@@ -268,20 +265,6 @@ def _rotate(texts: _Texts, folds: int, validation_share: float) -> list[Fold]:
         train, validation = texts.share(rest, validation_share, f"validation {index}")
         made.append(Fold(index, train, validation, test))
     return made
-
-
-def _check_settings(
-    test_share: float, validation_share: float, folds: int, scheme: str, repeats: str
-) -> None:
-    for name, share in (("test_share", test_share), ("validation_share", validation_share)):
-        if not 0 < share < 1:
-            raise DataError(f"`data.{name}` is out of range", got=share, allowed="between 0 and 1")
-    for name, value, known in (("scheme", scheme, SCHEMES), ("repeats", repeats, REPEATS)):
-        if value not in known:
-            raise DataError(f"`data.{name}` is unknown", got=value, allowed=", ".join(known))
-    least = 2 if scheme == "rotate_test" else 1
-    if folds < least:
-        raise DataError("`data.folds` is too small", got=folds, allowed=f"{least} or more for `{scheme}`")
 
 
 def _check_number(texts: _Texts, folds: int, scheme: str, test_share: float) -> None:

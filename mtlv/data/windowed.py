@@ -31,11 +31,7 @@ class WindowLayout:
 
     @classmethod
     def of(cls, lengths: Iterable[int], *, size: int, overlap: int) -> Self:
-        """Return the windows of documents with these numbers of words; see `mtlv.plan.windows.windows`.
-
-        Raises:
-            DataError: an invalid size or overlap.
-        """
+        """Return the windows of documents with these numbers of words; see `mtlv.plan.windows.windows`."""
         found = tuple(windows(words, size=size, overlap=overlap) for words in lengths)
         return cls(found, np.fromiter(map(len, found), np.int64, len(found)))
 

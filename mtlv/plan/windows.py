@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
 
@@ -32,15 +31,8 @@ def windows(words: int, *, size: int, overlap: int) -> tuple[Window, ...]:
     Args:
         words: number of words in the text.
         size: maximum number of words in a window (MT-BERT: 30).
-        overlap: minimum number of words that adjacent windows share.
-
-    Raises:
-        DataError: `size` is less than 1, or `overlap` is not in 0 to `size` - 1.
+        overlap: minimum number of words that adjacent windows share, less than `size`.
     """
-    if size < 1:
-        raise DataError("the size of a window, in words", got=size, allowed="1 or more")
-    if not 0 <= overlap < size:
-        raise DataError("the overlap of windows, in words", got=overlap, allowed=f"0 to {size - 1}")
     if words <= size:
         return (Window(0, words),)
     starts = [*range(0, words - size, size - overlap), words - size]
@@ -72,13 +64,7 @@ def put_together(values: Sequence[NDArray], parts: Sequence[Window]) -> NDArray:
     Args:
         values: for each window an array with a value per word, such as tag ids or scores of tags.
         parts: all windows of the text, from `windows`.
-
-    Raises:
-        DataError: the number of values of a window is not its number of words.
     """
-    for value, part in zip(values, parts, strict=True):
-        if len(value) != part.end - part.start:
-            raise DataError("values of a window", got=len(value), allowed=f"{part.end - part.start} words")
     owned = [owner == at for owner, at in zip(cut(owners(parts), parts), range(len(parts)), strict=True)]
     return np.concatenate([value[own] for value, own in zip(values, owned, strict=True)])
 

@@ -153,7 +153,5 @@ def _varied(corpus: Corpus, name: str, options: DataOptions) -> Corpus:
 
 def _draw(corpus: Corpus, limit: int, seed: int) -> Corpus:
     """Return `limit` documents in their original order, sampled regardless of their labels."""
-    if limit < 1:
-        raise DataError("`data.limit` is too small", got=limit, allowed="1 or more, or null for all")
     rows = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:limit])
     return corpus.take(rows, note=f"{limit} of {len(corpus)} documents kept (data.limit)")

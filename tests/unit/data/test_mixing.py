@@ -11,7 +11,6 @@ import pytest
 from mtlv.data.batches import PartDocuments
 from mtlv.data.mixing import DRAWS, ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
 from mtlv.data.tokens import Tokens
-from mtlv.errors import DataError
 
 COUNTS = (40, 12, 9)
 SIZES = (4, 4, 2)
@@ -81,12 +80,6 @@ def test_an_epoch_of_a_mixture_has_its_own_shares() -> None:
 
 def test_uniformly_all_sources_have_the_same_share() -> None:
     assert shares(Uniform(), (9_000, 900, 100)) == pytest.approx([1 / 3] * 3, abs=0.02)
-
-
-def test_a_temperature_below_one_is_refused() -> None:
-    for wrong in (0.5, 0.0, float("nan"), (0.5, 2.0), (2.0, 0.5)):
-        with pytest.raises(DataError, match="temperature of a draw"):
-            ByTemperature(wrong)
 
 
 def test_a_round_has_a_batch_of_each_source_until_the_longest_ends() -> None:

@@ -240,21 +240,6 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
         make_folds(made(targets, parts=parts))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"test_share": 1.0}, "`data.test_share` is out of range"),
-        ({"validation_share": 0}, "`data.validation_share` is out of range"),
-        ({"scheme": "random"}, "`data.scheme` is unknown .*fixed_test, rotate_test"),
-        ({"folds": 0}, "`data.folds` is too small"),
-        ({"folds": 1, "scheme": "rotate_test"}, "2 or more for `rotate_test`"),
-    ],
-)
-def test_settings_out_of_range(change, message):
-    with pytest.raises(DataError, match=message):
-        make_folds(random_corpus(), **change)
-
-
 def test_a_share_that_leaves_nothing_is_refused():
     with pytest.raises(DataError, match=r"3 of them for the test\); allowed: 200 unique texts or more"):
         make_folds(made(np.ones((3, 1))), test_share=0.99)

@@ -11,7 +11,6 @@ from mtlv.data.columns import of_objects
 from mtlv.data.targets import SpanTargets, spans_column
 from mtlv.data.tokens import Tokens, join_tokens, tokenise
 from mtlv.data.windowed import WindowLayout
-from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -67,11 +66,6 @@ def test_joined_tokens_hold_the_windows_of_each_source() -> None:
     assert joined.rows(np.array([1, 5, 7])).tolist() == [1, 5, 6, 7, 8, 13]
     assert joined.documents(np.array([0, 13])).tolist() == [0, 7]
     assert join_tokens([plain(2, None), plain(1, None)]).cuts is None
-
-
-def test_an_overlap_must_be_less_than_a_window() -> None:
-    with pytest.raises(DataError, match="overlap of windows"):
-        cuts(10, 10)
 
 
 def test_rows_of_equal_length_stay_rows() -> None:

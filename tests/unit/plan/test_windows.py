@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import SCHEMES, Tags
 from mtlv.plan.windows import Window, cut, owners, put_together, spans_in, windows
@@ -107,21 +106,3 @@ def test_scores_of_tags_are_put_together_too():
     parts = windows(5, size=4, overlap=3)
     values = [np.full((4, 3), at, float) for at in range(2)]
     assert put_together(values, parts)[:, 0].tolist() == [0, 0, 0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"size": 0, "overlap": 0}, r"size of a window, in words \(got 0\); allowed: 1 or more"),
-        ({"size": 5, "overlap": 5}, r"overlap of windows, in words \(got 5\); allowed: 0 to 4"),
-        ({"size": 5, "overlap": -1}, r"overlap of windows, in words \(got -1\); allowed: 0 to 4"),
-    ],
-)
-def test_windows_that_cannot_be(how, message):
-    with pytest.raises(DataError, match=message):
-        windows(10, **how)
-
-
-def test_values_that_do_not_fit_are_refused():
-    with pytest.raises(DataError, match=r"values of a window \(got 3\); allowed: 4 words"):
-        put_together([np.zeros(4), np.zeros(3)], windows(5, size=4, overlap=1))
