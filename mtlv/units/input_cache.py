@@ -265,51 +265,33 @@ def tokens_of(
         kept: cache of tokens on disk; None tokenises immediately.
     """
     if corpus.members:
-        how = (mentions, window, window_overlap)
         lengths = [of_source.get(member.name, max_length) for member in corpus.members]
         members = zip(corpus.members, lengths, strict=True)
         return join_tokens(
-            [tokens_of(encoder, member, length, *how, kept=kept) for member, length in members]
+            [
+                tokens_of(encoder, member, length, mentions, window, window_overlap, kept=kept)
+                for member, length in members
+            ]
         )
     check_length(encoder, max_length)
-    if not corpus.targeted:
-        return in_chunks(_uncut(encoder, corpus, kept), max_length)
     cuts = None if window is None else _cuts(corpus, window, window_overlap)
-    how_read = {
-        "max_length": max_length,
-        "mentions": mentions,
-        "window": None if cuts is None else [window, window_overlap],
-    }
+    longest, used = max_length, None if cuts is None else [window, window_overlap]
+    how: dict[str, object] = {"max_length": max_length, "mentions": mentions, "window": used}
+    if not corpus.targeted:  # whole texts, however long, which are cut when they are read
+        longest, mentions, how = 2**31 - 1, "original", {"whole": True}
 
     def make() -> Iterator[Tokens]:
-        return _tokenised(encoder, corpus, max_length, mentions, cuts)
+        return _tokenised(encoder, corpus, longest, mentions, cuts)
 
-    tokens = _kept(kept, encoder, corpus, how_read, make)
+    if kept is None:
+        tokens = join_tokens([*make()])
+    else:
+        tokens = kept.once(corpus, tokenizer_key(encoder.tokenizer), how, make)
+    if not corpus.targeted:
+        return in_chunks(tokens, max_length)
     if not len(tokens):
         raise DataError(f"corpus `{corpus.name}` has no tokens")
     return replace(tokens, cuts=cuts)
-
-
-def _uncut(encoder: Encoder, corpus: Corpus, kept: TokenCache | None) -> Tokens:
-    """Return the tokens of whole texts, however long."""
-
-    def make() -> Iterator[Tokens]:
-        return _tokenised(encoder, corpus, 2**31 - 1, "original", None)
-
-    return _kept(kept, encoder, corpus, {"whole": True}, make)
-
-
-def _kept(
-    kept: TokenCache | None,
-    encoder: Encoder,
-    corpus: Corpus,
-    how: Mapping[str, object],
-    make: Callable[[], Iterator[Tokens]],
-) -> Tokens:
-    """Return tokens from the cache, if there is one."""
-    if kept is None:
-        return join_tokens(list(make()))
-    return kept.once(corpus, tokenizer_key(encoder.tokenizer), how, make)
 
 
 def _tokenised(
