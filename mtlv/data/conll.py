@@ -50,12 +50,7 @@ def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
     """
     reader, number = _Reader(path, untyped), 0
     for number, line in enumerate(text_of(path).split("\n"), start=1):
-        columns = line.split("\t")
-        if len(columns) == 2 and columns[1] in reader.known and columns[0] not in ("", MARKER):
-            reader.words.append(columns[0])  # nearly every line
-            reader.tags.append(columns[1])
-        else:
-            reader.take(number, line.rstrip("\r"))
+        reader.take(number, line.rstrip("\r"))
     return reader.finish(number)
 
 

@@ -120,31 +120,9 @@ class Tokens:
         return out
 
 
-def tokenise(
-    texts: Sequence[str] | Sequence[Sequence[str]],
-    tokenizer: Callable[..., Any],
-    *,
-    max_length: int,
-    pad: int,
-    seconds: Sequence[str] | None = None,
-    mentions: Sequence[Sequence[Span]] | None = None,
-) -> Tokens:
-    """Tokenize every document once, including special tokens, truncated to `max_length` tokens.
-
-    Args:
-        texts: N documents: texts, or lists of words, whose first tokens are then stored.
-        tokenizer: a fast tokenizer of Transformers.
-        max_length: in tokens; the longer text of a pair is truncated first.
-        pad: padding id.
-        seconds: second texts of N pairs.
-        mentions: marked entities of N documents, as character spans of `texts`.
-
-    Raises:
-        DataError: entities are marked in documents given as words.
-    """
-    return join_tokens(
-        list(tokenised(texts, tokenizer, max_length=max_length, pad=pad, seconds=seconds, mentions=mentions))
-    )
+def tokenise(texts: Sequence, tokenizer: Callable[..., Any], **how: Any) -> Tokens:
+    """Return the tokens of all documents; see `tokenised`."""
+    return join_tokens(list(tokenised(texts, tokenizer, **how)))
 
 
 def tokenised(
@@ -156,7 +134,22 @@ def tokenised(
     seconds: Sequence[str] | None = None,
     mentions: Sequence[Sequence[Span]] | None = None,
 ) -> Iterator[Tokens]:
-    """Yield the tokens of some documents at a time, at least once; see `tokenise`."""
+    """Tokenize every document once, including special tokens, truncated to `max_length` tokens.
+
+    Args:
+        texts: N documents: texts, or lists of words, whose first tokens are then stored.
+        tokenizer: a fast tokenizer of Transformers.
+        max_length: in tokens; the longer text of a pair is truncated first.
+        pad: padding id.
+        seconds: second texts of N pairs.
+        mentions: marked entities of N documents, as character spans of `texts`.
+
+    Yields:
+        The tokens of some documents at a time, at least once.
+
+    Raises:
+        DataError: entities are marked in documents given as words.
+    """
     if mentions is not None and _by_word(texts):
         raise DataError("entities are marked in texts, but these documents are given as words")
     how = {"max_length": max_length, "pad": pad}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,18 +116,9 @@ class TaskFeature:
         return first_sentence(self.compute.__doc__).removeprefix("Return ")
 
 
-def task_feature(
-    *,
-    embedded: bool = False,
-    kind: Kind = "vectors",
-    cover: Cover | None = None,
-    predict: Predict | None = None,
-    probed: bool = False,
-    weights: bool = False,
-    fits: Fits | None = None,
-) -> Callable[[Compute], TaskFeature]:
-    """Convert the decorated function to a `TaskFeature`."""
-    return lambda compute: TaskFeature(compute, embedded, kind, cover, predict, probed, weights, fits)
+def task_feature(**choices: Any) -> Callable[[Compute], TaskFeature]:
+    """Convert the decorated function to a `TaskFeature` with these choices."""
+    return partial(TaskFeature, **choices)
 
 
 def need_one_source(features: str, reads: str, instead: str, tasks: Sequence[Task]) -> None:

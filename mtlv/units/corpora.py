@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -169,10 +168,7 @@ def _state(card: Card) -> str:
         return "generated"
     if not card.downloads and not card.by_hand:
         return "your file"
-    place = catalog.location(card.name)
-    below = place.glob("*") if os.path.isdir(place) else ()  # glob raises an error for too long names
-    files = (file for file in below if ".part" not in file.suffixes)
-    return "here" if os.path.isfile(place) or any(files) else "not downloaded"
+    return "not downloaded" if catalog.absence(card.name, DataOptions()) else "here"
 
 
 def _wrapped(start: str, text: str, indent: str | None = None) -> list[str]:

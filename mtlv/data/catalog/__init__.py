@@ -69,7 +69,7 @@ def absence(name: str, options: DataOptions) -> str:
         _existing(name, known, options)
         return ""
     place = location(name, options)
-    below = place.glob("*") if os.path.isdir(place) else ()
+    below = place.glob("*") if os.path.isdir(place) else ()  # glob raises an error for too long names
     here = os.path.isfile(place) or any(".part" not in file.suffixes for file in below)
     return "" if here else str(_nowhere(name, known, options))
 
