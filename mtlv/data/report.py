@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.data.repeats import repeats_of
 from mtlv.data.source import PARTS, Corpus
@@ -16,118 +16,81 @@ from mtlv.data.splits import Fold
 Lengths = Callable[[Sequence[str]], Sequence[int]]
 
 
-@dataclass(frozen=True)
-class LengthSummary:
-    """Lengths of documents in tokens: minimum, median, 95th percentile, maximum, and number truncated."""
-
-    least: int
-    median: int
-    p95: int
-    most: int
-    cut: int
-    max_length: int
-
-
-@dataclass(frozen=True)
-class CorpusReport:
-    """Statistics of a corpus and its folds."""
-
-    name: str
-    generated: bool
-    documents: int
-    tasks: Mapping[str, int]  # number of tasks by kind
-    unlabelled: int  # documents without labels
-    duplicates: int  # documents equal to an earlier one: in text, both texts of a pair, or text and mentions
-    near: int  # different texts (pairs: both) equal to an earlier one except for case, spaces or punctuation
-    sizes: tuple[Mapping[str, int], ...]  # documents by part, per fold
-    counts: Mapping[str, int]  # documents by label (or class, type of entity, quarter of the values)
-    per_part: Mapping[str, Mapping[str, int]]  # the same in each part of the first fold
-    rare: tuple[str, ...]  # labels in `counts` with fewer documents than folds
-    lengths: LengthSummary | None  # in tokens; None if no tokenizer was available
-    notes: tuple[str, ...]
-
-
-def inspect(
+def report_lines(
     corpus: Corpus,
     folds: Sequence[Fold],
     *,
     wanted_folds: int = 1,
     lengths: Lengths | None = None,
     max_length: int = 128,
-) -> CorpusReport:
-    """Compute statistics of a corpus and its folds, if they could be made, before training."""
+) -> list[str]:
+    """Return lines with statistics of a corpus and its folds, before training.
+
+    Args:
+        corpus: the corpus.
+        folds: its folds; empty if they could not be made.
+        wanted_folds: number of folds in the settings.
+        lengths: counts the tokens of texts; None if no tokenizer is available.
+        max_length: in tokens.
+    """
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
-    notes = (*corpus.notes, *(folds[0].notes if folds else ()))
-    per_part = {
-        name: {part: int(flags[folds[0].part(part)].sum()) for part in PARTS}
-        for name, flags in (strata.items() if folds else ())
-    }
+    unlabelled = int((~np.any(list(strata.values()), axis=0)).sum())
+    kinds = Counter(task.kind for task in corpus.tasks)
+    made_up = " (generated: no document is real)" if corpus.generated else ""
+    rare = [name for name, count in counts.items() if count < wanted_folds]
+    notes = dict.fromkeys((*corpus.notes, *(folds[0].notes if folds else ())))
+    return [
+        f"corpus      {corpus.name}{made_up}",
+        f"documents   {len(corpus):,}, {unlabelled:,} without labels",
+        "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
+        f"labels      {len(counts)}",
+        _repeats_line(corpus),
+        _length_line(corpus, lengths, max_length),
+        *(
+            f"fold {fold.index}      " + ", ".join(f"{part} {len(fold.part(part)):,}" for part in PARTS)
+            for fold in folds
+        ),
+        f"rare        labels in fewer documents than folds: {', '.join(rare) or 'none'}",
+        *(f"note        {note}" for note in notes),
+        "",
+        *_table(strata, folds),
+    ]
+
+
+def _repeats_line(corpus: Corpus) -> str:
+    """Count documents equal to an earlier one: in text, both texts of a pair, or text and mentions."""
     sources = corpus.members or (corpus,)
     documents = repeats_of(sources).documents
     marked = [marks for each in sources for marks in each.mentions or [()] * len(each)]
-    return CorpusReport(
-        name=corpus.name,
-        generated=corpus.generated,
-        documents=len(corpus),
-        tasks=Counter(task.kind for task in corpus.tasks),
-        unlabelled=int((~np.any(list(strata.values()), axis=0)).sum()),
-        duplicates=len(corpus) - len(set(zip(documents.exact.tolist(), marked, strict=True))),
-        near=int(documents.exact.max() - documents.near.max()),
-        sizes=tuple({part: len(fold.part(part)) for part in PARTS} for fold in folds),
-        counts=counts,
-        per_part=per_part,
-        rare=tuple(name for name, count in counts.items() if count < wanted_folds),
-        lengths=None if lengths is None else summarise(_lengths(corpus, lengths), max_length),
-        notes=tuple(dict.fromkeys(notes)),
+    duplicates = len(corpus) - len(set(zip(documents.exact.tolist(), marked, strict=True)))
+    near = documents.exact.max() - documents.near.max()  # different texts; of pairs, both
+    return (
+        f"duplicates  {duplicates:,} documents repeat an earlier one exactly; {near:,} texts "
+        "differ from an earlier one only in case, spaces or punctuation"
     )
 
 
-def summarise(lengths: Sequence[int], max_length: int) -> LengthSummary:
-    """Return minimum, median, 95th percentile and maximum of N lengths, and the number above `max_length`."""
-    values = np.asarray(lengths)
-    median, p95 = np.percentile(values, [50, 95], method="higher").astype(int).tolist()
-    cut = int((values > max_length).sum())
-    return LengthSummary(int(values.min()), median, p95, int(values.max()), cut, max_length)
-
-
-def lines(report: CorpusReport) -> list[str]:
-    """Return the lines of the report."""
-    made_up = " (generated: no document is real)" if report.generated else ""
-    out = [
-        f"corpus      {report.name}{made_up}",
-        f"documents   {report.documents:,}, {report.unlabelled:,} without labels",
-        "tasks       " + ", ".join(f"{count} {kind}" for kind, count in report.tasks.items()),
-        f"labels      {len(report.counts)}",
-        f"duplicates  {report.duplicates:,} documents repeat an earlier one exactly; {report.near:,} texts "
-        "differ from an earlier one only in case, spaces or punctuation",
-        _length_line(report.lengths),
-    ]
-    for index, sizes in enumerate(report.sizes):
-        out.append(f"fold {index}      " + ", ".join(f"{part} {size:,}" for part, size in sizes.items()))
-    rare = ", ".join(report.rare) if report.rare else "none"
-    out.append(f"rare        labels in fewer documents than folds: {rare}")
-    out += [f"note        {note}" for note in report.notes]
-    return [*out, "", *_table(report)]
-
-
-def _length_line(lengths: LengthSummary | None) -> str:
+def _length_line(corpus: Corpus, lengths: Lengths | None, max_length: int) -> str:
     if lengths is None:
         return "tokens      not counted: no tokenizer available"
+    values = np.asarray(_lengths(corpus, lengths))
+    median, p95 = np.percentile(values, [50, 95], method="higher").astype(int)
     return (
-        f"tokens      {lengths.least} to {lengths.most}, median {lengths.median}, 95 % up to {lengths.p95}; "
-        f"{lengths.cut:,} documents are truncated at {lengths.max_length}"
+        f"tokens      {values.min()} to {values.max()}, median {median}, 95 % up to {p95}; "
+        f"{(values > max_length).sum():,} documents are truncated at {max_length}"
     )
 
 
-def _table(report: CorpusReport) -> list[str]:
-    """Return positives per label: in all documents, and in each part of the first fold."""
-    parts = list(PARTS) if report.per_part else []
-    width = max(len("label"), *(len(name) for name in report.counts))
+def _table(strata: Mapping[str, NDArray[np.bool_]], folds: Sequence[Fold]) -> list[str]:
+    """Return positives per label (or class, type of entity, quarter of the values), per part of a fold."""
+    parts = {part: folds[0].part(part) for part in PARTS} if folds else {}
+    width = max(len("label"), *map(len, strata))
     head = f"{'label':<{width}}  {'all':>7}" + "".join(f"  {part:>10}" for part in parts)
     rows = [
-        f"{name:<{width}}  {count:>7,}" + "".join(f"  {report.per_part[name][part]:>10,}" for part in parts)
-        for name, count in report.counts.items()
+        f"{name:<{width}}  {flags.sum():>7,}"
+        + "".join(f"  {flags[own].sum():>10,}" for own in parts.values())
+        for name, flags in strata.items()
     ]
     return [head + ("  (fold 0)" if parts else ""), *rows]
 

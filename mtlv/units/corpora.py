@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.data import catalog, report
+from mtlv.data import catalog
 from mtlv.data.fetch import fetch
 from mtlv.data.joined import join, join_folds
 from mtlv.data.options import Columns, DataOptions
+from mtlv.data.report import report_lines
 from mtlv.data.source import Card, Corpus
 from mtlv.data.splits import Fold, is_plentiful, make_folds
 from mtlv.errors import DataError
@@ -147,14 +148,14 @@ def check_corpus(
         folds = read_folds(data, corpus)
     except DataError as error:
         problem = error
-    found = report.inspect(
+    lines = report_lines(
         corpus,
         folds,
         wanted_folds=data.folds,
         lengths=None if lengths is None else lengths(corpus),
         max_length=data.max_length,
     )
-    return CorpusCheck(tuple(report.lines(found)), problem)
+    return CorpusCheck(tuple(lines), problem)
 
 
 def _list_line(card: Card, width: int) -> str:

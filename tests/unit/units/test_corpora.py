@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mtlv.data import catalog, report
+from mtlv.data import catalog
 from mtlv.errors import DataError
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.draft import defaults
@@ -110,11 +110,6 @@ def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divi
     assert "note        column `common` is always 1, so that a constant answer is right" in text
     assert found.problem is not None
     assert "label has no positives in the training part" in str(found.problem)
-
-
-def test_length_summary():
-    found = report.summarise([1, 2, 3, 4, 100], max_length=3)
-    assert (found.least, found.median, found.p95, found.most, found.cut) == (1, 3, 100, 100, 2)
 
 
 @pytest.mark.real_data
