@@ -59,7 +59,7 @@ def test_intervals_are_those_of_the_experiment(page, results):
     assert told <= kept
 
 
-@pytest.mark.parametrize("folder", [OPENI])
+@pytest.mark.parametrize("folder", [OPENI, HOC])
 def test_counts_of_words_are_those_of_the_experiment(folder):
     scores = rows(folder / "results" / "overview.csv")
     (reached,) = {round(float(row["word_counts"]), 3) for row in scores.values()}
