@@ -14,7 +14,6 @@ from mtlv.evaluation.metrics import check_scores, known_cells, ratio
 from mtlv.plan.scores import Scores
 
 Scope = Literal["per_plan", "per_task", "fixed"]
-SCOPES = ("per_plan", "per_task", "fixed")
 TIE = 1e-12  # means of equal fractions may differ in the last bits
 
 
@@ -47,22 +46,24 @@ def fit_thresholds(
     without positive validation documents gets `fixed` (`per_task`) and a warning.
 
     Raises:
-        PlanError: the scores are not of the validation part, the scope is unknown, or the grid is empty.
+        PlanError: the scores are not of the validation part.
         TrainingError: an output is not a finite number.
     """
     if validation.split != "validation":
         raise PlanError("thresholds are fitted on validation scores only", got=validation.split)
-    if scope not in SCOPES:
-        raise PlanError("`evaluation.threshold`", got=scope, allowed=", ".join(SCOPES))
     check_scores(validation, names)
     if scope == "fixed":
         return Thresholds(dict.fromkeys(names, fixed), scope)
-    if not len(grid):
-        raise PlanError("the threshold grid is empty", then="give it at least one value")
     f1, positive = f1_on_grid(validation, names, grid)
-    if scope == "per_plan":
-        return _per_plan(names, f1=f1, positive=positive, fixed=fixed, grid=grid)
-    return _per_task(names, f1=f1, positive=positive, fixed=fixed, grid=grid)
+    if scope == "per_task":
+        values = {name: _best(f1[:, t], grid) if positive[t] else fixed for t, name in enumerate(names)}
+        stays = f"has no positive document in validation; its threshold stays at {fixed:g}"
+        lost = (name for name, count in zip(names, positive, strict=True) if not count)
+        return Thresholds(values, scope, tuple(f"task `{name}` {stays}" for name in lost))
+    if positive.any():
+        return Thresholds(dict.fromkeys(names, _best(f1.mean(axis=1), grid)), scope)
+    warning = f"no task has a positive document in validation; the threshold stays at {fixed:g}"
+    return Thresholds(dict.fromkeys(names, fixed), scope, (warning,))
 
 
 def f1_on_grid(
@@ -91,34 +92,3 @@ def _best(f1: NDArray[np.float64], grid: Sequence[float]) -> float:
     """Return the grid value with the highest F1 [G]; ties go to the value closest to 0.5, then the lower."""
     tied = np.asarray(grid, np.float64)[f1 >= f1.max() - TIE]
     return min((float(value) for value in tied), key=lambda value: (round(abs(value - 0.5), 9), value))
-
-
-def _per_plan(
-    names: Sequence[str],
-    *,
-    f1: NDArray[np.float64],
-    positive: NDArray[np.int64],
-    fixed: float,
-    grid: Sequence[float],
-) -> Thresholds:
-    if positive.any():
-        return Thresholds(dict.fromkeys(names, _best(f1.mean(axis=1), grid)), "per_plan")
-    warning = f"no task has a positive document in validation; the threshold stays at {fixed:g}"
-    return Thresholds(dict.fromkeys(names, fixed), "per_plan", (warning,))
-
-
-def _per_task(
-    names: Sequence[str],
-    *,
-    f1: NDArray[np.float64],
-    positive: NDArray[np.int64],
-    fixed: float,
-    grid: Sequence[float],
-) -> Thresholds:
-    values = {name: _best(f1[:, t], grid) if positive[t] else fixed for t, name in enumerate(names)}
-    warnings = tuple(
-        f"task `{name}` has no positive document in validation; its threshold stays at {fixed:g}"
-        for t, name in enumerate(names)
-        if not positive[t]
-    )
-    return Thresholds(values, "per_task", warnings)

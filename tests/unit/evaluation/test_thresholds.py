@@ -118,15 +118,6 @@ def test_test_scores_are_refused(fit, scope):
         fit([[0.1]], [[1]], split="test", scope=scope)
 
 
-def test_unknown_scope_and_empty_grid_are_refused(fit):
-    with pytest.raises(
-        PlanError, match=r"`evaluation.threshold` \(got each\); allowed: per_plan, per_task, fixed"
-    ):
-        fit([[0.1]], [[1]], scope="each")
-    with pytest.raises(PlanError, match="the threshold grid is empty"):
-        fit([[0.1]], [[1]], grid=())
-
-
 def test_thresholds_are_frozen(fit):
     with pytest.raises(dataclasses.FrozenInstanceError):
         fit([[0.9]], [[1]]).scope = "fixed"
