@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mtlv.figures import canvas
 
@@ -12,52 +11,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from mtlv.grouping import Elbow
+
 WIDTH, HEIGHT = 7.4, 3.7  # inches: two columns of a paper
 CAPTION = 128  # letters per line of the reason
 
 
-class ElbowCurve(Protocol):
-    """Data of the plot, such as a grouping's `Elbow`."""
-
-    @property
-    def k(self) -> Sequence[int]:
-        """Numbers of groups, 1..K."""
-
-    @property
-    def inertia(self) -> Sequence[float]:
-        """Sum of the distances to the nearest medoid, for each k."""
-
-    @property
-    def silhouette(self) -> Sequence[float | None]:
-        """Mean silhouette for each k; None where undefined."""
-
-    @property
-    def recommended(self) -> int:
-        """k at the knee."""
-
-    @property
-    def reason(self) -> str:
-        """Reason for the recommendation, as a sentence."""
-
-
-def elbow_json(curve: ElbowCurve) -> dict[str, object]:
-    """Return the numbers of the plot for JSON."""
-    return {
-        "k": list(curve.k),
-        "inertia": list(curve.inertia),
-        "silhouette": list(curve.silhouette),
-        "recommended": curve.recommended,
-        "reason": curve.reason,
-    }
-
-
-def draw_elbow(curve: ElbowCurve, path: Path, *, title: str, chosen: int) -> Path:
+def draw_elbow(curve: Elbow, path: Path, *, title: str, chosen: int) -> Path:
     """Draw the curve as the PNG `path` and return it; other arguments as `elbow_figure`."""
     with canvas.style():
         return canvas.save(elbow_figure(curve, title=title, chosen=chosen), path)
 
 
-def elbow_figure(curve: ElbowCurve, *, title: str, chosen: int) -> Figure:
+def elbow_figure(curve: Elbow, *, title: str, chosen: int) -> Figure:
     """The curve as a figure; `chosen`, the k that the run uses, is marked where it is not the recommended
     one.
     """
@@ -77,7 +43,7 @@ def elbow_figure(curve: ElbowCurve, *, title: str, chosen: int) -> Figure:
         return figure
 
 
-def _inertia(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
+def _inertia(axes: Axes, curve: Elbow, chosen: int) -> None:
     known = dict(zip(curve.k, curve.inertia, strict=True))
     axes.plot(curve.k, curve.inertia, color=canvas.BLUE, marker="o", markersize=4, linewidth=1.5, zorder=3)
     if len(curve.k) > 2:
@@ -107,7 +73,7 @@ def _mark(axes: Axes, k: int, known: dict[int, float], *, marker: str, label: st
               markeredgecolor=canvas.ORANGE, markeredgewidth=1.8, zorder=4, label=label)  # fmt: skip
 
 
-def _silhouette(axes: Axes, curve: ElbowCurve, chosen: int) -> None:
+def _silhouette(axes: Axes, curve: Elbow, chosen: int) -> None:
     pairs = [(k, value) for k, value in zip(curve.k, curve.silhouette, strict=True) if value is not None]
     axes.set_ylabel("Mean silhouette")
     if not pairs:

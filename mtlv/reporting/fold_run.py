@@ -13,7 +13,7 @@ from mtlv.evaluation import Thresholds, classification_report, per_task_csv
 from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Task, as_json
 from mtlv.reporting.descriptions import describe_child
-from mtlv.reporting.groups import groups_json, prediction_json
+from mtlv.reporting.groups import group_texts
 from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import (
@@ -109,11 +109,8 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
     tracker.text(run, curves_json(result.points), "curves.json")
     if child.groups is not None:
-        content = json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False)
-        tracker.text(run, content, "grouping/groups.json")
-        prediction = prediction_json(child.groups)
-        if prediction is not None:
-            tracker.text(run, prediction, "grouping/prediction.json")
+        for name, text in group_texts(child.groups).items():
+            tracker.text(run, text, name)
     write_probes(tracker, run, found.records, result.name)
     with TemporaryDirectory() as folder:
         for scores in (found.validation, found.test):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
-from mtlv.figures.elbow import draw_elbow, elbow_json
+from mtlv.figures.elbow import draw_elbow
 from mtlv.figures.task_map import draw_map, project
 from mtlv.planning.groups import TaskGroups
 
@@ -26,11 +27,15 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
     }
 
 
-def prediction_json(groups: TaskGroups) -> str | None:
-    """Return `prediction.json` (`mtlv.plan.prediction`); None of groups that follow from no measured ones."""
-    if groups.prediction is None:
-        return None
-    return json.dumps(groups.prediction.as_json(), ensure_ascii=False, allow_nan=False)
+def group_texts(groups: TaskGroups) -> dict[str, str]:
+    """Return `grouping/groups.json`, and `grouping/prediction.json` (`mtlv.plan.prediction`) where groups
+    follow from measured ones, by path.
+    """
+    texts = {"grouping/groups.json": json.dumps(groups_json(groups), indent=1, ensure_ascii=False)}
+    if groups.prediction is not None:
+        said = json.dumps(groups.prediction.as_json(), ensure_ascii=False, allow_nan=False)
+        texts["grouping/prediction.json"] = said
+    return texts
 
 
 def _places(groups: TaskGroups) -> dict[str, list[float]]:
@@ -42,33 +47,18 @@ def _places(groups: TaskGroups) -> dict[str, list[float]]:
 
 
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
-    """Write `elbow.png`, `task_map.png`, and the folder `grouping` with `elbow.json`, `groups.json` and
-    `prediction.json`, if they apply.
+    """Write the folder `grouping` with `group_texts` and `elbow.json`, and draw `elbow.png` and
+    `task_map.png`, if they apply; return the pictures.
     """
-    (folder / "grouping").mkdir(parents=True, exist_ok=True)
-    path = folder / "grouping" / "groups.json"
-    path.write_text(json.dumps(groups_json(groups), indent=1, ensure_ascii=False), encoding="utf-8")
-    written = [path]
-    prediction = prediction_json(groups)
-    if prediction is not None:
-        path = folder / "grouping" / "prediction.json"
-        path.write_text(prediction, encoding="utf-8")
-        written.append(path)
+    texts, found, pictures = group_texts(groups), groups.grouping, []
     if groups.elbow is not None:
-        path = folder / "grouping" / "elbow.json"
-        path.write_text(json.dumps(elbow_json(groups.elbow), indent=1), encoding="utf-8")
-        written.append(path)
-        written.append(draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=groups.grouping.k))
+        texts["grouping/elbow.json"] = json.dumps(asdict(groups.elbow), indent=1)
+        pictures.append(draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=found.k))
     if groups.vectors is not None:
-        found = groups.grouping
-        written.append(
-            draw_map(
-                groups.vectors,
-                groups.names,
-                found.labels,
-                folder / "task_map.png",
-                title=title,
-                medoids=found.medoids,
-            )
-        )
-    return written
+        path, medoids = folder / "task_map.png", found.medoids
+        draw_map(groups.vectors, groups.names, found.labels, path, title=title, medoids=medoids)
+        pictures.append(path)
+    (folder / "grouping").mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return pictures

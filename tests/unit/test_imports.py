@@ -36,7 +36,7 @@ RULES: dict[str, set[str]] = {part: set() for part in EVERYONE | {"__init__", "a
     "models": {"plan"},
     "tracking": {"plan"},
     "evaluation": {"plan"},
-    "figures": {"evaluation"},
+    "figures": {"evaluation", "grouping"},
     "training": {"models", "data", "plan"},
     "store": {"data", "plan"},
     "units": WORK,

@@ -1,27 +1,17 @@
-"""The elbow plot: a PNG with the knee, the silhouette and the reason; its numbers as JSON."""
+"""The elbow plot: a PNG with the knee, the silhouette and the reason."""
 
 from __future__ import annotations
-
-import json
-from dataclasses import dataclass
 
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
-from mtlv.figures.elbow import draw_elbow, elbow_json
+from mtlv.figures.elbow import draw_elbow
+from mtlv.grouping import Elbow
 
-
-@dataclass(frozen=True)
-class Drawn:
-    k: tuple[int, ...]
-    inertia: tuple[float, ...]
-    silhouette: tuple[float | None, ...]
-    recommended: int
-    reason: str = "k = 3: there the inertia is 12, 60% below that of one group (30)."
-
-
-CURVE = Drawn((1, 2, 3, 4), (30.0, 20.0, 12.0, 11.0), (None, 0.2, 0.41, -0.1), 3)
+REASON = "k = 3: there the inertia is 12, 60% below that of one group (30)."
+MANY = tuple(range(1, 61))
+CURVE = Elbow((1, 2, 3, 4), (30.0, 20.0, 12.0, 11.0), (None, 0.2, 0.41, -0.1), 3, REASON)
 
 
 def test_a_picture_for_a_paper(tmp_path):
@@ -36,10 +26,15 @@ def test_a_picture_for_a_paper(tmp_path):
     [
         (CURVE, 2),
         (CURVE, 9),
-        (Drawn((1,), (0.0,), (None,), 1, "k = 1: with one task there is nothing to group."), 1),
-        (Drawn((1, 2), (4.0, 0.0), (None, None), 1, "k = 1: with two tasks there is nothing to group."), 1),
-        (Drawn((1, 2, 3), (0.0, 0.0, 0.0), (None, 0.0, None), 2), 1),
-        (Drawn(tuple(range(1, 61)), tuple(60.0 / k for k in range(1, 61)), (None,) + (0.1,) * 59, 8), 1),
+        (Elbow((1,), (0.0,), (None,), 1, "k = 1: with one task there is nothing to group."), 1),
+        (Elbow((1, 2), (4.0, 0.0), (None, None), 1, "k = 1: with two tasks there is nothing to group."), 1),
+        (Elbow((1, 2, 3), (0.0, 0.0, 0.0), (None, 0.0, None), 2, REASON), 1),
+        (
+            Elbow(
+                tuple(range(1, 61)), tuple(60.0 / k for k in range(1, 61)), (None,) + (0.1,) * 59, 8, REASON
+            ),
+            1,
+        ),
     ],
 )
 def test_few_and_many_groups_can_be_drawn(kept, tmp_path, curve, chosen):
@@ -63,18 +58,7 @@ def test_many_numbers_of_groups_have_at_most_twelve_ticks(kept, tmp_path, monkey
     monkeypatch.setattr(Axes, "set_xticks", lambda self, ticks, **_: seen.append(ticks))
     for last in (4, 12, 13, 60):
         many = tuple(range(1, last + 1))
-        curve = Drawn(many, tuple(60.0 / k for k in many), (None,) * last, 2)
+        curve = Elbow(many, tuple(60.0 / k for k in many), (None,) * last, 2, REASON)
         draw_elbow(curve, tmp_path / "elbow.png", title="Elbow", chosen=1)
     wanted = [[*range(1, 5)], [*range(1, 13)], [*range(1, 14, 2)], [*range(1, 61, 5)]]
     assert seen[::2] == seen[1::2] == wanted
-
-
-def test_the_numbers_are_json():
-    found = json.loads(json.dumps(elbow_json(CURVE)))
-    assert found == {
-        "k": [1, 2, 3, 4],
-        "inertia": [30.0, 20.0, 12.0, 11.0],
-        "silhouette": [None, 0.2, 0.41, -0.1],
-        "recommended": 3,
-        "reason": CURVE.reason,
-    }
