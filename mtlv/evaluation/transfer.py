@@ -14,7 +14,7 @@ all cells (Holm, 1979). The t-test assumes independent pairs and normal differen
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
@@ -74,10 +74,6 @@ class Transfers:
     A score is the main metric of the target as a fraction (a correlation may be negative). Scores that are
     not finite, and pairs that only one side has, are ignored. There is no cell if source and target are the
     same.
-
-    Raises:
-        ValueError: a name is duplicated or is in no row or column, a task has itself as source, or a score is
-            not a fraction.
     """
 
     targets: tuple[str, ...]  # names of the rows
@@ -88,22 +84,6 @@ class Transfers:
     unlearned: frozenset[str] = frozenset()  # tasks that a model of their own does not learn
     # how well the model of a source suits a target, by measure and (source, target)
     suits: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for what, names in (("`targets`", self.targets), ("`sources`", self.sources)):
-            if len(set(names)) != len(names):
-                raise ValueError(f"{what} must be different names (got {list(names)})")
-        for target in self.baseline:
-            _known("`baseline`", target, self.targets)
-        for source, target in self.after:
-            _known("`after`", source, self.sources)
-            _known("`after`", target, self.targets)
-            if source == target:
-                raise ValueError(f"`after` must not have a task as its own source (got {source!r})")
-        for scores in (*self.baseline.values(), *self.after.values()):
-            for score in scores.values():
-                if abs(score) > 1:  # NaN is not
-                    raise ValueError(f"scores must be fractions (got {score:g}); divide percentages by 100")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,36 +115,17 @@ class TransferEffect:
     verdict: Verdict  # verdict by the rule of this module
 
 
-def from_rows(
-    rows: Iterable[Mapping[str, Any]],
-    *,
-    targets: Sequence[str] = (),
-    sources: Sequence[str] = (),
-    wording: TransferText = INTERMEDIATE,
-    unlearned: Collection[str] = (),
+def in_order(
+    baseline: Mapping[str, Scores], after: Mapping[tuple[str, str], Scores], **more: Any
 ) -> Transfers:
-    """Build transfers from rows with `target`, `source` (None or empty: alone), `fold`, `seed`, `score`.
+    """Return transfers with targets in order of first appearance, those with a baseline first.
 
-    By default, targets are in order of first appearance; sources too, with those that are also targets
-    first. Rows with score None are left out.
-
-    Raises:
-        ValueError: two rows have the same target, source, fold and seed; or as for `Transfers`.
+    Sources are in this order, too, with those that are also targets first.
     """
-    baseline: dict[str, dict[Pair, float]] = {}
-    after: dict[tuple[str, str], dict[Pair, float]] = {}
-    for row in rows:
-        source, target, pair = row["source"], row["target"], (row["fold"], row["seed"])
-        cell = after.setdefault((source, target), {}) if source else baseline.setdefault(target, {})
-        if pair in cell:
-            raise ValueError(f"two rows have target {target!r}, source {source!r}, fold and seed {pair}")
-        if row["score"] is not None:
-            cell[pair] = float(row["score"])
-    rows_of = tuple(targets) or tuple(dict.fromkeys([*baseline, *(target for _, target in after)]))
-    first = dict.fromkeys(source for source, _ in after)
-    also = tuple(name for name in rows_of if name in first)
-    columns = tuple(sources) or tuple(dict.fromkeys((*also, *first)))
-    return Transfers(rows_of, columns, baseline, after, wording, frozenset(unlearned))
+    targets = dict.fromkeys([*baseline, *(target for _, target in after)])
+    found = dict.fromkeys(source for source, _ in after)
+    sources = dict.fromkeys([*(name for name in targets if name in found), *found])
+    return Transfers(tuple(targets), tuple(sources), baseline, after, **more)
 
 
 def numbers(cell: TransferEffect | None) -> dict[str, Any]:
@@ -218,11 +179,6 @@ def points(value: float, digits: int = 1) -> str:
     """Format a difference in points with its sign, `+1.5` or `−0.3`; `0.0` has no sign."""
     text = f"{POINTS * value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
-
-
-def _known(where: str, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        raise ValueError(f"{where} must be of known names (got {name!r}; known: {list(names)})")
 
 
 def _finite(scores: Scores) -> dict[Pair, float]:

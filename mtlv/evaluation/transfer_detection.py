@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
-from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, TransferText, from_rows
+from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, TransferText, in_order
 from mtlv.plan import Task
 
 Names = tuple[str, ...]
@@ -95,20 +95,15 @@ def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
 def _matrix(
     alone: Mapping[str, TransferRun], cells: Mapping[tuple[str, str], TransferRun], wording: TransferText
 ) -> tuple[Transfers, ...]:
-    if not cells:
+    """Return one matrix, without what has no scores; none if no cell has any."""
+    after = {names: scores for names, run in cells.items() if (scores := run.scores(names[1]))}
+    if not after:
         return ()
-    targets = dict.fromkeys(target for _, target in cells)
-    held = {("", target): run for target, run in alone.items() if target in targets}
-    rows = [
-        {"source": source, "target": target, "fold": fold, "seed": seed, "score": score}
-        for (source, target), run in (held | dict(cells)).items()
-        for (fold, seed), score in run.scores(target).items()
-    ]
-    if not any(row["source"] for row in rows):
-        return ()
-    unlearned = [name for name, run in alone.items() if run.nothing]
+    targets = {target for _, target in cells}
+    baseline = {name: found for name, run in alone.items() if name in targets and (found := run.scores(name))}
+    unlearned = frozenset(name for name, run in alone.items() if run.nothing)
     suits: dict[str, dict[tuple[str, str], float]] = {}
     for (source, target), run in cells.items():
         for measure, value in run.suits(target).items():
             suits.setdefault(measure, {})[source, target] = value
-    return (replace(from_rows(rows, wording=wording, unlearned=unlearned), suits=suits),)
+    return (in_order(baseline, after, wording=wording, unlearned=unlearned, suits=suits),)

@@ -17,7 +17,7 @@ from mtlv.evaluation.transfer import (
     Transfers,
     baseline_mean,
     effects,
-    from_rows,
+    in_order,
     points,
     verdict_of,
 )
@@ -125,31 +125,11 @@ def test_negative_correlations_are_scores():
     assert of((-0.2, -0.1, -0.3), (-0.5, -0.6, -0.7)).mean == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((("t", "t"), (), {}, {}), "`targets` must be different names"),
-        ((("t",), ("s",), {"x": {}}, {}), "`baseline` must be of known names"),
-        ((("t",), ("s",), {}, {("x", "t"): {}}), "`after` must be of known names"),
-        ((("t",), ("t",), {}, {("t", "t"): {}}), "its own source"),
-        ((("t",), ("s",), {"t": {(0, 0): 83.2}}, {}), "divide percentages by 100"),
-    ],
-)
-def test_wrong_transfers_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Transfers(*arguments)
-
-
-def test_rows_give_names_in_the_order_of_the_targets():
-    row = {"fold": 0, "seed": 1, "score": 0.5}
-    rows = [row | {"target": t, "source": s} for t, s in (("b", ""), ("a", None), ("b", "x"), ("b", "a"))]
-    rows.append({"target": "a", "source": "b", "fold": 0, "seed": 1, "score": None})
-    made = from_rows(rows)
+def test_names_are_in_the_order_of_the_targets():
+    score = {(0, 1): 0.5}
+    made = in_order({"b": score, "a": score}, {("x", "b"): score, ("a", "b"): score, ("b", "a"): {}})
     assert (made.targets, made.sources, made.names) == (("b", "a"), ("b", "a", "x"), ("b", "a", "x"))
-    assert made.baseline == {"b": {(0, 1): 0.5}, "a": {(0, 1): 0.5}}
-    assert made.after == {("x", "b"): {(0, 1): 0.5}, ("a", "b"): {(0, 1): 0.5}, ("b", "a"): {}}
-    with pytest.raises(ValueError, match="two rows have target 'b', source 'x'"):
-        from_rows([*rows, rows[2]])
+    assert in_order({}, {("x", "b"): score, ("y", "a"): score}).targets == ("b", "a")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mtlv.evaluation.transfer import INTERMEDIATE, Transfers, TransferText, from_rows
+from mtlv.evaluation.transfer import INTERMEDIATE, Transfers, TransferText, in_order
 
 TASKS = (
     "bc5cdr_chem", "bc5cdr_disease", "chemprot", "ddi", "gad", "biosses", "ncbi_disease", "bc2gm", "jnlpba",
@@ -21,19 +21,14 @@ def a_matrix(
     rng = np.random.default_rng(seed)
     names = TASKS[:tasks]
     pairs = [(fold, number) for fold in range(folds) for number in range(seeds)]
-    rows = []
+    baseline, after = {}, {}
     for at, target in enumerate(names):
         noise = NOISE[at % len(NOISE)]
         alone = 0.9 - 0.05 * at + rng.normal(0, noise, len(pairs))
-        rows += [_row(target, None, pair, score) for pair, score in zip(pairs, alone, strict=True)]
+        baseline[target] = dict(zip(pairs, alone.tolist(), strict=True))
         for source in names:
             gain = rng.normal(0, 3 * noise) + rng.normal(0, noise / 2, len(pairs))
             if source != target and (source, target) != MISSING:
                 scores = np.minimum(1, alone + gain)
-                rows += [_row(target, source, pair, score) for pair, score in zip(pairs, scores, strict=True)]
-    return from_rows(rows, wording=wording)
-
-
-def _row(target, source, pair, score):
-    fold, seed = pair
-    return {"target": target, "source": source, "fold": fold, "seed": seed, "score": float(score)}
+                after[source, target] = dict(zip(pairs, scores.tolist(), strict=True))
+    return in_order(baseline, after, wording=wording)

@@ -9,7 +9,7 @@ import csv
 import re
 from pathlib import Path
 
-from mtlv.evaluation.transfer import Transfers, from_rows
+from mtlv.evaluation.transfer import Transfers
 
 EXPECTED = Path(__file__).resolve().parents[3] / "experiments" / "stilt" / "expected.csv"
 NAMES = (
@@ -27,8 +27,6 @@ def published(table: str) -> Transfers:
             for row in csv.DictReader(file)
             if (match := re.fullmatch(rf"{table} (.+?) (?:alone|after (.+))", row["row"]))
         ]
-    rows = [
-        {"target": target, "source": source, "fold": 0, "seed": 0, "score": score}
-        for target, source, score in found
-    ]
-    return from_rows(rows, targets=NAMES, sources=NAMES)
+    baseline = {target: {(0, 0): score} for target, source, score in found if not source}
+    after = {(source, target): {(0, 0): score} for target, source, score in found if source}
+    return Transfers(NAMES, NAMES, baseline, after)
