@@ -76,16 +76,14 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
     point is noise, the result is one group with all items.
 
     Raises:
-        GroupingError: `min_cluster_size` is below 2 or above the number of items.
+        GroupingError: `min_cluster_size` is above the number of items.
     """
     from sklearn.cluster import HDBSCAN
 
     items = len(features)
-    if spec.noise not in ("own_group", "nearest"):
-        raise GroupingError("unknown `grouping.noise`", got=spec.noise, allowed="own_group, nearest")
     if items == 1:
         return GroupLabels(np.zeros(1, dtype=np.intp))
-    if not 2 <= spec.min_cluster_size <= items:
+    if spec.min_cluster_size > items:
         raise GroupingError(
             "`grouping.min_cluster_size` does not fit the number of tasks",
             got=spec.min_cluster_size,
@@ -125,16 +123,11 @@ def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
 
     `bandwidth` is in units of the scaled features. By default it is scikit-learn's estimate (mean distance to
     the furthest of the nearest 30 %), or the smallest distance above 0 if the estimate is 0.
-
-    Raises:
-        GroupingError: the bandwidth is not above 0.
     """
     from sklearn.cluster import MeanShift, estimate_bandwidth
 
     rows, notes = _for_metric(features, spec.metric)
     bandwidth = spec.bandwidth
-    if bandwidth is not None and not bandwidth > 0:
-        raise GroupingError("`grouping.bandwidth` must be above 0", got=bandwidth)
     if bandwidth is None:
         apart = distances(rows, "euclidean")
         if not (apart > 0).any():
@@ -150,5 +143,4 @@ def _for_metric(features: NDArray[np.float64], metric: str) -> tuple[NDArray[np.
     """Return rows for which Euclidean geometry is equivalent to `metric`."""
     if metric != "cosine":
         return features, ()
-    distances(features[:1], metric)  # raises an error if there is one number per task
     return scale(features, "l2"), (UNIT_ROWS,)

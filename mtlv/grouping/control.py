@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mtlv.errors import GroupingError
 from mtlv.grouping.kmedoids import check_k
 from mtlv.grouping.result import Grouping, first_seen
 
@@ -17,12 +16,7 @@ def random_like(sizes: Sequence[int], *, seed: int) -> Grouping:
     Args:
         sizes: items per group, each at least 1.
         seed: the same seed gives the same groups.
-
-    Raises:
-        GroupingError: there is no group, or one of size 0.
     """
-    if not sizes or min(sizes) < 1:
-        raise GroupingError("`sizes` of random groups must be whole numbers above 0", got=list(sizes))
     labels = np.repeat(np.arange(len(sizes)), sizes)
     return Grouping(first_seen(np.random.default_rng(seed).permutation(labels).tolist()))
 

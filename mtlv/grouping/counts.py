@@ -24,7 +24,7 @@ def kde(counts: ArrayLike, bandwidth: float | None) -> GroupLabels:
         bandwidth: the kernel's standard deviation in natural-log units; None uses `silverman`.
 
     Raises:
-        GroupingError: there is more than one number per task, a negative count, or a bandwidth not above 0.
+        GroupingError: there is more than one number per task, or a negative count.
     """
     matrix = as_features(counts)
     if matrix.shape[1] != 1 or (matrix < 0).any():
@@ -33,8 +33,6 @@ def kde(counts: ArrayLike, bandwidth: float | None) -> GroupLabels:
             got=f"{matrix.shape[1]} numbers per task" if matrix.shape[1] != 1 else "a negative count",
             then="set `grouping.features: label_count`",
         )
-    if bandwidth is not None and not bandwidth > 0:
-        raise GroupingError("`grouping.bandwidth` must be above 0", got=bandwidth)
     values = np.log1p(matrix[:, 0])
     width = silverman(values) if bandwidth is None else float(bandwidth)
     if width == 0:

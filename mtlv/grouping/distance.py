@@ -19,14 +19,12 @@ def distances(features: NDArray[np.float64], metric: str) -> NDArray[np.float64]
             1 from all others.
 
     Raises:
-        GroupingError: the metric is unknown, or cosine is used with one number per item.
+        GroupingError: cosine is used with one number per item.
     """
     from scipy.spatial.distance import pdist, squareform
 
     if metric == "euclidean":  # differences, not a dot product, so that equal rows have distance 0 exactly
         return squareform(pdist(features)) if len(features) > 1 else np.zeros((1, 1))
-    if metric != "cosine":
-        raise GroupingError("unknown `grouping.metric`", got=metric, allowed="euclidean, cosine")
     if features.shape[1] == 1:
         raise GroupingError(
             "`grouping.metric: cosine` needs more than one number per task",

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mtlv.errors import GroupingError
 from mtlv.grouping.methods import Space, group_into
 from mtlv.grouping.result import Elbow
 from mtlv.grouping.spec import GroupingSpec
@@ -30,15 +29,13 @@ def elbow(features: ArrayLike, spec: GroupingSpec, *, k_max: int) -> Elbow:
         k_max: the largest k to try.
 
     Raises:
-        GroupingError: `k_max` is below 1, or `group` raises it.
+        GroupingError: as for `group`.
     """
     return elbow_of(Space.of(features, spec), k_max)
 
 
 def elbow_of(space: Space, k_max: int) -> Elbow:
     """Return the `elbow` of an existing space."""
-    if k_max < 1:
-        raise GroupingError("`grouping.k_max` must be 1 or more", got=k_max)
     ks = tuple(range(1, min(k_max, len(space.features)) + 1))
     curve_space = space.for_curve().with_build(ks[-1])
     found = [group_into(curve_space, k) for k in ks]

@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mtlv.errors import GroupingError
-from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assigned, check_k, kmedoids, starts
+from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assigned, kmedoids, starts
 from mtlv.grouping.spec import GroupingSpec
 
-ENGINES = ("builtin", "kmedoids", "scikit-learn-extra")
+PACKAGES = {"kmedoids": "kmedoids", "scikit-learn-extra": "sklearn_extra.cluster"}
+"""Modules of the engines that are optional packages."""
 
 
 def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | None = None) -> Medoids:
     """Find k medoids with the engine of `spec`; `algorithm`, `init` and `restarts` mean the same for each.
 
     Raises:
-        GroupingError: k is out of range, or the engine is unknown or cannot be imported.
+        GroupingError: the engine cannot be imported.
     """
-    check_k(k, len(distances))
-    if spec.engine == "builtin":
-        return kmedoids(
-            distances,
-            k,
-            algorithm=spec.algorithm,
-            init=spec.init,
-            restarts=spec.restarts,
-            seed=spec.seed,
-            built=built,
-        )
-    engines: dict[str, Callable[[Matrix, int, GroupingSpec], Medoids]] = {
-        "kmedoids": _kmedoids_package,
-        "scikit-learn-extra": _scikit_learn_extra,
-    }
-    if spec.engine not in engines:
-        raise GroupingError("unknown `grouping.engine`", got=spec.engine, allowed=", ".join(ENGINES))
-    return engines[spec.engine](distances, k, spec)
+    if spec.engine == "kmedoids":
+        return _kmedoids_package(distances, k, spec)
+    if spec.engine == "scikit-learn-extra":
+        return _scikit_learn_extra(distances, k, spec)
+    return kmedoids(
+        distances,
+        k,
+        algorithm=spec.algorithm,
+        init=spec.init,
+        restarts=spec.restarts,
+        seed=spec.seed,
+        built=built,
+    )
 
 
 def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
     """Use the `kmedoids` package (GPL-3.0-or-later), with the same starts as the code here."""
-    package = _load("kmedoids", engine="kmedoids")
+    package = _load("kmedoids")
     found = []
     for start in starts(
         distances, k, algorithm=spec.algorithm, init=spec.init, restarts=spec.restarts, seed=spec.seed
@@ -61,7 +56,7 @@ def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
 
 def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
     """Use KMedoids of scikit-learn-extra; for `fasterpam`, which it lacks, PAM (same swaps, best first)."""
-    package = _load("sklearn_extra.cluster", engine="scikit-learn-extra")
+    package = _load("scikit-learn-extra")
     method = "pam" if spec.algorithm == "fasterpam" and k > 1 else "alternate"
     inits: list[str] = [spec.init] if spec.init != "random" else []
     if spec.init == "random" or method == "pam":
@@ -80,18 +75,14 @@ def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoid
 
 def check_engine(engine: str) -> None:
     """Raise an error with the reason and a solution if an engine cannot be imported."""
-    if engine not in ENGINES:
-        raise GroupingError("unknown `grouping.engine`", got=engine, allowed=", ".join(ENGINES))
-    if engine != "builtin":
-        _load({"kmedoids": "kmedoids", "scikit-learn-extra": "sklearn_extra.cluster"}[engine], engine=engine)
+    if engine in PACKAGES:
+        _load(engine)
 
 
-def _load(module: str, *, engine: str) -> Any:
+def _load(engine: str) -> Any:
     try:
-        return importlib.import_module(module)
-    except ImportError as error:  # the package is not installed
-        raise _cannot_import(engine, error) from error
-    except ValueError as error:  # NumPy's "dtype size changed": the wheel was built for another NumPy
+        return importlib.import_module(PACKAGES[engine])
+    except (ImportError, ValueError) as error:  # ValueError: the wheel was built for another NumPy
         raise _cannot_import(engine, error) from error
 
 

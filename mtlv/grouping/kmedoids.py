@@ -51,14 +51,11 @@ def kmedoids(
         init, restarts, seed, built: see `starts`.
 
     Raises:
-        GroupingError: k is out of range, or the algorithm or start is unknown.
+        GroupingError: k is out of range.
     """
     check_k(k, len(distances))
-    if algorithm not in SEARCHES:
-        raise GroupingError("unknown `grouping.algorithm`", got=algorithm, allowed=", ".join(SEARCHES))
-    search = SEARCHES[algorithm]
     tried = starts(distances, k, algorithm=algorithm, init=init, restarts=restarts, seed=seed, built=built)
-    found = [search(distances, start) for start in tried]
+    found = [SEARCHES[algorithm](distances, start) for start in tried]
     return min(found, key=lambda result: result.inertia)  # the first one if equal
 
 
@@ -90,8 +87,6 @@ def starts(
     Args:
         built: BUILD's medoids for this k or a larger one, if already known.
     """
-    if init not in ("build", "heuristic", "random"):
-        raise GroupingError("unknown `grouping.init`", got=init, allowed="build, heuristic, random")
     if init == "build":
         yield (build(distances, k) if built is None else built)[:k]
     elif init == "heuristic":

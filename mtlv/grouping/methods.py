@@ -13,7 +13,7 @@ from mtlv.errors import GroupingError
 from mtlv.grouping import cluster, counts
 from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
-from mtlv.grouping.engines import check_engine, solve
+from mtlv.grouping.engines import solve
 from mtlv.grouping.given import given as of_user
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
@@ -36,9 +36,7 @@ class Space:
 
     @classmethod
     def of(cls, features: ArrayLike, spec: GroupingSpec) -> Space:
-        """Return the space for `spec`; raise an error if no method supports the features or settings."""
-        if spec.method not in GROUPINGS:
-            raise GroupingError("unknown `grouping.method`", got=spec.method, allowed=", ".join(GROUPINGS))
+        """Return the space for `spec`; raise an error if no method supports the features."""
         scaled = scale(features, spec.scaling)
         table = distances(scaled, spec.metric)
         return cls(as_features(features), scaled, table, spec)
@@ -102,20 +100,13 @@ def group_into(space: Space, k: int | None) -> Grouping:
     """Group the items of a space.
 
     Args:
-        space: the items and how to group them.
+        space: the items and how to group them, by a method that takes vectors.
         k: number of groups; must be None for methods that determine it.
     """
     method, name = GROUPINGS[space.spec.method], space.spec.method
     if k is not None:
         check_k(k, len(space.features))
-    if method.takes_k and k is None:
-        takers = ", ".join(each for each in GROUPINGS if GROUPINGS[each].takes_k)
-        raise GroupingError("this method needs `grouping.k`", allowed=f"a number, for {takers}")
-    if method.find is None:
-        kind, then = "gains or values of groups", "call `best_partition`"
-        if method.search is None:
-            kind, then = "names", "call `given` or `random_groups`"
-        raise GroupingError(f"`grouping.method: {name}` takes {kind}, not vectors", then=then)
+    assert method.find is not None, f"{name} takes no vectors"
     found = method.find(space, k)
     if isinstance(found, Grouping):
         return found
@@ -126,7 +117,6 @@ def group_into(space: Space, k: int | None) -> Grouping:
 
 def _kmedoids(space: Space, k: int | None) -> Grouping:
     assert k is not None
-    check_engine(space.spec.engine)
     found = solve(space.distances, k, space.spec, built=space.built)
     labels = first_seen(found.labels.tolist())
     return Grouping(

@@ -38,7 +38,7 @@ def scale(features: ArrayLike, how: str) -> NDArray[np.float64]:
             unchanged. `none` does not scale.
 
     Raises:
-        GroupingError: features are not finite, or `how` is unknown.
+        GroupingError: features are not finite.
     """
     matrix = as_features(features)
     if how == "none":
@@ -47,7 +47,5 @@ def scale(features: ArrayLike, how: str) -> NDArray[np.float64]:
         low = matrix.min(axis=0)
         span = matrix.max(axis=0) - low
         return (matrix - low) / np.where(span > 0, span, 1.0)
-    if how == "l2":
-        length = np.linalg.norm(matrix, axis=1, keepdims=True)
-        return matrix / np.where(length > 0, length, 1.0)
-    raise GroupingError("unknown `grouping.scaling`", got=how, allowed="minmax, l2, none")
+    length = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix / np.where(length > 0, length, 1.0)

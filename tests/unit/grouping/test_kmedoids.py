@@ -164,15 +164,6 @@ def test_a_k_out_of_range_is_refused(k):
         kmedoids(points(7), k)
 
 
-def test_unknown_settings_are_refused():
-    with pytest.raises(
-        GroupingError, match=r"`grouping.algorithm` \(got pam\); allowed: fasterpam, alternate"
-    ):
-        kmedoids(points(7), 2, algorithm="pam")
-    with pytest.raises(GroupingError, match=r"`grouping.init` \(got first\)"):
-        kmedoids(points(7), 2, init="first")
-
-
 @pytest.mark.parametrize("items", [9, 60])
 def test_build_asks_few_items_again_and_chooses_as_if_it_asked_all(items):
     matrix = np.round(points(items, seed=3), 1)  # with ties

@@ -18,7 +18,6 @@ from mtlv.grouping import (
     random_groups,
     ranked_partition,
 )
-from mtlv.grouping import group as group_by
 from mtlv.grouping import partition as search
 from mtlv.grouping.local_search import local_search
 from mtlv.registries import GROUPINGS
@@ -227,10 +226,6 @@ def test_the_method_best_takes_gains_or_values_of_groups_and_no_vectors() -> Non
         found = best.search(gains, 1, GroupingSpec(value=value))
         assert found.notes == (best_partition(kind(gains), k=1).note,)
     assert best.search(normal_means(), None, GroupingSpec()).labels == (0, 0, 0, 1, 1, 1, 2, 2)
-    with pytest.raises(
-        GroupingError, match="takes gains or values of groups, not vectors; call `best_partition`"
-    ):
-        group_by(gains, GroupingSpec(method="best", k=2))
 
 
 def test_one_task_is_one_group() -> None:
