@@ -13,8 +13,8 @@ from pathlib import Path
 from audit_frozen import frozen
 from audit_rows import Figures, Row, child_of, figures, rows
 from audit_training import key_of, load, save, train_with
+from sklearn.metrics import adjusted_rand_score
 
-from mtlv.grouping import stability
 from mtlv.plan import gather
 from mtlv.planning.resolve import FoldRun
 from mtlv.settings import Suite
@@ -144,8 +144,11 @@ class Audit:
         labels = {row: _labels(groups) for row, groups in self.groups().items()}
         reference = labels.pop("gmtl-names")
         order = sorted(reference)
-        variants = {row: [found[name] for name in order] for row, found in labels.items()}
-        return stability(variants, [reference[name] for name in order])
+        wanted = [reference[name] for name in order]
+        return {
+            row: float(adjusted_rand_score(wanted, [found[name] for name in order]))
+            for row, found in labels.items()
+        }
 
     def moved(self) -> dict[str, dict[str, float]]:
         """Mean absolute change of a weight of heads and encoder, for GMHL's first seed."""

@@ -23,7 +23,6 @@ from mtlv.grouping.rank_probe import RankProbe
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
 from mtlv.grouping.spec import GroupingSpec
-from mtlv.grouping.stability import stability
 
 __all__ = [
     "Elbow",
@@ -48,5 +47,4 @@ __all__ = [
     "ranked_partition",
     "scale",
     "silhouette",
-    "stability",
 ]

@@ -19,7 +19,6 @@ from mtlv.grouping import (
     elbow,
     group,
     scale,
-    stability,
 )
 from mtlv.plan.prediction import Floats, Prediction
 from mtlv.planning.task_vectors import VectorSource
@@ -132,6 +131,8 @@ def _untrained(
 
 def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
     """Return the adjusted Rand index between `found` and groups with the same k and one setting changed."""
+    from sklearn.metrics import adjusted_rand_score
+
     if GROUPINGS[spec.method].random or not 1 < found.k < len(found.labels):
         return {}
     variants = {
@@ -148,4 +149,4 @@ def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grou
     for seed in range(1, SEEDS + 1):
         started = replace(spec, init="random", restarts=1, seed=spec.seed + seed)
         variants[f"seed {spec.seed + seed}"] = group(raw, started, k=found.k).labels
-    return stability(variants, found.labels)
+    return {name: float(adjusted_rand_score(found.labels, labels)) for name, labels in variants.items()}
