@@ -26,8 +26,8 @@ OTHER_DATA = "Texts are from the baseline's data; documents of runs on other dat
 
 def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
     """Return the most different documents for all pairs of `runs` with the same data; [] without scores."""
-    tasks = [task.task for task in comparison.tasks]
-    held: dict[str, tuple[list[Task], PooledScores]] = {}
+    tasks = comparison.tasks
+    held: dict[str, tuple[Sequence[Task], PooledScores]] = {}
     for run in runs:
         own = [task for task in tasks if task.name in tasks_of(run)]
         found = by_document(run, own) if own else None

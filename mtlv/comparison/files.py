@@ -24,6 +24,7 @@ OF_RUN = (
     "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
     "params", "link", "plan", "elsewhere",
 )  # fmt: skip
+OF_TASK = ("name", "support", "documents", "kind", "main_metric", "source", "classes", "negative")
 
 
 def begin_pictures(
@@ -87,7 +88,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
         yield f'"{name}": {_json(value)},\n'
     yield from _list("runs", (_run(run, comparison.learning(run)) for run in comparison.runs))
     yield ",\n"
-    yield from _list("tasks", map(asdict, comparison.tasks))
+    yield from _list("tasks", (_fields(task, OF_TASK) for task in comparison.tasks))
     yield ",\n"
     yield from _list("published", map(asdict, comparison.published))
     yield ",\n"
@@ -108,13 +109,17 @@ def _json(value: Any) -> str:
 
 
 def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
-    data = {name: getattr(run, name) for name in OF_RUN}
+    data = _fields(run, OF_RUN)
     data["groups"] = asdict(run.groups) if run.groups else None
     data["training_end"] = asdict(learning.end) if learning.end else None
     data["not_learned"] = [each.task.name for each in learning.unlearned] if learning.tasks else None
     names = ("run_id", "fold", "seed", "metrics", "tasks")
-    data["children"] = [{name: getattr(child, name) for name in names} for child in run.children]
+    data["children"] = [_fields(child, names) for child in run.children]
     return data
+
+
+def _fields(found: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
 
 
 def _block(block: Block) -> dict[str, Any]:

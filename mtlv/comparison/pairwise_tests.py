@@ -76,7 +76,7 @@ def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
 def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """Return `judged_pairs`, with document intervals for the runs shown at first, whose scores are needed."""
     shown = set(comparison.shown)
-    tasks = {task.name: task.task for task in comparison.tasks}
+    tasks = {task.name: task for task in comparison.tasks}
     drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
     pairs = judged_pairs(comparison)
     found = [_documents(pair.run, pair.other, drawn) for pair in pairs]

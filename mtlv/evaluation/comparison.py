@@ -23,31 +23,17 @@ F1, SCORE = "test/f1_macro", "test/score"
 
 
 @dataclass(frozen=True)
-class TaskInfo:
-    """A task and its main metric.
+class TaskInfo(Task):
+    """A task of a comparison, with its size.
 
     Args:
-        name: unique within a comparison.
         support: number of test documents of one child, out of `documents`, that its metrics are based on: the
             positive ones of a yes/no task, else those with a target.
         documents: number of documents in the test part.
-        kind, main_metric, source, classes, negative: see `mtlv.plan.Task`.
     """
 
-    name: str
-    support: float
+    support: float = 0.0
     documents: int = 0
-    kind: str = "binary"
-    main_metric: str = "f1"
-    source: str = ""
-    classes: tuple[str, ...] = ()
-    negative: tuple[str, ...] = ()
-
-    @property
-    def task(self) -> Task:
-        """Return the task for the evaluation."""
-        how = {"source": self.source, "classes": self.classes, "negative": self.negative}
-        return Task(self.name, self.kind, main_metric=self.main_metric, **how)  # type: ignore[arg-type]
 
     @property
     def frequency(self) -> float:
@@ -214,7 +200,7 @@ class Comparison:
         end = training_end(child.main_curve for child in run.children)
         found = ((child.main, child.metrics.get(WORD_COUNTS)) for child in run.children)
         beside = [(own, words) for own, words in found if own is not None and words is not None]
-        return learning(end, [task.task for task in self.tasks], scores, beside)
+        return learning(end, self.tasks, scores, beside)
 
     @property
     def scored(self) -> bool:

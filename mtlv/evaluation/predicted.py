@@ -103,7 +103,7 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
     if not predictions:
         return None
     reference = _reference(comparison, run)
-    watched = {task.name: SCORING[task.kind].watched(task.task) for task in comparison.tasks}
+    watched = {task.name: SCORING[task.kind].watched(task) for task in comparison.tasks}
     tasks = [
         outcome
         for fold, prediction in predictions.items()

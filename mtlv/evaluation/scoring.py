@@ -128,22 +128,12 @@ SCORING: Mapping[str, Scoring] = {
 }
 
 
-class KindOfTask(Protocol):
-    """A task with its kind."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
-
-
-def thresholded(tasks: Iterable[KindOfTask]) -> list[str]:
+def thresholded(tasks: Iterable[Task]) -> list[str]:
     """Return the names of the tasks that need a threshold."""
     return [task.name for task in tasks if SCORING[task.kind].needs_threshold]
 
 
-def evaluated_jointly(tasks: Iterable[KindOfTask]) -> bool:
+def evaluated_jointly(tasks: Iterable[Task]) -> bool:
     """Whether all tasks need a threshold: then a plan has macro F1 and others, and otherwise a score."""
     return all(SCORING[task.kind].needs_threshold for task in tasks)
 

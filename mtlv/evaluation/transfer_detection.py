@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, TransferText, in_order
 from mtlv.plan import Task
 
@@ -26,9 +26,7 @@ class TransferRun:
     together: bool = True  # whether one model learned all names of the last stage
 
 
-def mean_score(
-    name: str, tasks: Sequence[Task | TaskInfo], figures: Mapping[str, Mapping[str, float]]
-) -> float | None:
+def mean_score(name: str, tasks: Sequence[Task], figures: Mapping[str, Mapping[str, float]]) -> float | None:
     """Return the mean of the main metric over the tasks of a name; None if one is missing.
 
     Args:

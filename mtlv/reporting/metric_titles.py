@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mtlv.evaluation.comparison import Comparison, TaskInfo
-from mtlv.evaluation.scoring import SCORING, KindOfTask
+from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.scoring import SCORING
 from mtlv.plan import Task
 
 NAMES_OF_PERSONS = ("pearson", "spearman")
@@ -22,13 +22,13 @@ def titled(figure: str) -> str:
     return words.title() if words in NAMES_OF_PERSONS else words
 
 
-def main_title(tasks: Sequence[Task | TaskInfo]) -> str:
+def main_title(tasks: Sequence[Task]) -> str:
     """Return the main metric of all tasks, or `main metric` if they differ."""
     names = {task.main_metric for task in tasks} or {"f1"}
     return titled(names.pop()) if len(names) == 1 else SEVERAL
 
 
-def supported_by(tasks: Sequence[KindOfTask], documents: str = "documents") -> str:
+def supported_by(tasks: Sequence[Task], documents: str = "documents") -> str:
     """Name the documents that the support of the tasks counts."""
     return f"positive {documents}" if all(SCORING[task.kind].counts_positive for task in tasks) else documents
 
@@ -38,7 +38,7 @@ def plan_title(comparison: Comparison) -> str:
     return "score" if comparison.scored else "macro F1"
 
 
-def judged_words(tasks: Sequence[TaskInfo]) -> str:
+def judged_words(tasks: Sequence[Task]) -> str:
     """Return a sentence on the main metric of each task; empty if they all have the same one."""
     if main_title(tasks) != SEVERAL:
         return ""

@@ -147,13 +147,12 @@ def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> 
         TrackingError: the store or a score file cannot be read.
     """
     files = _Files(reader)
-    tasks = [task.task for task in found.tasks]
     wanted = [child for run in found.runs if run.key in keys for child in run.children]
     files.fetch([found.folds[child.run_id] for child in wanted], VALIDATION, TEST)
 
     def complete(child: ComparedFold) -> ComparedFold:
         fold = found.folds[child.run_id]
-        validation, test = (files.scores(fold, name, child.tasks, tasks) for name in (VALIDATION, TEST))
+        validation, test = (files.scores(fold, name, child.tasks, found.tasks) for name in (VALIDATION, TEST))
         return replace(child, validation=validation, test=test)
 
     runs = (
@@ -312,7 +311,7 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
             infos = [_task(each, content) for each in content.get("tasks", {}).values()]
         for info in infos:
             first = out.setdefault(info.name, info)
-            if first.task != info.task:
+            if replace(info, support=first.support, documents=first.documents) != first:
                 raise TrackingError(
                     f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}`",
                     got=f"{info.kind} by {info.main_metric}",
@@ -328,7 +327,8 @@ def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
     if how.get("kind", "binary") not in READINGS:
         raise ValueError(f"a task of the unknown kind {how['kind']}")
-    return TaskInfo(each["name"], float(each["support"]), int(content.get("documents", 0)), **how)
+    how |= {"support": float(each["support"]), "documents": int(content.get("documents", 0))}
+    return TaskInfo(each["name"], **how)
 
 
 def sized(found: LoadedRuns) -> LoadedRuns:

@@ -68,7 +68,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _not_drawn(comparison: Comparison) -> list[TextBlock]:
     """Name the tasks for which documents cannot be resampled."""
-    tasks = not_of_sums([task.task for task in comparison.tasks])
+    tasks = not_of_sums(comparison.tasks)
     if not tasks:
         return []
     named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])

@@ -85,8 +85,8 @@ def test_values_come_from_the_children_that_have_them(comparison_of: Callable[..
 
 
 def test_frequency_needs_the_number_of_documents() -> None:
-    assert TaskInfo("a", 30, 120).frequency == 0.25
-    assert isnan(TaskInfo("a", 30).frequency)
+    assert TaskInfo("a", support=30, documents=120).frequency == 0.25
+    assert isnan(TaskInfo("a", support=30).frequency)
 
 
 def test_mean_and_sd_by_hand() -> None:

@@ -55,7 +55,8 @@ def a_comparison(
     """
     corpus = _corpus(tasks, children, seed)
     made = tuple(_run(corpus, number, seed) for number in range(runs))
-    infos = tuple(TaskInfo(name, fmean(made[0].of_task(name, "support")), DOCUMENTS) for name in corpus.names)
+    support = {name: fmean(made[0].of_task(name, "support")) for name in corpus.names}
+    infos = tuple(TaskInfo(name, support=size, documents=DOCUMENTS) for name, size in support.items())
     comparison = Comparison(
         title="Open-I, made up",
         runs=made,

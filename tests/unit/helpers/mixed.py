@@ -15,11 +15,12 @@ from mtlv.plan.spans import Span
 
 CLASSES = ("none", "<b>activator</b>", "inhibitor")
 EACH = 30  # test documents of a corpus
+OF = {"support": EACH, "documents": 4 * EACH}
 TASKS = (
-    TaskInfo("heart", 14, 4 * EACH, source="notes"),
-    TaskInfo("relation", EACH, 4 * EACH, "multiclass", "f1_micro_positive", "pairs", CLASSES, ("none",)),
-    TaskInfo("similarity", EACH, 4 * EACH, "regression", "pearson", "sts"),
-    TaskInfo("drugs", EACH, 4 * EACH, "tagging", "entity_f1", "ner", ("Drug",)),
+    TaskInfo("heart", source="notes", **OF | {"support": 14}),
+    TaskInfo("relation", "multiclass", "pairs", CLASSES, ("none",), main_metric="f1_micro_positive", **OF),
+    TaskInfo("similarity", "regression", "sts", main_metric="pearson", **OF),
+    TaskInfo("drugs", "tagging", "ner", ("Drug",), main_metric="entity_f1", **OF),
 )
 SOURCES = tuple(task.source for task in TASKS)
 WORDS = "the dose of aspirin was larger than that of heparin"
@@ -56,10 +57,9 @@ def _run(number: int, children: int, tasks: tuple[TaskInfo, ...]) -> ComparedRun
     )
 
 
-def _child(number: int, seed: int, infos: tuple[TaskInfo, ...]) -> ComparedFold:
-    tasks = [info.task for info in infos]
+def _child(number: int, seed: int, tasks: tuple[TaskInfo, ...]) -> ComparedFold:
     limits = {task.name: 0.5 for task in tasks if task.kind == "binary"}
-    test = _scores("test", number, seed, infos)
+    test = _scores("test", number, seed, tasks)
     found = evaluate_all(test, tasks, limits)
     metrics = {f"test/{key}": value for key, value in found.plan.as_dict().items()}
     metrics |= {"time/train_seconds": 60.0 + 30 * number, "cost/parameters": 22_713_216.0}
@@ -75,7 +75,7 @@ def _child(number: int, seed: int, infos: tuple[TaskInfo, ...]) -> ComparedFold:
         metrics=metrics,
         tasks={name: each.as_dict() for name, each in found.tasks.items()},
         curves=curves,
-        validation=_scores("validation", number, seed, infos),
+        validation=_scores("validation", number, seed, tasks),
         test=test,
     )
 

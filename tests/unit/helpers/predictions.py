@@ -118,7 +118,9 @@ def a_run(key: str, kept: Any, *, prediction: Prediction | None = None, **change
 
 def compared(*runs: ComparedRun) -> Comparison:
     """A comparison with the first run as its baseline."""
-    return Comparison("made up", runs, tuple(TaskInfo(name, 10, 100) for name in TASKS), runs[0].key)
+    return Comparison(
+        "made up", runs, tuple(TaskInfo(name, support=10, documents=100) for name in TASKS), runs[0].key
+    )
 
 
 def chosen_scores(world, found):

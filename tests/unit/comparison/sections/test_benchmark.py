@@ -17,6 +17,7 @@ Make = Callable[..., Comparison]
 # PubMedBERT's column of Table 6 (Gu et al. 2021), in the order of BLURB here; HoC's micro F1 apart.
 CELLS = (93.33, 85.62, 87.82, 84.52, 80.06, 73.38, 77.24, 82.36, 82.34, 92.30, None, 55.84, 87.56)
 HALLMARKS = ("a", "b")
+SIZE = {"support": 10, "documents": 20}
 
 
 def on(comparison_of: Make, *left_out: str, micro: float = 0.8232) -> Comparison:
@@ -28,10 +29,10 @@ def on(comparison_of: Make, *left_out: str, micro: float = 0.8232) -> Comparison
         if corpus in left_out:
             continue
         if cell is not None:
-            tasks.append(TaskInfo(corpus, 10, 20, "tagging", "entity_f1", corpus, ("X",)))
+            tasks.append(TaskInfo(corpus, "tagging", corpus, ("X",), main_metric="entity_f1", **SIZE))
             figures[corpus] = {"entity_f1": cell / 100}
             continue
-        tasks += [TaskInfo(name, 10, 20, source=corpus) for name in HALLMARKS]
+        tasks += [TaskInfo(name, source=corpus, **SIZE) for name in HALLMARKS]
         figures |= {name: {"f1": 0.1} for name in HALLMARKS}
     run = base.runs[0]
     child = replace(run.children[0], tasks=figures, metrics={"test/f1_micro": micro}, test=None)
@@ -66,7 +67,7 @@ def test_hoc_alone_counts_all_decisions_together(comparison_of: Make) -> None:
 def test_published_cells_give_the_published_score(comparison_of: Make) -> None:
     comparison = on(comparison_of)
     tasks = [task for task in comparison.tasks if task.source != "hoc"]
-    tasks.append(TaskInfo("hoc", 10, 20, source="hoc"))
+    tasks.append(TaskInfo("hoc", source="hoc", **SIZE))
     run = comparison.runs[0]
     child = run.children[0]
     child = replace(child, tasks=child.tasks | {"hoc": {"f1": 0.8232}})

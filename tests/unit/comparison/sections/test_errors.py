@@ -174,7 +174,7 @@ def test_cells_without_a_target_count_nowhere(comparison):
         return replace(child, test=replace(child.test, tasks=tasks))
 
     gone = replace(run, children=tuple(map(masked, run.children)))
-    means = by_document(gone, [t.task for t in comparison.tasks]).tasks[task]
+    means = by_document(gone, comparison.tasks).tasks[task]
     assert np.isnan(means.outputs).all()
     assert not means.known.any()
     section = errors.build(replace(comparison, runs=(gone, comparison.runs[1])))

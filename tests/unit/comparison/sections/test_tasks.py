@@ -78,7 +78,7 @@ def test_the_scatter_leaves_the_baseline_out_and_has_frequencies(comparison_of: 
 
 def test_the_scatter_takes_the_support_where_the_number_of_documents_is_unknown(comparison_of: Make) -> None:
     comparison = comparison_of()
-    tasks = tuple(TaskInfo(task.name, task.support) for task in comparison.tasks)
+    tasks = tuple(TaskInfo(task.name, support=task.support) for task in comparison.tasks)
     figure = block(build(replace(comparison, tasks=tasks)), "tasks_gain_by_frequency")
     assert "frequency" not in figure.rows[0]
     assert len(figure.rows) == 24
