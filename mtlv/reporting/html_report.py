@@ -15,7 +15,7 @@ from string import Template
 
 from mtlv.formatting import many
 from mtlv.reporting.metric_titles import titled
-from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, shown, used
+from mtlv.reporting.suite_table import COLUMNS, Row, shown, used
 
 PICTURES = 3_500_000  # maximum bytes of all figures; with base64 the page stays below 5 MB
 STABLE = 0.5  # adjusted Rand index below which a grouping is reported as unstable
@@ -71,7 +71,6 @@ class ReportInput:
     versions: Mapping[str, str] = field(default_factory=dict)  # versions of packages
     machine: Mapping[str, object] = field(default_factory=dict)  # properties of the machine by name
     created: str = ""  # date as text
-    columns: Sequence[SuiteColumn] = COLUMNS
 
 
 def report_html(run: ReportInput) -> str:
@@ -129,7 +128,7 @@ def _headline(run: ReportInput) -> str:
     """Return the run's own metrics (the first row) in large type."""
     if not run.rows:
         return ""
-    cells = [(column, run.rows[0].cells[column.key]) for column in run.columns]
+    cells = [(column, run.rows[0].cells[column.key]) for column in COLUMNS]
     boxes = [
         f'<div class="figure"><b>{escape(shown(cell, column).split(" ± ")[0])}</b>'
         f"<span>{escape(column.title)}</span></div>"
@@ -142,7 +141,7 @@ def _headline(run: ReportInput) -> str:
 def _measured(run: ReportInput) -> str:
     if not run.rows:
         return ""
-    body, columns = [], used(run.rows, run.columns)
+    body, columns = [], used(run.rows)
     for row in run.rows:
         cells = [(shown(row.cells[c.key], c), "best" if row.cells[c.key].best else "") for c in columns]
         body.append([(row.name, "text"), *cells])

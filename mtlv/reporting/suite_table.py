@@ -16,8 +16,7 @@ class SuiteColumn:
 
     key: str  # name of the metric
     title: str
-    best: str = "high"  # whether the highest, the lowest or no value is marked
-    scale: float = 1.0  # factor applied to a value before it is shown
+    best: str = "high"  # whether the highest or the lowest value is marked
     digits: int = 4
 
 
@@ -58,18 +57,18 @@ class Row:
     cells: Mapping[str, Cell]
 
 
-def used(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> list[SuiteColumn]:
+def used(rows: Sequence[Row]) -> list[SuiteColumn]:
     """Return the columns with a value in at least one row."""
-    return [column for column in columns if any(row.cells[column.key].n for row in rows)]
+    return [column for column in COLUMNS if any(row.cells[column.key].n for row in rows)]
 
 
-def make_rows(members: Sequence[SuiteMember], columns: Sequence[SuiteColumn] = COLUMNS) -> tuple[Row, ...]:
+def make_rows(members: Sequence[SuiteMember]) -> tuple[Row, ...]:
     """Return rows in the order of `members`; with several members, the best of each column is marked."""
-    rows = [{column.key: _cell(member, column.key) for column in columns} for member in members]
-    for column in columns:
+    rows = [{column.key: _cell(member, column.key) for column in COLUMNS} for member in members]
+    for column in COLUMNS:
         means = [row[column.key].mean for row in rows]
         known = [mean for mean in means if not math.isnan(mean)]
-        if column.best not in ("high", "low") or len(known) < 2:
+        if len(known) < 2:
             continue
         top = max(known) if column.best == "high" else min(known)
         for row in rows:
@@ -89,42 +88,36 @@ def shown(cell: Cell, column: SuiteColumn) -> str:
     """Format a cell: `0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
     if not cell.n:
         return "-"
-    mean = f"{cell.mean * column.scale:.{column.digits}f}"
-    return mean if cell.sd is None else f"{mean} ± {cell.sd * column.scale:.{column.digits}f}"
+    mean = f"{cell.mean:.{column.digits}f}"
+    return mean if cell.sd is None else f"{mean} ± {cell.sd:.{column.digits}f}"
 
 
-def as_text(
-    members: Sequence[SuiteMember], columns: Sequence[SuiteColumn] = COLUMNS
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def as_text(members: Sequence[SuiteMember]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and rows for a terminal."""
-    rows = make_rows(members, columns)
-    columns = used(rows, columns)
+    rows = make_rows(members)
+    columns = used(rows)
     header = ("run", *(column.title for column in columns))
     return header, tuple((row.name, *(shown(row.cells[c.key], c) for c in columns)) for row in rows)
 
 
-def as_records(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> list[dict[str, object]]:
-    """Return plain records: `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column."""
+def as_csv(rows: Sequence[Row]) -> str:
+    """Return CSV with `member`, and `KEY`, `KEY_std`, `KEY_n`, `KEY_best` of each column, in full precision;
+    unknown values are empty.
+    """
     records = []
     for row in rows:
         record: dict[str, object] = {"member": row.name}
-        for column in columns:
+        for column in used(rows):
             cell = row.cells[column.key]
-            mean = None if math.isnan(cell.mean) else cell.mean
-            record |= {column.key: mean, f"{column.key}_std": cell.sd}
+            record |= {column.key: cell.mean, f"{column.key}_std": cell.sd}
             record |= {f"{column.key}_n": cell.n, f"{column.key}_best": cell.best}
         records.append(record)
-    return records
+    return csv_text(records)
 
 
-def as_csv(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
-    """Return the records as CSV, with metrics in full precision and empty cells for unknown values."""
-    return csv_text(as_records(rows, used(rows, columns)))
-
-
-def as_markdown(rows: Sequence[Row], columns: Sequence[SuiteColumn] = COLUMNS) -> str:
+def as_markdown(rows: Sequence[Row]) -> str:
     """Return a Markdown table, with the best of each column in bold."""
-    columns = used(rows, columns)
+    columns = used(rows)
     lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))
     for row in rows:
