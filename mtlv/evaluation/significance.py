@@ -43,7 +43,6 @@ class PairedTest:
     """Result of a paired test.
 
     Args:
-        statistic: signed rank sum W = min(W+, W-), or t; None if undefined.
         p: two-sided; None if there are too few pairs for the test to decide.
         effect: matched-pairs rank-biserial correlation (Wilcoxon) or Cohen's d_z (t); its sign is the
             direction of the difference.
@@ -52,7 +51,6 @@ class PairedTest:
         least: smallest possible `p` with this number of pairs.
     """
 
-    statistic: float | None
     p: float | None
     effect: float | None
     method: str
@@ -137,7 +135,7 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     moved = values[values != 0]
     equal = values.size - moved.size
     if not moved.size:
-        return PairedTest(None, None, None, "none", "the runs are equal in every pair")
+        return PairedTest(None, None, "none", "the runs are equal in every pair")
     ranks = mean_ranks(np.abs(moved))
     above = float(ranks[moved > 0].sum())
     below = float(ranks[moved < 0].sum())
@@ -149,7 +147,7 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
         reason = f"{pairs} {verb} too few for Wilcoxon, whose p cannot be below {smallest_p(moved.size):.3g}"
     left_out = f", {many(equal, 'equal pair')} left out" if equal else ""
     effect, least = (above - below) / (above + below), smallest_p(moved.size)
-    return PairedTest(min(above, below), p, effect, method + left_out, reason, least)
+    return PairedTest(p, effect, method + left_out, reason, least)
 
 
 def _decided(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, str]:
@@ -187,16 +185,15 @@ def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
     """
     values = np.asarray(differences, np.float64)
     if values.size < 2:
-        return PairedTest(None, None, None, "none", "one pair has no spread, so there is no t")
+        return PairedTest(None, None, "none", "one pair has no spread, so there is no t")
     spread = float(values.std(ddof=1))
     if spread <= 10.0**-DECIMALS:
-        return PairedTest(None, None, None, "none", "all differences are equal, so there is no t")
+        return PairedTest(None, None, "none", "all differences are equal, so there is no t")
     from scipy.special import stdtr
 
     effect, freedom = float(values.mean()) / spread, values.size - 1
-    t = effect * values.size**0.5
-    p = 2 * float(stdtr(freedom, -abs(t)))
-    return PairedTest(t, p, effect, f"t with {many(freedom, 'degree')} of freedom")
+    p = 2 * float(stdtr(freedom, -abs(effect) * values.size**0.5))
+    return PairedTest(p, effect, f"t with {many(freedom, 'degree')} of freedom")
 
 
 def t_interval(differences: Sequence[float] | Floats) -> Interval | None:

@@ -48,9 +48,7 @@ def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
             result = package.fasterpam(distances, medoids, n_cpu=1)
         else:
             result = package.alternating(distances, medoids)
-        found.append(
-            assigned(distances, np.asarray(result.medoids, dtype=np.intp), iterations=int(result.n_iter))
-        )
+        found.append(assigned(distances, np.asarray(result.medoids, dtype=np.intp)))
     return min(found, key=lambda result: result.inertia)
 
 
@@ -67,9 +65,7 @@ def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoid
             n_clusters=k, metric="precomputed", method=method, init=init, random_state=spec.seed + number
         )
         model.fit(distances)
-        found.append(
-            assigned(distances, np.asarray(model.medoid_indices_), iterations=int(model.n_iter_) + 1)
-        )
+        found.append(assigned(distances, np.asarray(model.medoid_indices_)))
     return min(found, key=lambda result: result.inertia)
 
 

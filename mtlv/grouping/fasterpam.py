@@ -44,7 +44,7 @@ def build(distances: Matrix, k: int) -> Indices:
     return np.array(chosen, dtype=np.intp)
 
 
-def swaps(distances: Matrix, start: Indices) -> tuple[Indices, int]:
+def swapped(distances: Matrix, start: Indices) -> Indices:
     """Swap a medoid for another item as soon as that reduces the inertia, until no swap does.
 
     Candidates are tried cyclically in the order of their index. They are examined in blocks that grow while
@@ -53,11 +53,8 @@ def swaps(distances: Matrix, start: Indices) -> tuple[Indices, int]:
     Args:
         distances: [T, T].
         start: [k], k of 2 or more.
-
-    Returns:
-        Medoids [k], and the number of swaps.
     """
-    items, made, state = len(distances), 0, _State(distances, start)
+    items, state = len(distances), _State(distances, start)
     first, most = (max(LEAST_ROWS, cells // items) for cells in (FIRST_CELLS, MOST_CELLS))
     position, quiet, width = 0, 0, first
     while quiet < items:
@@ -66,8 +63,8 @@ def swaps(distances: Matrix, start: Indices) -> tuple[Indices, int]:
         if found is None:
             position, quiet, width = end % items, quiet + end - position, min(2 * width, most)
         else:
-            position, quiet, width, made = (found + 1) % items, 0, first, made + 1
-    return state.medoids, made
+            position, quiet, width = (found + 1) % items, 0, first
+    return state.medoids
 
 
 class _State:

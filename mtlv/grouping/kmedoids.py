@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtlv.errors import GroupingError
-from mtlv.grouping.fasterpam import Indices, Matrix, build, swaps
+from mtlv.grouping.fasterpam import Indices, Matrix, build, swapped
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,11 @@ class Medoids:
         medoids: [k] indices, ascending.
         labels: [T] position of each item's medoid in `medoids`; a medoid is always in its own group.
         inertia: sum of the distances to the nearest medoid.
-        iterations: swaps (fasterpam) or rounds (alternate).
     """
 
     medoids: Indices
     labels: Indices
     inertia: float
-    iterations: int
 
 
 def kmedoids(
@@ -101,9 +99,8 @@ def starts(
 def fasterpam(distances: Matrix, start: Indices) -> Medoids:
     """Run FasterPAM's search from k medoids [k]."""
     if len(start) == 1:  # with k = 1, every swap changes all groups: take the best one
-        return assigned(distances, np.array([distances.sum(axis=1).argmin()]), iterations=1)
-    medoids, made = swaps(distances, start)
-    return assigned(distances, medoids, iterations=made)
+        return assigned(distances, np.array([distances.sum(axis=1).argmin()]))
+    return assigned(distances, swapped(distances, start))
 
 
 def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids:
@@ -113,8 +110,7 @@ def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids
     strictly lower cost.
     """
     medoids = np.array(start, dtype=np.intp)
-    rounds = 0
-    for rounds in range(1, max_iter + 1):  # noqa: B007 - the count is used below
+    for _ in range(max_iter):
         before = medoids.copy()
         labels = distances[medoids].argmin(axis=0)  # [T]
         for group in range(len(medoids)):
@@ -126,16 +122,16 @@ def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids
                 medoids[group] = members[cost.argmin()]
         if np.array_equal(before, medoids):
             break
-    return assigned(distances, medoids, iterations=rounds)
+    return assigned(distances, medoids)
 
 
-def assigned(distances: Matrix, medoids: Indices, *, iterations: int) -> Medoids:
+def assigned(distances: Matrix, medoids: Indices) -> Medoids:
     """Return the groups around k given medoids; ties go to the medoid with the lowest index."""
     medoids = np.sort(medoids)
     table = distances[medoids]  # [k, T]
     labels = table.argmin(axis=0)
     labels[medoids] = np.arange(len(medoids))  # with equal items, each medoid keeps its own group
-    return Medoids(medoids, labels, float(table.min(axis=0).sum()), iterations)
+    return Medoids(medoids, labels, float(table.min(axis=0).sum()))
 
 
 SEARCHES = {"fasterpam": fasterpam, "alternate": alternate}

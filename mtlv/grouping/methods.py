@@ -124,7 +124,6 @@ def _kmedoids(space: Space, k: int | None) -> Grouping:
         medoids=ordered(found.labels, found.medoids),
         inertia=found.inertia,
         silhouette=silhouette(space.distances, labels),
-        iterations=found.iterations,
     )
 
 

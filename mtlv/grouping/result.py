@@ -20,7 +20,6 @@ class Grouping:
         medoids: index of each group's most central item (k numbers), if there are distances.
         inertia: sum over the items of the distance to their group's medoid, if there are distances.
         silhouette: mean silhouette in [-1, 1]; None for 1 or T groups, for which it is undefined.
-        iterations: swaps or rounds of the best search, if it counts them.
         notes: sentences about unexpected behaviour of the method.
     """
 
@@ -28,7 +27,6 @@ class Grouping:
     medoids: tuple[int, ...] | None = None
     inertia: float | None = None
     silhouette: float | None = None
-    iterations: int | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

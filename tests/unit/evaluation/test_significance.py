@@ -33,7 +33,6 @@ def test_wilcoxon_is_exact_and_scipys(n, seed):
     found = compare_pairs(first, second).wilcoxon
     known = stats.wilcoxon(np.round(first - second, 12), method="exact")
     assert found.p == pytest.approx(known.pvalue, rel=1e-10)
-    assert found.statistic == known.statistic
     assert found.method == "exact"
 
 
@@ -90,7 +89,6 @@ def test_t_is_scipys_and_d_z_follows_from_it(n):
     found = compare_pairs(first, second)
     known = stats.ttest_rel(first, second)
     assert found.t.p == pytest.approx(known.pvalue, rel=1e-8)
-    assert found.t.statistic == pytest.approx(known.statistic, rel=1e-8)
     assert found.t.effect == pytest.approx(known.statistic / np.sqrt(n), rel=1e-8)
     assert found.mean == pytest.approx(np.mean(first - second))
 
@@ -135,7 +133,7 @@ def test_differences_that_only_rounding_tells_apart_are_tied():
     assert found.wilcoxon.method == "exact with ties"
     assert found.t.p is None
     one_down = compare_pairs([0.3, 0.2, 0.5, 0.4, 0.7, 0.9], [0.2, 0.1, 0.6, 0.3, 0.6, 0.8])
-    assert (one_down.wilcoxon.statistic, one_down.wilcoxon.p) == (3.5, 14 / 64)  # all have the rank 3.5
+    assert one_down.wilcoxon.p == 14 / 64  # all have the rank 3.5
 
 
 def test_seeds_of_a_fold_are_averaged_and_seeds_of_one_fold_are_not():

@@ -129,7 +129,7 @@ def test_names_are_in_the_order_of_the_targets():
     score = {(0, 1): 0.5}
     made = in_order({"b": score, "a": score}, {("x", "b"): score, ("a", "b"): score, ("b", "a"): {}})
     assert (made.targets, made.sources, made.names) == (("b", "a"), ("b", "a", "x"), ("b", "a", "x"))
-    assert in_order({}, {("x", "b"): score, ("y", "a"): score}).targets == ("b", "a")
+    assert in_order({"b": score}, {("x", "a"): score, ("x", "b"): score}).targets == ("b", "a")
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def test_restarts_reach_the_optimum_of_exhaustive_search(items, seed):
         assert kmedoids(matrix, k).inertia == pytest.approx(best, abs=1e-9)
 
 
-def naive_fasterpam(matrix: np.ndarray, start: np.ndarray) -> tuple[list[int], int]:
+def naive_fasterpam(matrix: np.ndarray, start: np.ndarray) -> list[int]:
     """The same search, candidate by candidate, by the definition of the inertia."""
-    medoids, quiet, position, swaps = [int(medoid) for medoid in start], 0, 0, 0
+    medoids, quiet, position = [int(medoid) for medoid in start], 0, 0
     while quiet < len(matrix):
         if position not in medoids:
             now = matrix[medoids].min(axis=0).sum()
@@ -76,9 +76,9 @@ def naive_fasterpam(matrix: np.ndarray, start: np.ndarray) -> tuple[list[int], i
                 for i in range(len(medoids))
             ]
             if min(costs) < now - 1e-9:
-                medoids[int(np.argmin(costs))], quiet, swaps = position, -1, swaps + 1
+                medoids[int(np.argmin(costs))], quiet = position, -1
         position, quiet = (position + 1) % len(matrix), quiet + 1
-    return sorted(medoids), swaps
+    return sorted(medoids)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,7 @@ def test_blocks_make_the_swaps_of_the_search_one_by_one(items, k, seed):
     """In the last two the last swap is found after going round, in blocks of all items and of some."""
     matrix = points(items, seed=seed)
     start = np.arange(k)
-    medoids, swaps = naive_fasterpam(matrix, start)
-    found = fasterpam(matrix, start)
-    assert (found.medoids.tolist(), found.iterations) == (medoids, swaps)
+    assert fasterpam(matrix, start).medoids.tolist() == naive_fasterpam(matrix, start)
 
 
 def test_build_by_hand():
