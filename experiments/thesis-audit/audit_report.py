@@ -187,8 +187,8 @@ def draw(lines: Sequence[Line], path: Path, *, title: str) -> Path:
     """Macro F1 and the column "subset accuracy": honest and with the defect, joined by a line."""
     pairs = [line for line in lines if line.differences]
     with canvas.style():
-        figure = canvas.new_figure(11.5, 1.6 + 0.36 * (len(pairs) + len({p.row.section for p in pairs})))
-        figure.suptitle(title, x=0.01, ha="left", weight="bold", size=11)
+        height = 1.6 + 0.36 * (len(pairs) + len({p.row.section for p in pairs}))
+        figure = canvas.new_figure(11.5, height, title, 150)
         axes = figure.subplots(1, 2, sharey=True)
         for ax, metric in zip(axes, ("f1_macro", "subset_accuracy"), strict=True):
             _panel(ax, pairs, metric)

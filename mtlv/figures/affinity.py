@@ -38,9 +38,9 @@ def draw_affinity(
     values = np.where(same, np.nan, affinity[:count, :count])
     uncertain = ~reliable[:count, :count] & ~same
     with canvas.style():
-        page = canvas.new_figure(max(6.4, 3.2 + CELL[0] * count), 2.4 + CELL[1] * count)
-        letters = int(13 * page.get_figwidth())
-        page.suptitle(canvas.wrapped(title, letters), x=0.01, ha="left", weight="bold", size=11)
+        width = max(6.4, 3.2 + CELL[0] * count)
+        letters = int(13 * width)
+        page = canvas.new_figure(width, 2.4 + CELL[1] * count, title, letters)
         axes = page.add_subplot()
         _cells(axes, values, uncertain)
         labels = [name_lines(name, NAME) for name in names[:count]]

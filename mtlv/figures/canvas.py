@@ -82,13 +82,17 @@ def _report(letters: Sequence[str]) -> None:
         )
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Create a figure of this size in inches on an Agg canvas, with a layout that cuts nothing off."""
+def new_figure(width: float, height: float, title: str, letters: int) -> Figure:
+    """Create a figure of this size in inches on an Agg canvas, with a layout that cuts nothing off.
+
+    Its title has lines of so many `letters`.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
+    figure.suptitle(wrapped(title, letters), x=0.01, ha="left", weight="bold", size=11)
     return figure
 
 

@@ -28,8 +28,7 @@ def elbow_figure(curve: Elbow, *, title: str, chosen: int) -> Figure:
     one.
     """
     with canvas.style():
-        figure = canvas.new_figure(WIDTH, HEIGHT)
-        figure.suptitle(canvas.wrapped(title, 90), x=0.01, ha="left", weight="bold", size=11)
+        figure = canvas.new_figure(WIDTH, HEIGHT, title, 90)
         left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
         _inertia(left, curve, chosen)
         _silhouette(right, curve, chosen)

@@ -50,13 +50,12 @@ def draw_per_task(
     labels = [f"{canvas.wrapped(names[t], WIDEST_NAME)}  ({sizes[t]:g})" for t in sizes_first]
     lines = sum(label.count("\n") for label in labels)
     with canvas.style():
-        page = canvas.new_figure(7.2, 1.1 + ROW * len(labels) + 0.1 * lines)
+        page = canvas.new_figure(7.2, 1.1 + ROW * len(labels) + 0.1 * lines, title, 72)
         axes = page.add_subplot()
         _bars(axes, values[sizes_first], errors)
         counted = "positive test documents" if figure == "F1" else "test documents"
         axes.set_xlabel(f"{figure} (number of {counted} after each name)")
         axes.set_yticks(range(len(labels)), labels)
-        page.suptitle(canvas.wrapped(title, 72), x=0.01, ha="left", weight="bold", size=11)
         _mean_line(axes, float(values.mean()), "macro F1" if figure == "F1" else "mean")
         return canvas.save(page, path)
 

@@ -21,7 +21,7 @@ Pieces = Sequence[Sequence[str]]
 def draw_splittings(words: Sequence[str], before: Pieces, after: Pieces, path: Path, *, title: str) -> Path:
     """Draw words with the pieces of two vocabularies, and return `path`."""
     with canvas.style():
-        page = canvas.new_figure(7.2, 0.9 + ROW * (len(words) + 1))
+        page = canvas.new_figure(7.2, 0.9 + ROW * (len(words) + 1), title, 72)
         axes = page.add_subplot()
         axes.set_axis_off()
         axes.set_xlim(0, 1)
@@ -32,7 +32,6 @@ def draw_splittings(words: Sequence[str], before: Pieces, after: Pieces, path: P
             for x, cell in zip(HEADS, cells, strict=True):
                 text, colour = (cell, "black") if isinstance(cell, str) else _joined(cell)
                 axes.text(x, row, canvas.wrapped(text, LONGEST, 1), va="center", color=colour)
-        page.suptitle(canvas.wrapped(title, 72), x=0.01, ha="left", weight="bold", size=11)
         return canvas.save(page, path)
 
 

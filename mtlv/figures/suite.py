@@ -53,8 +53,8 @@ def draw_suite(
     order = np.lexsort((np.arange(len(tasks)), -sizes))
     height = 2.6 + ROW * len(tasks)
     with canvas.style():
-        page = canvas.new_figure(3.9 + COLUMN * max(2, len(members)), height)
-        page.suptitle(canvas.wrapped(title, 30 + 9 * len(members)), x=0.01, ha="left", weight="bold", size=11)
+        width = 3.9 + COLUMN * max(2, len(members))
+        page = canvas.new_figure(width, height, title, 30 + 9 * len(members))
         above, below = page.subplots(2, 1, sharex=True, height_ratios=[1.25, ROW * len(tasks)])
         name = "macro F1" if figure == "F1" else "score"
         _dots(above, name, np.asarray(macro, float), micro=micro, spread=macro_spread)

@@ -92,8 +92,7 @@ def map_figure(
     tidied = 0
     while True:
         with canvas.style():
-            figure = canvas.new_figure(WIDTH * size, HEIGHT * size)
-            figure.suptitle(canvas.wrapped(title, int(90 * size)), x=0.01, ha="left", weight="bold", size=11)
+            figure = canvas.new_figure(WIDTH * size, HEIGHT * size, title, int(90 * size))
             axes = _axes(figure, points, shares)
             rays = _points(axes, points, names, labels, medoids or ())
             texts, clear = _names(figure, axes, points, names, written, bold=set(medoids or ()), rays=rays)

@@ -19,7 +19,6 @@ WIDTH, HEIGHT = 7.4, 6.6  # inches
 NAME = 18  # letters per line of a name
 SIDE, LETTER, TOP = 1.12, 0.032, 1.14  # radii from the centre to the edges, and width of a letter at the side
 FAINT = 0.55  # opacity of neutral arrows
-WORDS: Mapping[Verdict, str] = {"helps": "helps", "harms": "harms", "neutral": "neutral"}
 
 
 def draw_helping(transfers: Transfers, path: Path, *, title: str) -> Path:
@@ -32,8 +31,7 @@ def draw_helping(transfers: Transfers, path: Path, *, title: str) -> Path:
     places = circle(transfers.names)
     drawn = edges(found, places)
     with canvas.style():
-        page = canvas.new_figure(WIDTH, HEIGHT)
-        page.suptitle(canvas.wrapped(title, 88), x=0.01, ha="left", weight="bold", size=11)
+        page = canvas.new_figure(WIDTH, HEIGHT, title, 88)
         axes = page.add_subplot(aspect="equal")
         axes.set_axis_off()
         lines = [line for name in places for line in name_lines(name, NAME, 3).split("\n")]
@@ -96,7 +94,7 @@ def _key(axes: Axes, drawn: Sequence[Edge], rule: str, *, left: int) -> None:
     key = [
         Line2D(
             [], [], color=COLOURS[verdict], linestyle=_dashes(verdict), linewidth=2.4,
-            label=f"{WORDS[verdict]} ({count})",
+            label=f"{verdict} ({count})",
         )
         for verdict, count in counts.items()
     ]  # fmt: skip

@@ -49,11 +49,10 @@ def draw_transfer(transfers: Transfers, path: Path, *, title: str) -> Path:
     not measured. `–`: source and target are the same.
     """
     found = effects(transfers)
-    width = 2.6 + CELL[0] * (len(transfers.sources) + APART)
+    width = max(6.4, 2.6 + CELL[0] * (len(transfers.sources) + APART))
+    letters = int(13 * width)
     with canvas.style():
-        page = canvas.new_figure(max(6.4, width), 2.5 + CELL[1] * len(transfers.targets))
-        letters = int(13 * page.get_figwidth())
-        page.suptitle(canvas.wrapped(title, letters), x=0.01, ha="left", weight="bold", size=11)
+        page = canvas.new_figure(width, 2.5 + CELL[1] * len(transfers.targets), title, letters)
         axes = page.add_subplot()
         colours = _colours(reach(found))
         _cells(axes, transfers, {(cell.source, cell.target): cell for cell in found}, colours)

@@ -118,16 +118,16 @@ def small_multiples(
     line = {"title": None, "labelLimit": width + 20, "labelAnchor": "start"}
     return {
         "columns": columns,
-        "transform": first_panels("order"),
+        "transform": first_panels(),
         "facet": label(field, sort={"field": "order", "op": "min"}, header=header or line),
         "spacing": {"row": 16, "column": 20},
         "spec": {"width": width, "height": height, **inner},
     }
 
 
-def first_panels(by: str) -> list[dict[str, Any]]:
-    """Return transforms that keep the first panels by the number `by`, among those switched on."""
-    rank = {"window": [{"op": "dense_rank", "as": "panel"}], "sort": [{"field": by}]}
+def first_panels() -> list[dict[str, Any]]:
+    """Return transforms that keep the first panels by their `order`, among those switched on."""
+    rank = {"window": [{"op": "dense_rank", "as": "panel"}], "sort": [{"field": "order"}]}
     return [rank, {"filter": f"datum.panel <= {PANELS}"}]
 
 

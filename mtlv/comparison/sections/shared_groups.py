@@ -118,14 +118,15 @@ def group_colour(given: GroupNumbers) -> dict[str, Any]:
     return label("group", scale=scale, legend=None)
 
 
-def group_shapes(given: GroupNumbers) -> dict[str, Any]:
-    """Return the `color` and `shape` channels of points by group, with one legend."""
-    labels = [label for label in given.labels if label not in PLAIN]
+def group_shapes(labels: Sequence[str]) -> dict[str, Any]:
+    """Return the `color` and `shape` channels of points by group, for groups with these numbers, with one
+    legend.
+    """
     field = label("group", legend={"title": "group", "orient": "top", "columns": 12})
-    shapes = [SHAPES[at % len(SHAPES)] for at in range(len(labels))]
+    shapes = [SHAPES[(int(label) - 1) % len(SHAPES)] for label in labels]
     return {
-        "color": field | {"scale": {"domain": labels, "range": colours(labels)}},
-        "shape": field | {"scale": {"domain": labels, "range": shapes}},
+        "color": field | {"scale": {"domain": list(labels), "range": colours(labels)}},
+        "shape": field | {"scale": {"domain": list(labels), "range": shapes}},
     }
 
 

@@ -20,7 +20,7 @@ from mtlv.comparison.sections.parts import (
     small_multiples,
     tip,
 )
-from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
+from mtlv.comparison.sections.shared_groups import PLAIN, GroupNumbers, group_shapes
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.canvas import wrapped
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
@@ -144,6 +144,7 @@ def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[st
     x = {"type": "quantitative", "scale": {"domain": [0, width], "nice": False}, "axis": None}
     y = {"type": "quantitative", "scale": {"domain": [height, 0], "nice": False}, "axis": None}
     tips = [tip("task"), tip("group"), tip("name", "run")]
+    numbers = [each for each in given.labels if each not in PLAIN]
     line = {
         "transform": [{"filter": "isValid(datum.end_x)"}],
         "mark": {"type": "rule", "opacity": 0.6, "strokeWidth": 0.8},
@@ -158,7 +159,7 @@ def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[st
         "mark": {"type": "point", "filled": True, "opacity": 1, "size": {"expr": "datum.medoid ? 130 : 60"}},
         "encoding": {
             "x": x | {"field": "x"}, "y": y | {"field": "y"}, "tooltip": tips,
-        } | group_shapes(given),
+        } | group_shapes(numbers),
     }  # fmt: skip
     bold = {"expr": "datum.medoid ? 'bold' : 'normal'"}
     name = {

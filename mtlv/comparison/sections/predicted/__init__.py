@@ -12,7 +12,7 @@ from mtlv.comparison.sections.parts import known, of_run, tip
 from mtlv.comparison.sections.predicted.affinity import matrix, tree
 from mtlv.comparison.sections.predicted.explored import apart, diagonal, gain_axes, histogram, scatter
 from mtlv.comparison.sections.predicted.untrained import untrained, untrained_in_words
-from mtlv.comparison.sections.shared_groups import GroupNumbers, colours, numbering
+from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes, numbering
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, is_random
 from mtlv.evaluation.predicted import TaskOutcome, Validated, validated
@@ -229,15 +229,12 @@ def _tasks_figure(found: Validated, given: GroupNumbers, id: str) -> list[Figure
 
 
 def _tasks_spec(groups: Sequence[str], *, line: bool) -> dict[str, Any]:
-    scale = {"domain": list(groups), "range": colours(groups)}
-    legend = {"title": "group", "orient": "top", "columns": 12}
-    colour = {"field": "group", "type": "nominal", "scale": scale, "legend": legend}
     tips = [
         tip("task"), tip("group"), tip("part"), tip("predicted", "predicted gain", "+.4f"),
         tip("measured", "measured gain", "+.4f"), tip("fold", "fold", "d"),
     ]  # fmt: skip
     dot = {"type": "point", "size": 75, "opacity": 1}
-    encoding = gain_axes() | {"color": colour, "tooltip": tips}
+    encoding = gain_axes() | {"color": group_shapes(groups)["color"], "tooltip": tips}
     return {
         "width": "container",
         "height": 320,

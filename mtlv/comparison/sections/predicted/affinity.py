@@ -21,7 +21,7 @@ from mtlv.comparison.sections.parts import (
     tip,
     with_value,
 )
-from mtlv.comparison.sections.shared_groups import SHAPES, GroupNumbers, colours
+from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
 from mtlv.comparison.sections.transfer_matrix import LIGHT, NARROW, hatching
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.transfer import POINTS
@@ -198,7 +198,6 @@ def _stem(found: Prediction) -> float:
 
 
 def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
-    labels = sorted(groups, key=int)
     axis = {
         "values": [5 + 10 * at for at in range(len(names))],
         "labelExpr": f"{json.dumps(list(names))}[(datum.value - 5) / 10]",
@@ -212,8 +211,6 @@ def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
         scale={"reverse": True, "zero": False, "padding": 12},
         axis={"format": "+.2~f", "tickCount": 6, "labelExpr": ZERO},
     )
-    of_group = label("group", legend={"title": "group", "orient": "top", "columns": 12})
-    shapes = [SHAPES[(int(label) - 1) % len(SHAPES)] for label in labels]
     lines = {
         "mark": {"type": "line", "color": GREY, "strokeWidth": 1.5},
         "encoding": {
@@ -224,11 +221,7 @@ def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
     }
     leaves = {
         "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-        "encoding": {
-            "color": of_group | {"scale": {"domain": labels, "range": colours(labels)}},
-            "shape": of_group | {"scale": {"domain": labels, "range": shapes}},
-            "tooltip": [tip("leaf", "task"), tip("group")],
-        },
+        "encoding": group_shapes(sorted(groups, key=int)) | {"tooltip": [tip("leaf", "task"), tip("group")]},
     }
     return {
         "width": "container",
