@@ -8,8 +8,8 @@ from typing import Any
 from mtlv.comparison.blocks import Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo, mean_and_sd
-from mtlv.evaluation.kinds.benchmark import BLURB, average_f1_micro, blurb_score, type_means
-from mtlv.evaluation.metrics import decide
+from mtlv.evaluation.kinds.benchmark import BLURB, blurb_score, type_means
+from mtlv.evaluation.metrics import decide, f1_micro
 from mtlv.reporting.learned_words import NOTHING
 
 TYPES = tuple(dict.fromkeys(BLURB.values()))
@@ -85,7 +85,7 @@ def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
     limits = {name: child.tasks.get(name, {}).get("threshold") for name in names}
     if child.test is None or None in limits.values() or not set(names) <= child.test.tasks.keys():
         return None
-    return average_f1_micro(decide(child.test, names, limits))  # type: ignore[arg-type]
+    return f1_micro(decide(child.test, names, limits))  # type: ignore[arg-type]
 
 
 def _whole(row: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from drawing import block
 
@@ -12,6 +13,7 @@ from mtlv.comparison.blocks import Section, TextBlock
 from mtlv.comparison.sections.benchmark import build
 from mtlv.evaluation.comparison import Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB
+from mtlv.plan import Scores, TaskScores
 
 Make = Callable[..., Comparison]
 # PubMedBERT's column of Table 6 (Gu et al. 2021), in the order of BLURB here; HoC's micro F1 apart.
@@ -62,6 +64,22 @@ def test_hoc_alone_counts_all_decisions_together(comparison_of: Make) -> None:
     others = [corpus for corpus in BLURB if corpus != "hoc"]
     (row,) = block(build(on(comparison_of, *others)), "benchmark").rows
     assert row["document classes"] == 0.8232
+
+
+def test_hoc_beside_other_corpora_counts_its_own_decisions_together(comparison_of: Make) -> None:
+    """Of hallmark a, one of two is found; of b, none of one; the third document is of another corpus."""
+    comparison = on(comparison_of)
+    run = comparison.runs[0]
+    truth, outputs = {"a": [1, 1, 0], "b": [0, 1, 1]}, {"a": [0.9, 0.1, 0.9], "b": [0.1, 0.1, 0.9]}
+    mask = np.array([True, True, False])
+    scores = {name: TaskScores(np.array(outputs[name]), np.array(truth[name]), mask) for name in HALLMARKS}
+    child = run.children[0]
+    limits = {name: {**child.tasks[name], "threshold": 0.5} for name in HALLMARKS}
+    child = replace(
+        child, tasks={**child.tasks, **limits}, test=Scores(("u",), "test", ("1", "2", "3"), scores)
+    )
+    (row,) = block(build(replace(comparison, runs=(replace(run, children=(child,)),))), "benchmark").rows
+    assert row["document classes"] == pytest.approx(2 * 1 / (1 + 3)), "the mean of the hallmarks is 1 / 3"
 
 
 def test_published_cells_give_the_published_score(comparison_of: Make) -> None:

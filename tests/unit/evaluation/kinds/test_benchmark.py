@@ -1,26 +1,14 @@
-"""HoC's two F1, and the BLURB score from the published cells."""
+"""The BLURB score from the published cells."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.metrics import f1_score, precision_score, recall_score
 
 from mtlv.errors import PlanError
-from mtlv.evaluation.kinds.benchmark import (
-    average_f1_micro,
-    blurb_score,
-    example_f1,
-    example_precision,
-    example_recall,
-    type_means,
-)
-from mtlv.evaluation.metrics import Decisions
+from mtlv.evaluation.kinds.benchmark import blurb_score, type_means
 
 # Gu et al. 2021, "Domain-Specific Language Model Pretraining for Biomedical Natural Language Processing",
 # Table 6 (arXiv 2007.15779), and to which type of task each corpus belongs.
@@ -72,43 +60,3 @@ def test_a_score_over_other_corpora_is_refused(scores, missing):
         blurb_score(scores, {"a": "x", "b": "y"})
     with pytest.raises(PlanError, match=r"\(got all\)"):
         blurb_score({}, {})
-
-
-cells = st.lists(
-    st.tuples(*[st.lists(st.booleans(), min_size=4, max_size=4)] * 2), min_size=1, max_size=12
-).map(lambda rows: Decisions.of(*np.array(rows, bool).swapaxes(0, 1)))
-
-
-@given(cells)
-def test_figures_of_hoc_are_scikit_learns(d):
-    pooled = f1_score(d.truth, d.predicted, average="micro", zero_division=0)
-    assert average_f1_micro(d) == pytest.approx(pooled)
-    labelled = d.truth.any(axis=1)
-    if not labelled.any():
-        assert example_f1(d) == 0.0
-        return
-    sides, how = (d.truth[labelled], d.predicted[labelled]), {"average": "samples", "zero_division": 0}
-    p, r = precision_score(*sides, **how), recall_score(*sides, **how)
-    assert (example_precision(d), example_recall(d)) == pytest.approx((p, r))
-    assert example_f1(d) == pytest.approx(2 * p * r / (p + r) if p + r else 0.0)
-
-
-@given(cells, st.permutations(range(4)), st.randoms(use_true_random=False))
-def test_order_of_documents_and_hallmarks_does_not_matter(d, columns, random):
-    order = np.array(random.sample(range(len(d.truth)), len(d.truth)))
-    turned = Decisions.of(d.truth[order][:, columns], d.predicted[order][:, columns])
-    for figure in (average_f1_micro, example_f1):
-        assert 0 <= figure(d) <= 1
-        assert figure(turned) == pytest.approx(figure(d))
-
-
-def test_blurbs_and_blues_figure_differ_by_hand():
-    """A document without a hallmark that gets one: an error for BLURB, left out by BLUE."""
-    truth = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0]], bool)
-    guessed = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0]], bool)
-    d = Decisions.of(truth, guessed)
-    assert average_f1_micro(d) == pytest.approx(2 * 2 / (4 + 5))
-    p, r = (1 + 1 / 2) / 2, (1 / 4 + 1) / 2
-    assert example_f1(d) == pytest.approx(2 * p * r / (p + r))
-    alone = f1_score(truth[:2], guessed[:2], average="samples")
-    assert example_f1(d) != pytest.approx(alone), "the F1 of means is not the mean of F1"
