@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,21 @@ def test_scores_of_students_are_those_of_the_experiment():
         ("with the same seed (", "taught by experts", "no teacher"),
         ("above the student of the groups (", "taught by itself", "taught by four groups"),
         ("and 0.005 above the model without a teacher (", "taught by itself", "no teacher"),
+        (
+            "below the student of the groups that saw everything (",
+            "taught by four groups, cross-fitted",
+            "taught by four groups",
+        ),
+        (
+            "above the model without a teacher with the same seed (",
+            "taught by itself, cross-fitted",
+            "no teacher",
+        ),
+        (
+            "above the student of one that saw everything (",
+            "taught by itself, cross-fitted",
+            "taught by itself",
+        ),
     ],
 )
 def test_intervals_of_students_are_those_of_the_experiment(pattern, run, other):
@@ -161,13 +177,16 @@ def test_intervals_of_students_are_those_of_the_experiment(pattern, run, other):
 
 def test_entropies_of_teachers_are_those_of_the_experiment():
     folder = ROOT / "experiments" / "distillation"
-    told = {"taught by experts": [], "taught by four groups": [], "taught by itself": []}
+    told = defaultdict(list)
     with (folder / "results" / "teacher_entropy.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             told[row["run"]].append(float(row["nats"]))
-    experts, groups, own = (f"{sum(each) / len(each):.3f}" for each in told.values())
+    means = {name: f"{sum(each) / len(each):.3f}" for name, each in told.items()}
+    experts, groups, own = (means[f"taught by {name}"] for name in ("experts", "four groups", "itself"))
+    apart = [means[f"taught by {name}, cross-fitted"] for name in ("four groups", "itself")]
     text = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
     assert f"is {experts} nats for the experts, {groups} for the groups, and {own} for the model" in text
+    assert f"({apart[0]} nats for the groups, {apart[1]} for the model that teaches its like)" in text
 
 
 def test_scores_after_pretraining_are_those_of_the_experiment():
