@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,8 @@ def unit_of(suite) -> Unit:
     return Unit(member.children[0].jobs[0], cache.inputs(member.member.settings))
 
 
-def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends after this step, once its checkpoint is on disk."""
+def killed_at(step: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends after this step, if one is given, once its checkpoint is on disk."""
     real = CheckpointHook.on_step
 
     def on_step(self: CheckpointHook, progress: EpochProgress) -> None:
@@ -115,16 +116,19 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
     undisturbed = unit.train(tmp_path / "undisturbed")
     batches = -(-len(unit.job.fold.train) // 8)
     steps = -(-batches // unit.job.settings.training.accumulation)
-    for step in (steps - 1, steps, EPOCHS * steps):
-        folder, heard = tmp_path / str(step), Watcher()
-        with monkeypatch.context() as patch:
+    ends, told = (steps - 1, steps, EPOCHS * steps), []
+    for step in (*ends, None):
+        told.append(Watcher())
+        with monkeypatch.context() as patch, pytest.raises(Killed) if step else nullcontext():
             killed_at(step, patch)
-            with pytest.raises(Killed):
-                unit.train(folder)
-        assert_same(unit.train(folder, heard), undisturbed)
+            result = unit.train(tmp_path / "interrupted", told[-1])
+    assert_same(result, undisturbed)
+    for step, heard in zip(ends, told[1:], strict=True):
         assert f"resumes after step {step}," in heard.notes[0]
-        assert heard.documents == EPOCHS * len(unit.job.fold.train), "before and after the resume"
         assert not heard.warned
+    epoch = len(unit.job.fold.train)
+    documents = [epoch, EPOCHS * epoch, EPOCHS * epoch]
+    assert [heard.documents for heard in told[1:]] == documents, "before and after the resume"
 
 
 LEARNING_RATE = 1e-3  # of `suite`
