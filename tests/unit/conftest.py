@@ -35,6 +35,7 @@ def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
     real = canvas.save
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canvas, "save", pixel.save)
+        pixel.lay_out_nothing(patch)
         yield real
 
 
