@@ -35,10 +35,20 @@ settings.register_profile("long", max_examples=5000, **PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
 
+TRAINING = {"api", "docs", "execution", "store", "suite", "units"}  # rooms of minutes; others take seconds
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first, and those of servers: no core waits for them at the end."""
+    """Files with slow tests and those of servers come first, short ones last: no core waits at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
-    items.sort(key=lambda item: item.path not in slow and "integration" not in item.path.parts)
+
+    def turn(item: pytest.Item) -> int:
+        rooms = item.path.relative_to(ROOT).parts
+        if item.path in slow or "integration" in rooms:
+            return 0
+        return 1 if TRAINING & {*rooms} else 2
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(autouse=True)
