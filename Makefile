@@ -11,6 +11,9 @@ PINNED := -c constraints.txt
 # The models of the quickstart and the tests are so small that threads cost more than they bring, and where the
 # cores are shared with other work their waiting for each other takes minutes.
 ONE_THREAD := OMP_NUM_THREADS=1
+# A hundred processes of the tests import the package: the first leaves it compiled for the others, also where the
+# environment forbids that, which takes each of them a third of a second.
+COMPILED := PYTHONDONTWRITEBYTECODE=
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
@@ -65,7 +68,7 @@ quickstart: install  ## Install, train all four architectures on generated repor
 	@echo "What was run: config/quickstart.yml. A table of your own: $(BIN)/mtlv init TABLE.csv"
 
 test: $(VENV)/.test  ## Install what the tests need and run them all.
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(ONE_THREAD) $(COMPILED) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour of what may go wrong.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
