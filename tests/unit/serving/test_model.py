@@ -313,20 +313,6 @@ def _huge_tensor(folder: Path) -> None:
         ),
         (_in("encoder/tokenizer.json", "utf-16"), r"the encoder in .* cannot be read .*get the model again"),
         (_in("encoder/tokenizer_config.json", "latin-1"), r"the encoder in .* cannot be read"),
-    ],
-)
-def test_files_that_are_no_utf_8_are_named(
-    trained: Trained, place: Callable, harm: Callable, said: str
-) -> None:
-    folder = place(trained.model("mtl"))
-    harm(folder)
-    with pytest.raises((TrackingError, EncoderError), match=said):
-        ServedPlan.load(folder, device="cpu")
-
-
-@pytest.mark.parametrize(
-    ("harm", "said"),
-    [
         (
             _larger("served.json"),
             r"served.json cannot be read .got 1,000,000,000 bytes, more than 20,000,000",
@@ -341,7 +327,7 @@ def test_files_that_are_no_utf_8_are_named(
         (_of("encoder/config.json", num_hidden_layers=10**9), r"`num_hidden_layers` .* is too large"),
     ],
 )
-def test_what_is_too_large_is_refused_by_what_it_says(
+def test_harmed_files_are_refused_by_what_they_say(
     trained: Trained, place: Callable, harm: Callable, said: str
 ) -> None:
     folder = place(trained.model("mtl"))
