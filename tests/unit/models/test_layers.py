@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from objectives import on_batch
 from transformers import (
     AutoModel,
     BertConfig,
@@ -67,9 +68,8 @@ def backward(model: MultiTaskModel) -> torch.Tensor:
     mask = torch.arange(9)[None] < torch.tensor([9, 7, 5, 9, 3, 8])[:, None]
     targets = {name: torch.randint(0, 2, (6,), generator=generator) for name in TASKS}
     torch.manual_seed(2)
-    loss, _ = Objective(HEADS, tasks=TASKS, combine="sum", head_weights=None)(
-        model, model(ids, mask), targets
-    )
+    aim = Objective(HEADS, tasks=TASKS, combine="sum", head_weights=None)
+    loss, _ = on_batch(aim, model, model(ids, mask), targets)
     loss.backward()
     return loss.detach()
 
