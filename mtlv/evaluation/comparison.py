@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
 
-from mtlv.evaluation.learned import CONSTANT, WORD_COUNTS, Learning, learning, training_end
+from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, Learning, learning, training_end
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
 from mtlv.registries import GROUPINGS
@@ -198,7 +198,7 @@ class Comparison:
             return [(each[task.main_metric], each[CONSTANT]) for each in held if needed <= each.keys()]
 
         end = training_end(child.main_curve for child in run.children)
-        found = ((child.main, child.metrics.get(WORD_COUNTS)) for child in run.children)
+        found = ((child.main, child.metrics.get(BAG_OF_WORDS)) for child in run.children)
         beside = [(own, words) for own, words in found if own is not None and words is not None]
         return learning(end, self.tasks, scores, beside)
 

@@ -17,8 +17,8 @@ training documents, or needs no choice:
 - tags: nothing is marked; its F1 is 0
 - hidden words: none is found; its accuracy is 0
 
-A run is no better than counts of words if its main test metric is not above that of TF-IDF with a linear
-model per task (`mtlv.units.word_counts`), in the mean over folds and seeds.
+A run is no better than a bag of words if its main test metric is not above that of TF-IDF with a linear
+model per task (`mtlv.units.bag_of_words`), in the mean over folds and seeds.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ RISE = 0.01
 """Rise of the main validation metric over the last third of the epochs above which training has not ended."""
 CONSTANT = "constant"
 """Name of the constant answer's main metric among the test metrics of a task."""
-WORD_COUNTS = "test/word_counts"
-"""Main metric of a plan by counts of words, see `mtlv.units.word_counts`."""
+BAG_OF_WORDS = "test/bag_of_words"
+"""Main metric of a plan by a bag of words, see `mtlv.units.bag_of_words`."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Learning:
     end: TrainingEnd | None = None  # how it ended; None if unknown
     tasks: int = 0  # number of tasks compared with their constant answer; 0 if unknown
     unlearned: tuple[Unlearned, ...] = ()  # those that were not learned
-    # its main score and that of counts of words, means over folds and seeds; None if unknown
+    # its main score and that of a bag of words, means over folds and seeds; None if unknown
     beside: tuple[float, float] | None = None
 
     @property
@@ -175,7 +175,7 @@ class Learning:
 
     @property
     def behind(self) -> bool:
-        """Whether counts of words are as good."""
+        """Whether a bag of words is as good."""
         return self.beside is not None and self.beside[0] <= self.beside[1]
 
     @property
@@ -197,7 +197,7 @@ def learning(
         tasks: its tasks.
         scores: the main metric and that of the constant answer of a task, one pair per fold and seed that has
             both.
-        beside: main score and that of counts of words, for each fold and seed that has both.
+        beside: main score and that of a bag of words, for each fold and seed that has both.
     """
     pairs = [(task, found) for task in tasks if (found := scores(task))]
     unlearned = (

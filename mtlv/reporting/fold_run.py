@@ -18,10 +18,10 @@ from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import (
     MetricNames,
+    bag_of_words_metrics,
     constant_metrics,
     last_timestamp,
     without_secrets,
-    word_count_metrics,
 )
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.reporting.probing import write_probes
@@ -97,7 +97,7 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     child, found, names = result.child, result.outcome, result.names
     at = last_timestamp(found)
     tracker.metrics(run, constant_metrics(result.constants, names.tasks, at))
-    tracker.metrics(run, word_count_metrics(result.word_counts, at))
+    tracker.metrics(run, bag_of_words_metrics(result.bag_of_words, at))
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
     decided = [task for task in order if task in found.thresholds.values]

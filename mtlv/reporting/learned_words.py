@@ -12,7 +12,7 @@ from mtlv.reporting.metric_titles import main_title, titled
 MOST = 5  # tasks or runs named in a sentence
 NAMED = 2  # tasks named in a cell
 NO_TASK = "no task is predicted better than by a constant answer"
-COUNTS = "counts of words (TF-IDF and a linear model per task)"
+WORDS = "a bag of words (TF-IDF and a linear model per task)"
 NOTHING = "Nothing was learned: every run predicts no better than a constant answer; train longer."
 
 
@@ -30,7 +30,7 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
     if found.behind and found.beside:
         out.append(
-            f"No better than {COUNTS}: {_against(found.beside)}; train longer, or read more of the texts."
+            f"No better than {WORDS}: {_against(found.beside)}; train longer, or read more of the texts."
         )
     return out
 
@@ -42,7 +42,7 @@ def note(found: Learning) -> str:
         parts.append("nothing learned")
     elif found.unlearned:
         parts.append(f"not learned: {enumerated([each.task.name for each in found.unlearned], NAMED)}")
-    parts += ["no better than word counts"] if found.behind else []
+    parts += ["no better than a bag of words"] if found.behind else []
     return "; ".join(parts)
 
 
@@ -69,7 +69,7 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         for name, found in runs.items()
         if found.behind and found.beside
     ]
-    return [*out, f"No better than {COUNTS}: {enumerated(behind, MOST)}."] if behind else out
+    return [*out, f"No better than {WORDS}: {enumerated(behind, MOST)}."] if behind else out
 
 
 def _against(beside: tuple[float, float]) -> str:

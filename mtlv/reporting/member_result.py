@@ -15,7 +15,7 @@ from mtlv.plan.splitting import Splitting
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, word_count_metrics
+from mtlv.reporting.metrics import MetricNames, bag_of_words_metrics, constant_metrics, last_timestamp
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
@@ -59,7 +59,7 @@ class FoldResult:
     points: tuple[Metric, ...]  # every metric logged
     # main test metric of each task's constant answer, see `mtlv.evaluation.learned`
     constants: Mapping[str, float]
-    word_counts: float | None = None  # main metric of the plan by counts of words
+    bag_of_words: float | None = None  # main metric of the plan by a bag of words
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class MemberResult:
 
         curves = ([metrics.plan.main for metrics in found.curve] for found in self.outcomes)
         beside = [
-            (child.outcome.metrics.plan.main, child.word_counts)
+            (child.outcome.metrics.plan.main, child.bag_of_words)
             for child in self.children
-            if child.word_counts is not None
+            if child.bag_of_words is not None
         ]
         return learning(training_end(curves), self.resolved.known, scores, beside)
 
@@ -174,7 +174,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
     out += constant_metrics(_constants(result), slug_of, at)
-    out += word_count_metrics(result.learning.beside and result.learning.beside[1], at)
+    out += bag_of_words_metrics(result.learning.beside and result.learning.beside[1], at)
     out += _mean_curves(result)
     groups = result.resolved.children[0].groups
     return out if groups is None else out + _group_metrics(groups, at)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
 from mtlv.evaluation import Metrics
-from mtlv.evaluation.learned import CONSTANT, WORD_COUNTS
+from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slug, slugs
@@ -203,9 +203,9 @@ def constant_metrics(constants: Mapping[str, float], tasks: Mapping[str, str], a
     return [Metric(f"test.tasks.{CONSTANT}/{tasks[task]}", value, 0, at) for task, value in constants.items()]
 
 
-def word_count_metrics(score: float | None, at: int) -> list[Metric]:
-    """Return the plan's main metric by counts of words, if it is known."""
-    return [] if score is None else [Metric(WORD_COUNTS, score, 0, at)]
+def bag_of_words_metrics(score: float | None, at: int) -> list[Metric]:
+    """Return the plan's main metric by a bag of words, if it is known."""
+    return [] if score is None else [Metric(BAG_OF_WORDS, score, 0, at)]
 
 
 def last_timestamp(found: PlanResult) -> int:

@@ -190,13 +190,13 @@ class GridSettings(SettingsSection):
 
 
 class EvaluationSettings(SettingsSection):
-    later = {"transferability": False, "word_counts": True}  # noqa: RUF012
+    later = {"transferability": False, "bag_of_words": True}  # noqa: RUF012
 
     threshold: Literal["per_plan", "per_task", "fixed"]
     fixed: Fraction
     grid: GridSettings
     transferability: Flag
-    word_counts: Flag
+    bag_of_words: Flag
 
 
 class TrackingSettings(SettingsSection):

@@ -153,7 +153,7 @@ def _run_child(
             session.callback(WarningGiven(f"{spec.name}: {warning}"))
         training = inputs.targets_of(resolved.tasks, child.fold.train)
         constants = constant_scores(found.test, resolved.known, training)
-        counted = _word_counts(session, resolved, child)
+        counted = _bag_of_words(session, resolved, child)
         result = FoldResult(resolved.name, spec.name, child, names, found, live.points, constants, counted)
         write_child(session.tracker, run, result)
         if settings.evaluation.transferability:
@@ -162,10 +162,10 @@ def _run_child(
     return result
 
 
-def _word_counts(session: SuiteContext, resolved: ResolvedMember, child: FoldRun) -> float | None:
-    """Return the main score of counts of words on the same documents; None without one."""
+def _bag_of_words(session: SuiteContext, resolved: ResolvedMember, child: FoldRun) -> float | None:
+    """Return the main score of a bag of words on the same documents; None without one."""
     settings = resolved.member.settings
-    if not settings.evaluation.word_counts:
+    if not settings.evaluation.bag_of_words:
         return None
-    scores = session.models.cache.word_counts(settings, child.fold)
+    scores = session.models.cache.bag_of_words(settings, child.fold)
     return None if scores is None else main_score(*scores, resolved.known, settings.evaluation)

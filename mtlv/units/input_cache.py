@@ -32,10 +32,10 @@ from mtlv.settings.data_schema import DataSettings
 from mtlv.store.local import Store, silent
 from mtlv.store.split_file import load_folds, save_folds
 from mtlv.store.token_cache import TokenCache
+from mtlv.units.bag_of_words import bag_of_words_scores
 from mtlv.units.corpora import options_of, read_corpus, read_folds
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import marked_entities
-from mtlv.units.word_counts import word_count_scores
 
 if TYPE_CHECKING:
     from mtlv.data.splits import Fold
@@ -214,11 +214,11 @@ class InputCache:
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
         return UnitInputs(corpus, tokens, encoder, targets, below)
 
-    def word_counts(self, settings: Settings, fold: Fold) -> tuple[Scores, Scores] | None:
-        """Return the validation and test scores of counts of words, see `mtlv.units.word_counts`."""
+    def bag_of_words(self, settings: Settings, fold: Fold) -> tuple[Scores, Scores] | None:
+        """Return the validation and test scores of a bag of words, see `mtlv.units.bag_of_words`."""
         names = tuple(task.name for task in self.tasks(settings))
-        key = ("word counts", settings.data.model_dump_json(), names, fold.index)
-        return self.once(key, lambda: word_count_scores(self.inputs(settings), names, fold))
+        key = ("bag of words", settings.data.model_dump_json(), names, fold.index)
+        return self.once(key, lambda: bag_of_words_scores(self.inputs(settings), names, fold))
 
     def inputs_key(self, settings: Settings) -> tuple[str, ...]:
         """Return a key that is equal for members with the same inputs."""

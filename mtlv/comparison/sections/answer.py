@@ -30,7 +30,7 @@ from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.formatting import enumerated, many
-from mtlv.reporting.learned_words import COUNTS, NOTHING
+from mtlv.reporting.learned_words import NOTHING, WORDS
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
@@ -61,7 +61,7 @@ def build(comparison: Comparison) -> Section | None:
     chosen = recommended(found)
     if chosen is None:
         return _no_answer(comparison, found[0])
-    gained = _gains(comparison, found, chosen) + _word_counts(comparison, chosen.run)
+    gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, chosen.run)
     reason = _why(comparison, found, chosen) + gained
     blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
@@ -143,14 +143,14 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
     return gains(chosen.run, map(gain, others))
 
 
-def _word_counts(comparison: Comparison, run: ComparedRun) -> str:
+def _bag_of_words(comparison: Comparison, run: ComparedRun) -> str:
     learning = comparison.learning(run)
     if learning.beside is None:
         return ""
-    reached = f"reach {learning.beside[1]:.3f}"
+    reached = f"reaches {learning.beside[1]:.3f}"
     if learning.behind:
-        return f" It is no better than {COUNTS}, which {reached}: train longer, or read more of the texts."
-    return f" {capital(COUNTS)} {reached}."
+        return f" It is no better than {WORDS}, which {reached}: train longer, or read more of the texts."
+    return f" {capital(WORDS)} {reached}."
 
 
 def _lower(each: Standing, best: Standing, *, alone: bool = False) -> str:

@@ -24,7 +24,7 @@ from mtlv.comparison.sections.parts import (
 )
 from mtlv.comparison.sections.times import KEY, training
 from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
-from mtlv.evaluation.learned import WORD_COUNTS
+from mtlv.evaluation.learned import BAG_OF_WORDS
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.evaluation.scoring import thresholded
 from mtlv.figures.palette import run_colour
@@ -40,14 +40,14 @@ FIGURES = (
     TableColumn("average_precision_macro", "average precision", best="high"),
 )
 BESIDE = (
-    (WORD_COUNTS, TableColumn("word_counts", "by counts of words", digits=3)),
+    (BAG_OF_WORDS, TableColumn("bag_of_words", "bag of words", digits=3)),
     ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
     ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
     ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
 )
 DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
 HOW_F1 = "Macro F1 (equal weight per label) and micro F1 (equal weight per decision) on the test set."
-COUNTED = " By counts of words: the score of TF-IDF and a linear model per task on the same documents."
+BAG_SAID = " Bag of words: the score of TF-IDF and a linear model per task on the same documents."
 THRESHOLDS = " Thresholds were fitted only on validation documents."
 
 
@@ -189,7 +189,7 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
     costs_of = [{k: row.get(k) for k in ("run", *(column.key for column in others))} for row in rows]
     also = (
         "Means per fold and seed, for all models of a run together; memory is the peak of its largest model."
-        f"{COUNTED if 'word_counts' in there else ''}"
+        f"{BAG_SAID if 'bag_of_words' in there else ''}"
     )
     return [
         TableBlock("overview", "All runs", caption, columns, rows),

@@ -67,12 +67,12 @@ def test_the_note_of_a_row_is_short() -> None:
     assert note(Learning(None, 9, lost(*"ABCDE"))) == "not learned: A, B and 3 more"
 
 
-def test_a_run_that_counts_of_words_beat_is_named() -> None:
-    counts = "No better than counts of words (TF-IDF and a linear model per task)"
+def test_a_run_that_a_bag_of_words_beats_is_named() -> None:
+    counts = "No better than a bag of words (TF-IDF and a linear model per task)"
     behind, ahead = replace(GOOD, beside=(0.7, 0.7)), replace(GOOD, beside=(0.71, 0.7))
     assert sentences(behind) == [f"{counts}: 0.700 against 0.700; train longer, or read more of the texts."]
-    assert note(behind) == "no better than word counts"
-    assert note(replace(RISING, beside=(0.6, 0.7))) == "not trained to the end; no better than word counts"
+    assert note(behind) == "no better than a bag of words"
+    assert note(replace(RISING, beside=(0.6, 0.7))) == "not trained to the end; no better than a bag of words"
     assert (sentences(ahead), note(ahead)) == ([], "")
     assert warnings({"a": behind, "b": ahead, "c": GOOD}) == [f"{counts}: `a` (0.700 against 0.700)."]
 

@@ -64,21 +64,21 @@ def test_a_parent_has_the_mean_of_the_constant_answers(ran: Ran) -> None:
     assert parent.last(key) == pytest.approx(sum(child.last(key) for child in children) / 2)
 
 
-def test_counts_of_words_are_tracked_beside_the_score(ran: Ran) -> None:
+def test_a_bag_of_words_is_tracked_beside_the_score(ran: Ran) -> None:
     """The texts have a word for each label, so they find nearly all."""
     (parent,), children = ran.of_kind("suite member"), ran.of_kind("fold")
     (member,) = ran.result.members
-    reached = {run.last("test/word_counts") for run in (parent, *children)}
+    reached = {run.last("test/bag_of_words") for run in (parent, *children)}
     assert len(reached) == 1, "the seed of training changes nothing"
     assert reached.pop() > 0.8
     own = sum(child.last("test/f1_macro") for child in children) / 2
-    assert member.learning.beside == pytest.approx((own, parent.last("test/word_counts")))
+    assert member.learning.beside == pytest.approx((own, parent.last("test/bag_of_words")))
 
 
-def test_counts_of_words_can_be_switched_off(table: Callable, suite: Callable) -> None:
+def test_a_bag_of_words_can_be_switched_off(table: Callable, suite: Callable) -> None:
     tracker = MemoryTracker()
-    run_suite(suite(table("t"), "evaluation.word_counts=false", "training.epochs=1"), ignore, tracker)
-    assert not any(run.history("test/word_counts") for run in tracker.runs.values())
+    run_suite(suite(table("t"), "evaluation.bag_of_words=false", "training.epochs=1"), ignore, tracker)
+    assert not any(run.history("test/bag_of_words") for run in tracker.runs.values())
 
 
 def test_tasks_no_better_than_always_yes_are_named(table: Callable, suite: Callable) -> None:

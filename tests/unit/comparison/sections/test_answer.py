@@ -56,7 +56,7 @@ def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
 def answered(monkeypatch):
     """The section of runs and of their tests."""
 
-    def build(runs, pairs=(), nothing=(), counts=None):
+    def build(runs, pairs=(), nothing=(), words=None):
         monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
         for module in (answer, ranking):
             left = [run for run in runs if run.name in nothing]
@@ -64,7 +64,7 @@ def answered(monkeypatch):
         monkeypatch.setattr(answer, "open_ends", lambda _: "")
 
         def learning(run):
-            return Learning(beside=None if counts is None else (run.mains[0], counts))
+            return Learning(beside=None if words is None else (run.mains[0], words))
 
         return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=(), learning=learning))
 
@@ -276,17 +276,17 @@ def test_a_cheaper_control_is_not_denied(answered):
         assert f"0.900. {said}: the next, “{other.name}”" in answered([best, other], []).blocks[2].text
 
 
-def test_the_recommended_run_is_compared_with_counts_of_words(answered):
+def test_the_recommended_run_is_compared_with_a_bag_of_words(answered):
     runs = [a_run("best", score=0.8), a_run("other", 4, score=0.7)]
     pairs = [a_pair(*runs, {1}, 1)]
-    assert "ounts of words" not in answered(runs, pairs).blocks[1].text
-    counts = "ounts of words (TF-IDF and a linear model per task)"
-    said = answered(runs, pairs, counts=0.75).blocks[1].text
-    assert said.endswith(f" C{counts} reach 0.750.")
+    assert "bag of words" not in answered(runs, pairs).blocks[1].text
+    words = " bag of words (TF-IDF and a linear model per task)"
+    said = answered(runs, pairs, words=0.75).blocks[1].text
+    assert said.endswith(f" A{words} reaches 0.750.")
     for reached in (0.8, 0.85):
-        said = answered(runs, pairs, counts=reached).blocks[1].text
+        said = answered(runs, pairs, words=reached).blocks[1].text
         advice = "train longer, or read more of the texts."
-        assert said.endswith(f" It is no better than c{counts}, which reach {reached:.3f}: {advice}")
+        assert said.endswith(f" It is no better than a{words}, which reaches {reached:.3f}: {advice}")
 
 
 def test_equal_runs_are_called_equal(answered):

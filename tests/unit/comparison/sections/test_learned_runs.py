@@ -51,31 +51,31 @@ def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) ->
     assert len(judged_pairs(everyone)) == len(judged_pairs(comparison)) > 0
 
 
-def test_the_children_with_both_scores_are_compared_with_counts_of_words(comparison_of: Make) -> None:
+def test_the_children_with_both_scores_are_compared_with_a_bag_of_words(comparison_of: Make) -> None:
     comparison = comparison_of(children=3)
     run = comparison.runs[0]
 
-    def with_counts(*counts: float | None) -> Comparison:
+    def with_words(*counts: float | None) -> Comparison:
         found = (
-            replace(child, metrics=child.metrics | ({} if value is None else {"test/word_counts": value}))
+            replace(child, metrics=child.metrics | ({} if value is None else {"test/bag_of_words": value}))
             for child, value in zip(run.children, counts, strict=True)
         )
         return changed(comparison, replace(run, children=tuple(found)))
 
     first, second, _ = run.mains
-    some = with_counts(first - 0.1, second + 0.3, None)
+    some = with_words(first - 0.1, second + 0.3, None)
     assert comparison.learning(run).beside is None
     assert some.learning(some.runs[0]).beside == pytest.approx(
         ((first + second) / 2, (first + second) / 2 + 0.1)
     )
     assert some.learning(some.runs[0]).behind
-    assert not with_counts(first - 0.1, None, None).learning(run).behind
+    assert not with_words(first - 0.1, None, None).learning(run).behind
     table = block(overview.build(some), "overview_costs")
     row = table.rows[0]
-    assert row["note"] == "no better than word counts"
-    assert row["word_counts"] == pytest.approx((first + second) / 2 + 0.1)
+    assert row["note"] == "no better than a bag of words"
+    assert row["bag_of_words"] == pytest.approx((first + second) / 2 + 0.1)
     assert table.caption.endswith("TF-IDF and a linear model per task on the same documents.")
-    assert "counts of words" not in block(overview.build(comparison), "overview_costs").caption
+    assert "bag of words" not in block(overview.build(comparison), "overview_costs").caption
 
 
 def test_a_run_that_learned_nothing_is_never_the_best(comparison_of: Make) -> None:

@@ -1,4 +1,4 @@
-"""The reference by counts of words: by hand with scikit-learn, for each kind of task and source."""
+"""The reference by a bag of words: by hand with scikit-learn, for each kind of task and source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from mtlv.plan import Scores
 from mtlv.settings import load_suite
 from mtlv.settings.schema import Settings
-from mtlv.units import word_counts
+from mtlv.units import bag_of_words
 from mtlv.units.input_cache import InputCache
 
 PARTS = ("train", "train", "train", "validation", "test")
@@ -24,7 +24,7 @@ PARTS = ("train", "train", "train", "validation", "test")
 def found_for(settings: Settings) -> tuple[InputCache, tuple[Scores, Scores] | None]:
     cache = InputCache()
     (fold,) = cache.folds(settings.data)
-    return cache, cache.word_counts(settings, fold)
+    return cache, cache.bag_of_words(settings, fold)
 
 
 def written(folder: Path, name: str, words: str, targets: list[Any]) -> str:
@@ -84,7 +84,7 @@ def test_each_source_is_learned_from_its_own_training_documents(tmp_path: Path) 
         wanted = fitted.predict(counts) if name == "n" else fitted.predict_proba(counts)
         own = task.outputs[task.mask]
         assert own == pytest.approx(wanted[:, 1] if name == "target" else wanted, abs=1e-6)
-    assert cache.word_counts(settings, cache.folds(settings.data)[0]) is found, "computed once"
+    assert cache.bag_of_words(settings, cache.folds(settings.data)[0]) is found, "computed once"
 
 
 def test_a_class_without_training_documents_has_probability_0(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_too_many_documents_and_texts_without_common_words_have_none(
     (member,) = suite(table("t")).members
     documents, tasks = 60, 3
     for fewest, counted in ((1, tasks), (tasks + 1, tasks + 1)):
-        monkeypatch.setattr(word_counts, "FEWEST", fewest)
-        monkeypatch.setattr(word_counts, "MOST", documents * counted)
+        monkeypatch.setattr(bag_of_words, "FEWEST", fewest)
+        monkeypatch.setattr(bag_of_words, "MOST", documents * counted)
         assert found_for(member.settings)[1] is not None
-        monkeypatch.setattr(word_counts, "MOST", documents * counted - 1)
+        monkeypatch.setattr(bag_of_words, "MOST", documents * counted - 1)
         assert found_for(member.settings)[1] is None
     monkeypatch.undo()
     rows = [f"w{n},{PARTS[n % 5]},{n // 5 % 2}" for n in range(60)]

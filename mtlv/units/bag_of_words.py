@@ -1,4 +1,4 @@
-"""What counts of words tell of the tasks: a reference without a neural network, which takes seconds.
+"""What a bag of words tells of the tasks: a reference without a neural network, which takes seconds.
 
 Words and pairs of adjacent words are weighted by TF-IDF. Yes/no labels and classes are predicted by logistic
 regression, numbers by ridge regression; a model per task, with scikit-learn.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mtlv.data.splits import Fold, Rows
     from mtlv.units.inputs import UnitInputs
 
-UNIT = "word-counts"  # in place of a unit's key
+UNIT = "bag-of-words"  # in place of a unit's key
 MOST = 500_000  # documents x tasks: about ten seconds of a processor core
 FEWEST = 10  # tasks that counting takes as long as: up to 50,000 documents are counted
 STRENGTH = 100.0  # C of logistic regression: counts are sparse, so little regularisation is needed
@@ -30,8 +30,8 @@ Fit = Callable[[Task, Any, NDArray, Any], NDArray]
 """(task, counts [N, W], targets [N], counts [M, W]) -> outputs for the M documents, as in `TaskScores`."""
 
 
-def word_count_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) -> tuple[Scores, Scores] | None:
-    """Return validation and test scores of tasks, predicted from counts of words in whole texts.
+def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) -> tuple[Scores, Scores] | None:
+    """Return validation and test scores of tasks, predicted from a bag of the words of whole texts.
 
     None for tasks on pairs of texts, entities or hidden words, if there is too much to learn (`MOST`), and if
     no two training documents share a word.
