@@ -26,6 +26,7 @@ UNIT = "bag-of-words"  # in place of a unit's key
 MOST = 500_000  # documents x tasks: about ten seconds of a processor core
 FEWEST = 10  # tasks that counting takes as long as: up to 50,000 documents are counted
 STRENGTH = 100.0  # C of logistic regression: counts are sparse, so little regularisation is needed
+WORD = r"\w+"  # scikit-learn's default leaves out words of one letter
 Fit = Callable[[Task, Any, NDArray, Any], NDArray]
 """(task, counts [N, W], targets [N], counts [M, W]) -> outputs for the M documents, as in `TaskScores`."""
 
@@ -67,7 +68,7 @@ def _counts(corpus: Corpus, parts: Sequence[Rows]) -> list[Any] | None:
     """Return the counts [N, W], in each part, of W words and pairs that two documents of the first share."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    weighting = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, token_pattern=r"\w+")
+    weighting = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, token_pattern=WORD)
     first, *others = ([*read(corpus.texts, rows.tolist())] for rows in parts)
     try:
         return [weighting.fit_transform(first), *map(weighting.transform, others)]
