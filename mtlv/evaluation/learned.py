@@ -174,9 +174,9 @@ class Learning:
         return 0 < self.tasks == len(self.unlearned)
 
     @property
-    def behind(self) -> bool:
-        """Whether a bag of words is as good."""
-        return self.beside is not None and self.beside[0] <= self.beside[1]
+    def behind(self) -> tuple[float, float] | None:
+        """Both scores if a bag of words is as good."""
+        return self.beside if self.beside is not None and self.beside[0] <= self.beside[1] else None
 
     @property
     def ended(self) -> bool:

@@ -28,10 +28,9 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")
     elif found.unlearned:
         out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
-    if found.behind and found.beside:
-        out.append(
-            f"No better than {WORDS}: {_against(found.beside)}; train longer, or read more of the texts."
-        )
+    if found.behind:
+        against = _against(found.behind)
+        out.append(f"No better than {WORDS}: {against}; train longer, or read more of the texts.")
     return out
 
 
@@ -64,11 +63,7 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         out.append(f"Nothing was learned by {enumerated(nothing, MOST)}: {NO_TASK}.")
     if some:
         out.append(f"Not learned, as no better than a constant answer: {enumerated(some, MOST)}.")
-    behind = [
-        f"{named(name)} ({_against(found.beside)})"
-        for name, found in runs.items()
-        if found.behind and found.beside
-    ]
+    behind = [f"{named(name)} ({_against(found.behind)})" for name, found in runs.items() if found.behind]
     return [*out, f"No better than {WORDS}: {enumerated(behind, MOST)}."] if behind else out
 
 

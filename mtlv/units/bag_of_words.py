@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtlv.units.inputs import UnitInputs
 
 UNIT = "bag-of-words"  # in place of a unit's key
-MOST = 500_000  # documents x tasks: about ten seconds of a processor core
+MOST = 500_000  # documents x tasks: more would take long beside the training of a small model
 FEWEST = 10  # tasks that counting takes as long as: up to 50,000 documents are counted
 STRENGTH = 100.0  # C of logistic regression: counts are sparse, so little regularisation is needed
 WORD = r"\w+"  # scikit-learn's default leaves out words of one letter
