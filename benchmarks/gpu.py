@@ -5,7 +5,7 @@
 Steps, each with a limit of its own: `tests` (tests/gpu), `speed` (training of BERT-base with random weights,
 batches of 16 and 128, beside the Trainer), `suite` (19 single-task models against one of all tasks, by one
 process and by several, plain and as CUDA graphs), `train` (Open-I with `minilm` in what time is left, see
-`gpu_training.py`). `inference`, `many` and `sweep` run only if --steps names them. A step that fails is
+`gpu_training.py`). `inference` and `sweep` run only if --steps names them. A step that fails is
 reported and the next one goes on. No MLflow is needed.
 
 Results are in --out seconds after they were found: summary.md, summary.json, log.txt, and work.tar.gz, from
@@ -105,7 +105,6 @@ def steps_of(work: Path, encoder: str) -> dict[str, Step]:
         "suite": Step(6, (*random, script("gpu_suite", *bert)), 300),
         "train": Step(60, (script("gpu_training", *data, "--encoder", encoder),)),
         "inference": Step(4, (*random, script("inference", *bert, *size))),
-        "many": Step(8, (script("gpu_many"),)),
         "sweep": Step(10, (*random, script("gpu_suite", *bert, "--sweep")), 600),
     }
 
