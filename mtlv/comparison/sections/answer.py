@@ -112,9 +112,10 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     if not chosen.best:
         random = ", whose groups are random" if is_random(best.run) else ""
         random += ", whose factors on losses are random" if has_random_factors(best.run) else ""
+        lower = _lower(chosen, best, f"the best run, “{best.run.name}”{random}")
         return (
-            f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {_lower(chosen, best)} the best "
-            f"run, “{best.run.name}”{random}{_between(chosen)}, with {_cheaper(chosen.run, best.run)}."
+            f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {lower}{_between(chosen)}, "
+            f"with {_cheaper(chosen.run, best.run)}."
         )
     following = found[1]
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
@@ -124,7 +125,7 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     else:
         aside = " that is not a control" if any(each.control for each in found) else ""
         said += f"No cheaper run{aside} is as good: the next"
-    return f"{said}, “{following.run.name}”, is {_lower(following, best, alone=True)}{_between(following)}."
+    return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
 
 
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
@@ -153,16 +154,27 @@ def _bag_of_words(comparison: Comparison, run: ComparedRun) -> str:
     return f" {capital(WORDS)} {reached}."
 
 
-def _lower(each: Standing, best: Standing, *, alone: bool = False) -> str:
-    """Compare a run with the best, as in "0.005 lower than"; `alone` if no run follows."""
-    if each.mean == best.mean:
-        return "equal" if alone else "equal to"
-    than = "" if alone else " than"
-    gap = -each.difference if each.pair else best.mean - each.mean
-    if gap < -0.0005:  # the best has more folds or seeds, and its mean over all of them is higher
-        lower = f"{best.mean - each.mean:.3f} lower over all folds and seeds"
-        return f"{lower}, and {-gap:.3f} higher over those of both{than}"
-    return f"{gap:.3f} lower{than}" if gap >= 0.0005 else f"less than 0.001 lower{than}"
+def _lower(each: Standing, best: Standing, other: str = "") -> str:
+    """Compare a run with the best, as in "0.005 lower than `other`".
+
+    Both differences are given if those over all folds and seeds and over those of both runs are not the same.
+    """
+    whole = best.mean - each.mean
+    gap = -each.difference if each.pair else whole
+    if abs(gap - whole) < 0.001:
+        return _by(gap if whole else 0.0, other)
+    comma = "," if other else ""
+    return f"{_by(whole, other)}{comma} over all folds and seeds, and {_by(gap)} over those of both runs"
+
+
+def _by(gap: float, other: str = "") -> str:
+    if gap == 0:
+        return f"equal to {other}" if other else "equal"
+    if gap < -0.0005:
+        said = f"{-gap:.3f} higher"
+    else:
+        said = f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
+    return f"{said} than {other}" if other else said
 
 
 def _between(each: Standing) -> str:

@@ -308,18 +308,30 @@ def test_differences_are_over_the_seeds_of_both(answered):
     best, second, apart = a_run("best", score=0.9), a_run("second", score=0.8), a_run("apart", 4, score=0.7)
     pairs = [a_pair(best, second, {1}, 1, mean=0.15), a_pair(apart, best, {-1}, -1, mean=-0.25)]
     section = answered([best, second, apart], pairs)
-    assert "“second”, is 0.150 lower." in section.blocks[1].text
     assert "over one model per task (“apart”) is +0.250." in section.blocks[1].text
     assert [row["difference"] for row in section.blocks[-1].rows] == ["", "−0.150", "−0.250"]
 
 
-def test_a_run_that_is_higher_over_the_seeds_of_both_is_not_only_called_lower(answered):
+@pytest.mark.parametrize(
+    ("mean", "said"),
+    [
+        (0.0024, "0.002 lower"),
+        (0.014, "0.002 lower over all folds and seeds, and 0.014 lower over those of both runs"),
+        (-0.008, "0.002 lower over all folds and seeds, and 0.008 higher over those of both runs"),
+        (0.0004, "0.002 lower over all folds and seeds, and less than 0.001 lower over those of both runs"),
+    ],
+)
+def test_a_difference_over_the_seeds_of_both_stands_beside_that_of_the_scores(answered, mean, said):
     best, second = a_run("best", score=0.903), a_run("second", 4, score=0.901)
-    section = answered([best, second], [a_pair(best, second, mean=-0.008)])
-    text = section.blocks[1].text
-    assert "“second”, is 0.002 lower over all folds and seeds, and 0.008 higher over those of both (" in text
-    section = answered([best, second], [a_pair(best, second, mean=-0.0004)])
-    assert "“second”, is less than 0.001 lower (" in section.blocks[1].text
+    text = answered([best, second], [a_pair(best, second, mean=mean)]).blocks[1].text
+    assert f"“second”, is {said} (" in text
+
+
+def test_the_best_run_is_named_before_the_seeds(answered):
+    best, cheap = a_run("apart", 4, score=0.907), a_run("all", score=0.903)
+    text = answered([best, cheap], [a_pair(best, cheap, interval=(-0.005, 0.005), mean=0.014)]).blocks[1].text
+    lower = "0.004 lower than the best run, “apart”, over all folds and seeds"
+    assert f"a macro F1 of 0.903, {lower}, and 0.014 lower over those of both runs (" in text
 
 
 def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
