@@ -28,9 +28,9 @@ from mtlv.plan.probed import from_json
 from mtlv.plan.spans import Span
 from mtlv.planning.resolve import UnfinishedError, resolve_all
 from mtlv.settings import load_suite
-from mtlv.store.lessons import write_lessons
 from mtlv.store.local import Store
 from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.store.teacher_outputs import write_teacher_outputs
 from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import Outputs
 from mtlv.units.job import Job, each_once
@@ -58,7 +58,7 @@ def keep(store: Store, job: Job, cache: InputCache, path: Path, *, teaches: bool
         kept[part] = own(scores.outputs, {name: task.mask for name, task in scores.tasks.items()})
     can_teach = all(TARGETS[inputs.tasks[name].kind].own for name in job.unit.model.tasks)
     if teaches and can_teach and store.has_weights(job.unit.key):
-        kept["lessons"] = UnitRunner(cache, store, print, ()).lessons(job)
+        kept["lessons"] = UnitRunner(cache, store, print, ()).teacher_outputs(job)
     columns = {
         f"{part} {number}": packed(values[name])
         for part, values in kept.items()
@@ -81,7 +81,7 @@ def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
     both = {part: scores(part, found[part]) for part in ("validation", "test")}
     store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, probe=probe, **both, **plain), None)
     if "lessons" in found:
-        write_lessons(store.units / job.unit.key, found["lessons"])
+        write_teacher_outputs(store.units / job.unit.key, found["lessons"])
 
 
 def by_part(path: Path, names: Sequence[str]) -> dict[str, Outputs]:

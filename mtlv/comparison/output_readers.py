@@ -106,15 +106,15 @@ class NumberReader(_Means):
 
 
 class MaskedReader(_Means):
-    """Sums over hidden pieces [D, 6]; the share that was found is shown."""
+    """Sums over masked pieces [D, 6]; the share that was found is shown."""
 
-    how = "the distance between their shares of hidden pieces that were found"
+    how = "the distance between their shares of masked pieces that were found"
 
     def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.abs(self._share(left) - self._share(right))
 
     def said(self, task: Task, output: Any) -> Said:
-        return f"{float(self._share(output)):.2f} of the hidden pieces"
+        return f"{float(self._share(output)):.2f} of the masked pieces"
 
     def truth(self, task: Task, target: Any) -> Said:
         return "the text itself"

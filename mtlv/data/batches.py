@@ -27,16 +27,16 @@ class Batch:
         index: [B] indices of the documents in their corpus.
         input_ids: [B, L].
         attention_mask: [B, L], true for tokens.
-        targets: [B] by task name, or [B, W] with a target per word, or [B, W, 3] per hidden piece
+        targets: [B] by task name, or [B, W] with a target per word, or [B, W, 3] per masked piece
             (`mtlv.data.masking`).
         segments: [B, L] text of a pair that each token belongs to; None without pairs.
-        words: [B, W] index of each word's first token, or `CUT_OFF`, `NO_WORD`; or of each hidden piece;
-            None without words and hidden pieces.
+        words: [B, W] index of each word's first token, or `CUT_OFF`, `NO_WORD`; or of each masked piece;
+            None without words and masked pieces.
         mentions: [B, M, 2] first token of each marked entity and the one after its last, or `CUT_OFF`,
             `NO_WORD`; None without marked entities.
         padded: whether a document may be shorter than L. If False, the encoder needs no mask; stored here to
             avoid a synchronization with the device.
-        lessons: raw outputs of teachers by task name: [B], [B, C] or [B, W, C]; empty without teachers.
+        teacher_outputs: of each task with teachers: their raw outputs [B], [B, C] or [B, W, C].
     """
 
     index: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Batch:
     words: torch.Tensor | None = None
     mentions: torch.Tensor | None = None
     padded: bool = True
-    lessons: dict[str, torch.Tensor] = field(default_factory=dict)
+    teacher_outputs: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def counted(self, by_word: bool) -> int:
         """Return the number of items in a mean loss: words that were read, or documents."""
@@ -97,7 +97,7 @@ class Batch:
             input_ids=change(self.input_ids),
             attention_mask=change(self.attention_mask),
             targets={name: change(target) for name, target in self.targets.items()},
-            lessons={name: change(lesson) for name, lesson in self.lessons.items()},
+            teacher_outputs={name: change(outputs) for name, outputs in self.teacher_outputs.items()},
             segments=None if self.segments is None else change(self.segments),
             words=None if self.words is None else change(self.words),
             mentions=None if self.mentions is None else change(self.mentions),
@@ -127,7 +127,7 @@ def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.T
 
 
 UNCHANGING = (0, 0)
-"""Seed of the pieces that are hidden outside training, equal in every epoch and run."""
+"""Seed of the pieces that are masked outside training, equal in every epoch and run."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class PartDocuments:
         targets: targets of N documents by task name.
         index: [n] indices of the documents of this part.
         multiple: L of every batch is a multiple of it, up to the longest document.
-        masking: hides pieces of the texts, which are then the targets of the tasks; None if documents have
+        masking: masks pieces of the texts, which are then the targets of the tasks; None if documents have
             targets.
-        lessons: raw outputs of teachers by task name.
+        teacher_outputs: raw outputs of teachers by task name.
         batching: batches of an epoch of training.
         first: first index of the documents' source, from which masks count, so that they do not depend on
             other sources.
@@ -152,7 +152,7 @@ class PartDocuments:
     index: NDArray[np.int64]
     multiple: int = 1
     masking: Masking | None = None
-    lessons: Mapping[str, TargetColumn] = field(default_factory=dict)
+    teacher_outputs: Mapping[str, TargetColumn] = field(default_factory=dict)
     batching: Batching = random_batches
     first: int = 0
 
@@ -209,5 +209,5 @@ class PartDocuments:
             words if words is not None and words.shape[1] else None,  # one of several sources may lack words
             None if mentions is None else torch.from_numpy(mentions),
             padded=not mask.all(),
-            lessons={name: column.batch(index) for name, column in self.lessons.items()},
+            teacher_outputs={name: column.batch(index) for name, column in self.teacher_outputs.items()},
         )

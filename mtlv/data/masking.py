@@ -1,4 +1,4 @@
-"""Masked language modelling: which pieces of a text are hidden, and by what they are replaced."""
+"""Masked language modelling: which pieces of a text are masked, and what replaces them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSIDE = frozenset(map(chr, [*range(290, 324), *range(161, 173), *range(174, 192
 
 
 def need_mask_token(tokenizer: Any, encoder: str) -> None:
-    """Raise an error for an encoder that cannot learn hidden words.
+    """Raise an error for an encoder that cannot learn masked words.
 
     Raises:
         EncoderError: its tokenizer has no mask token.
@@ -59,13 +59,13 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Masked:
-    """A batch with hidden pieces.
+    """A batch with masked pieces.
 
     Args:
         ids: [B, L] ids, some replaced.
-        places: [B, M] positions of the hidden pieces, ascending; `NO_PIECE` for padding.
+        places: [B, M] positions of the masked pieces, ascending; `NO_PIECE` for padding.
         targets: [B, M, 3] the id, the number of the word within its document, and the number of characters
-            of each hidden piece; `IGNORED` for padding.
+            of each masked piece; `IGNORED` for padding.
     """
 
     ids: NDArray[np.int64]
@@ -75,18 +75,18 @@ class Masked:
 
 @dataclass(frozen=True)
 class Masking:
-    """Hides pieces of documents, with draws that depend only on seed, epoch and document.
+    """Masks pieces of documents, with draws that depend only on seed, epoch and document.
 
-    Words are drawn at random until `rate` of the document's pieces are hidden, at least one; a word that
+    Words are drawn at random until `rate` of the document's pieces are masked, at least one; a word that
     would exceed this is skipped. A word is a piece with those that continue it. This is the rule of BERT's
-    `create_pretraining_data.py` with whole words. Each hidden piece is then replaced by `[MASK]`, by a random
+    `create_pretraining_data.py` with whole words. Each masked piece is then replaced by `[MASK]`, by a random
     piece, or by itself.
 
     Args:
         pieces: the vocabulary.
-        rate: share of hidden pieces.
+        rate: share of masked pieces.
         whole_words: whether to hide whole words; if not, each piece is drawn by itself.
-        masked, random: shares of hidden pieces that are replaced by `[MASK]` and by a random piece; the
+        masked, random: shares of masked pieces that are replaced by `[MASK]` and by a random piece; the
             others stay as they are.
     """
 
@@ -99,7 +99,7 @@ class Masking:
     def hide(
         self, ids: NDArray[np.int64], mask: NDArray[np.bool_], *, seeds: Collection[tuple[int, ...]]
     ) -> Masked:
-        """Return a batch with hidden pieces, of ids and mask [B, L] and the seed of each document's draws."""
+        """Return a batch with masked pieces, of ids and mask [B, L] and the seed of each document's draws."""
         found = [self._hidden(row[known], seed) for row, known, seed in zip(ids, mask, seeds, strict=True)]
         most = max((len(places) for places, _, _ in found), default=0)
         out = ids.copy()
@@ -115,7 +115,7 @@ class Masking:
     def _hidden(
         self, ids: NDArray[np.int64], seed: tuple[int, ...]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return positions of a document's hidden pieces, their words, and the ids that replace them."""
+        """Return positions of a document's masked pieces, their words, and the ids that replace them."""
         rng = np.random.default_rng(seed)
         (text,) = np.nonzero(~self.pieces.special[ids])
         first = np.ones(len(text), bool)

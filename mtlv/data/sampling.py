@@ -94,10 +94,10 @@ def _rarity(part: PartDocuments) -> NDArray[np.float64]:
 
 
 def _loss(part: PartDocuments) -> NDArray[np.float64]:
-    """Return the loss of the lessons of each document on its true targets, summed over its tasks."""
+    """Return the loss of the teachers of each document on its true targets, summed over its tasks."""
     found = np.zeros(len(part.tokens))
     for batch in part.inference(256):
-        for name, outputs in batch.lessons.items():
+        for name, outputs in batch.teacher_outputs.items():
             found[batch.index] += _losses(outputs, batch.targets[name]).numpy()
     return found[part.index]
 

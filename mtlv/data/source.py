@@ -295,9 +295,7 @@ def groups_of(groups: Iterable[str], ids: Sequence[str]) -> tuple[str, ...] | No
 
 def text_task(name: str, source: str) -> Task:
     """Return the task of masked language modelling."""
-    return Task(
-        name, "mlm", source, main_metric="piece_accuracy", description="words that are hidden in a text"
-    )
+    return Task(name, "mlm", source, main_metric="piece_accuracy", description="masked words of a text")
 
 
 def targets_of(rows: Sequence[set[str]], names: Sequence[str]) -> dict[str, NDArray[np.int8]]:

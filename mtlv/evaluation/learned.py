@@ -15,7 +15,7 @@ training documents, or needs no choice:
   most frequent one for accuracy
 - a number: the mean of the training documents; its correlations are 0
 - tags: nothing is marked; its F1 is 0
-- hidden words: none is found; its accuracy is 0
+- masked words: none is found; its accuracy is 0
 
 A run is no better than a bag of words if its main test metric is not above that of TF-IDF with a linear
 model per task (`mtlv.units.bag_of_words`), in the mean over folds and seeds.
@@ -144,7 +144,7 @@ CONSTANT_ANSWERS: Mapping[str, ConstantAnswer] = {
     "multiclass": ConstantAnswer(_best_class, "always answering the same class"),
     "regression": ConstantAnswer(_mean, "always answering the mean"),
     "tagging": ConstantAnswer(_nothing, "marking nothing"),
-    "mlm": ConstantAnswer(_no_piece, "finding no hidden word"),
+    "mlm": ConstantAnswer(_no_piece, "finding no masked word"),
 }
 """Constant answers by kind of task."""
 

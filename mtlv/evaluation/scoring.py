@@ -111,7 +111,7 @@ class SpanScoring(Scoring):
 
 
 class MaskedScoring(NumberScoring):
-    """Evaluates how well hidden pieces of the text are found."""
+    """Evaluates how well masked pieces of the text are found."""
 
     others: Mapping[str, Metric] = {}
 

@@ -11,13 +11,13 @@ from mtlv.errors import DamagedError
 from mtlv.events import Callback, NoteGiven, UnitStarted, WarningGiven, warner
 from mtlv.formatting import many
 from mtlv.plan import Scores
-from mtlv.store.lessons import has_lessons, read_lessons, write_lessons
 from mtlv.store.local import Store
 from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.store.teacher_outputs import has_teacher_outputs, read_teacher_outputs, write_teacher_outputs
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
-from mtlv.units.lessons import Lessons, entropies, lessons_of, taught
+from mtlv.units.teacher_outputs import TeacherOutputs, entropies, taught, teacher_outputs_of
 from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ class UnitRunner:
     starts: Container[str]  # keys of units from which others start, whose weights are kept
 
     def there(self, job: Job) -> bool:
-        """Whether a unit is finished, with its weights or lessons if others need them.
+        """Whether a unit is finished, with its weights or teacher outputs if others need them.
 
-        A unit with lessons only, from which others also start, is trained again when they do.
+        A unit with teacher outputs only, from which others also start, is trained again when they do.
         """
         key = job.unit.key
         if not self.store.has(key) or key not in self.starts:
             return self.store.has(key)
-        return self.store.has_weights(key) or has_lessons(self.store.units / key)
+        return self.store.has_weights(key) or has_teacher_outputs(self.store.units / key)
 
     def ready(self, job: Job) -> bool:
         """Whether a unit can be trained now: it is not finished, and those that it needs are."""
@@ -94,28 +94,28 @@ class UnitRunner:
                 self._warn(job, f"the finished unit is damaged ({lost}); {self.store.set_aside(key)}")
             elif self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights, and others start from them
-            start, lessons = self._start(job), self._lessons(job)
+            start, teacher_outputs = self._start(job), self._teacher_outputs(job)
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
             callbacks = UnitCallbacks(
                 self.callback, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
             )
-            inputs = taught(self.cache.inputs(job.settings), lessons)
+            inputs = taught(self.cache.inputs(job.settings), teacher_outputs)
             checkpoints = partial(self.store.checkpoints, key, warner(self.callback))
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
-            record = replace(record, teacher_entropy=entropies(lessons, inputs.tasks))
+            record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)
             checkpoints().remove()
         return record
 
-    def lessons(self, teacher: Job) -> Lessons:
-        """Return the lessons of a finished unit, which are computed once and kept.
+    def teacher_outputs(self, teacher: Job) -> TeacherOutputs:
+        """Return the teacher outputs of a finished unit, which are computed once and kept.
 
         Raises:
-            DamagedError: it has neither lessons nor weights, or its weights were changed.
+            DamagedError: it has neither teacher outputs nor weights, or its weights were changed.
         """
         key = teacher.unit.key
-        kept = read_lessons(self.store.units / key)
+        kept = read_teacher_outputs(self.store.units / key)
         if kept is not None:
             return kept
         files: dict[Path, list[str]] = {}
@@ -124,8 +124,8 @@ class UnitRunner:
         if not files:
             raise _weightless(key)
         weights = ((tasks, self._read(path)) for path, tasks in files.items())
-        found = lessons_of(teacher, self.cache.inputs(teacher.settings), weights)
-        write_lessons(self.store.units / key, found)
+        found = teacher_outputs_of(teacher, self.cache.inputs(teacher.settings), weights)
+        write_teacher_outputs(self.store.units / key, found)
         return found
 
     def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
@@ -155,21 +155,23 @@ class UnitRunner:
             except SafetensorError as error:
                 raise ValueError(f"`{path.name}`: {error}") from error
 
-    def _lessons(self, job: Job) -> list[tuple[Job, Lessons]]:
-        """Return a unit's teachers with their lessons for its tasks."""
-        found: list[tuple[Job, Lessons]] = []
-        new = sum(not has_lessons(self.store.units / teacher.unit.key) for teacher in job.teachers)
+    def _teacher_outputs(self, job: Job) -> list[tuple[Job, TeacherOutputs]]:
+        """Return a unit's teachers with their outputs for its tasks."""
+        found: list[tuple[Job, TeacherOutputs]] = []
+        new = sum(not has_teacher_outputs(self.store.units / teacher.unit.key) for teacher in job.teachers)
         if new:
             self.callback(
                 NoteGiven(f"{job.name}: computing the outputs of {many(new, 'teacher')} for its documents")
             )
         for teacher in job.teachers:
-            read = partial(self.lessons, teacher)
-            lessons = self.store.whole(teacher.unit.key, read, partial(self._warn, teacher))
-            if lessons is None:
+            read = partial(self.teacher_outputs, teacher)
+            teacher_outputs = self.store.whole(teacher.unit.key, read, partial(self._warn, teacher))
+            if teacher_outputs is None:
                 raise UnitMissing(teacher)
             tasks = job.unit.model.tasks
-            found.append((teacher, {name: lessons[name] for name in lessons if name in tasks}))
+            found.append(
+                (teacher, {name: teacher_outputs[name] for name in teacher_outputs if name in tasks})
+            )
         return found
 
     def _warn(self, job: Job, text: str) -> None:

@@ -83,7 +83,7 @@ def need_seeing(
         features: the setting `encoder.features`.
         relation_features: the setting `heads.relation_features`, if relations are learned.
         tagged: whether tags of words are learned.
-        hidden: whether hidden words are learned.
+        hidden: whether masked words are learned.
 
     Raises:
         EncoderError: the first token of a document, entity or word would be read, or words would be predicted
@@ -102,6 +102,6 @@ def need_seeing(
         )
     if hidden:
         raise EncoderError(
-            f"`encoder.name`: hidden words are predicted from the words on both sides, and {why}",
+            f"`encoder.name`: masked words are predicted from the words on both sides, and {why}",
             then="use an encoder with bidirectional attention, such as minilm, or leave out the texts",
         )

@@ -36,7 +36,7 @@ class Encoder:
     digest: str  # digest of weights and vocabulary; equal digests mean equal encoders
     notes: tuple[str, ...] = ()  # corrections made on loading
     causal: bool = False  # whether no token sees later ones
-    # weights of the published head for hidden words, if they are learned; see `published_head`
+    # weights of the published head for masked words, if they are learned; see `published_head`
     head: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -1,4 +1,4 @@
-"""The head for hidden words that was published with an encoder."""
+"""The head for masked words that was published with an encoder."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def with_published_head(encoder: Encoder, revision: str | None, *, own_vocabular
     """
     found = _published(encoder.name, revision)
     if not found:
-        note = f"{encoder.name} has no published head for hidden words: it starts from random weights"
+        note = f"{encoder.name} has no published head for masked words: it starts from random weights"
     else:
-        note = f"the head for hidden words starts from the one that was published with {encoder.name}"
+        note = f"the head for masked words starts from the one that was published with {encoder.name}"
     head = {name: weight for name, weight in found.items() if not own_vocabulary or name != "bias"}
     return replace(encoder, head=head, notes=(*encoder.notes, note))
 
@@ -83,7 +83,7 @@ def _names_in(there: Container[str]) -> dict[str, str]:
 
 
 def save_with_head(module: Any, head: Mapping[str, torch.Tensor], folder: Path) -> bool:
-    """Save an encoder and its head for hidden words as Transformers does, with a pooler if there is one.
+    """Save an encoder and its head for masked words as Transformers does, with a pooler if there is one.
 
     Args:
         module: the encoder.

@@ -270,7 +270,7 @@ def _prove_taught(settings: Settings, tasks: Sequence[Task]) -> None:
     texts = [task.name for task in tasks if not TARGETS[task.kind].own]
     if texts:
         raise PlanError(
-            "`training.teach`: hidden words have no teacher, because they differ in every epoch",
+            "`training.teach`: masked words have no teacher, because they differ in every epoch",
             got=", ".join(texts),
             then="leave the task out of `tasks` of the stage",
         )

@@ -159,7 +159,7 @@ class StageBuilder:
                 fold=fold,
                 name=f"{job.name} · part {number + 1} of {parts}",
                 rows=_rows(self.cache.inputs(job.settings), job.unit.model, fold),
-                lessons="test",
+                teaching_part="test",
             )
 
     def _masking(self, own: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:

@@ -168,7 +168,7 @@ def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
     """
     from safetensors.torch import load_file
 
-    from mtlv.units.lessons import outputs_elsewhere
+    from mtlv.units.teacher_outputs import outputs_elsewhere
 
     start, store = job.start, cache.store
     assert start is not None

@@ -48,8 +48,7 @@ class UnitRecord:
     curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)  # validation outputs by task, per epoch
     # what its gradient probe found; None without one
     probe: ProbeRecord | None = field(default=None, repr=False)
-    # by task, see `mtlv.units.lessons.entropies`; empty without a teacher, and in units from before it was
-    # computed
+    # by task, see `mtlv.units.teacher_outputs.entropies`; empty without a teacher, and in older units
     teacher_entropy: Mapping[str, float] = field(default_factory=dict)
 
     @property

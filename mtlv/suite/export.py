@@ -105,7 +105,7 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
         if not with_head:
             encoder.module.save_pretrained(made)
         encoder.tokenizer.save_pretrained(made)
-        heads = "its head for hidden words (`AutoModelForMaskedLM`)" if with_head else "no heads"
+        heads = "its head for masked words (`AutoModelForMaskedLM`)" if with_head else "no heads"
         (made / "README.md").write_text(_card(job, encoder.name, folder, sources, heads), encoding="utf-8")
         made.chmod(0o755)
         made.replace(folder)
@@ -114,7 +114,7 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
 
 
 def _masked_head(cache: InputCache, job: Job, weights: Path) -> dict[str, torch.Tensor]:
-    """Return the weights of the head for hidden words; empty if the unit did not learn them."""
+    """Return the weights of the head for masked words; empty if the unit did not learn them."""
     from safetensors.torch import load_file
 
     from mtlv.models.multitask import module_of

@@ -123,7 +123,7 @@ class HeadLosses(nn.Module):
         names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
             logits = logits_of(self.model, batch, names)
-        return self.objective.losses(self.model, logits, batch.targets, here, batch.lessons)
+        return self.objective.losses(self.model, logits, batch.targets, here, batch.teacher_outputs)
 
 
 @dataclass

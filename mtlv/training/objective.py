@@ -17,7 +17,7 @@ Heads = tuple[int, ...]
 """Indices of heads of a model."""
 Terms = tuple[int, ...]
 """Indices of terms: the losses that are weighted, of each head, or of each task if tasks are balanced."""
-NO_LESSONS: Mapping[str, torch.Tensor] = MappingProxyType({})
+NO_TEACHER_OUTPUTS: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 class Objective:
@@ -33,7 +33,7 @@ class Objective:
             GMHL with linear heads then has MTL's gradients), or weights by any task of the head.
         together: whether to combine the heads of all sources in a step at once, instead of those of each
             source separately.
-        teaching: how much is learned from teachers, if the batches have their lessons.
+        teaching: how much is learned from teachers, if the batches have their outputs.
         balancer: of K heads, or of the tasks of all heads in their order; None for factors of 1.
         per_task: whether the terms are tasks.
     """
@@ -87,7 +87,7 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
         here: Sequence[int],
-        lessons: Mapping[str, torch.Tensor] = NO_LESSONS,
+        teacher_outputs: Mapping[str, torch.Tensor] = NO_TEACHER_OUTPUTS,
     ) -> torch.Tensor:
         """Return the losses of some terms [here]: means over documents, or over words.
 
@@ -96,10 +96,10 @@ class Objective:
             logits: its logits by head.
             targets: targets by task.
             here: the terms, all those of a head.
-            lessons: raw outputs of teachers by task.
+            teacher_outputs: raw outputs of teachers by task.
         """
         heads = self._heads(here)
-        own = [self._of_tasks(model, number, logits, targets, lessons) for number in heads]
+        own = [self._of_tasks(model, number, logits, targets, teacher_outputs) for number in heads]
         return torch.cat(own) if self.per_task else torch.stack([losses.mean() for losses in own])
 
     def factors(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
@@ -206,15 +206,17 @@ class Objective:
         number: int,
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
-        lessons: Mapping[str, torch.Tensor],
+        teacher_outputs: Mapping[str, torch.Tensor],
     ) -> torch.Tensor:
         """Return the losses [T] of the tasks of a head, with their weights."""
         name, tasks = self.heads[number].name, self.heads[number].tasks
         kind, wanted = model.kinds[name], [targets[task] for task in tasks]
         per_task = kind.losses(logits[name], wanted)  # [T]
         if self._gold != ALL:
-            given = [lessons[task] for task in tasks]
-            taught = kind.taught(logits[name], wanted, lessons=given, temperature=self.teaching.temperature)
+            given = [teacher_outputs[task] for task in tasks]
+            taught = kind.taught(
+                logits[name], wanted, teacher_outputs=given, temperature=self.teaching.temperature
+            )
             per_task = self._gold * per_task + (1 - self._gold) * taught
         return per_task * self.task_weights[name]
 

@@ -34,7 +34,7 @@ Fit = Callable[[Task, Any, NDArray, Any], NDArray]
 def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) -> tuple[Scores, Scores] | None:
     """Return validation and test scores of tasks, predicted from a bag of the words of whole texts.
 
-    None for tasks on pairs of texts, entities or hidden words, if there is too much to learn (`MOST`), and if
+    None for tasks on pairs of texts, entities or masked words, if there is too much to learn (`MOST`), and if
     no two training documents share a word.
     """
     documents = sum(len(fold.part(split)) for split in PARTS)

@@ -112,7 +112,7 @@ class InputCache:
     def encoder(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
         """Return an encoder before training, with the tokens that mark entities in the corpus.
 
-        If texts are learned, it has its published head for hidden words.
+        If texts are learned, it has its published head for masked words.
 
         Raises:
             EncoderError: it cannot be loaded, or the texts do not give its vocabulary.

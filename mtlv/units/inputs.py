@@ -41,8 +41,8 @@ class UnitInputs:
         encoder: published encoder.
         targets: conversion of targets and outputs by kind of task.
         below: cache of the outputs of frozen layers, if there are any.
-        masking: hides pieces of the texts of sources without targets.
-        lessons: outputs of teachers for the training documents, by task; see `mtlv.units.lessons`.
+        masking: masks pieces of the texts of sources without targets.
+        teacher_outputs: raw outputs of teachers for the training documents, by task.
     """
 
     corpus: Corpus
@@ -51,7 +51,7 @@ class UnitInputs:
     targets: Mapping[str, Targets] = field(default_factory=lambda: TARGETS, repr=False)
     below: FrozenCache | None = field(default=None, repr=False)
     masking: Masking | None = field(default=None, repr=False)
-    lessons: Mapping[str, TargetColumn] = field(default_factory=dict, repr=False)
+    teacher_outputs: Mapping[str, TargetColumn] = field(default_factory=dict, repr=False)
     _columns: dict[str, TargetColumn] = field(default_factory=dict, repr=False)
 
     @property

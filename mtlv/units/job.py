@@ -26,8 +26,8 @@ class Job:
         start: job of an earlier stage, from whose weights it starts; None for the published encoder.
         carry: which weights it takes, one of `mtlv.models.transfer_weights.CARRY`.
         teachers: jobs of an earlier stage, from whose outputs it learns.
-        lessons: part of the fold for whose documents others learn from its outputs: `train`, or the `test` of
-            an inner fold, which it has not learned.
+        teaching_part: part of the fold for which it teaches: `train`, or `test` of an inner fold, which it
+            has not learned.
     """
 
     unit: Unit
@@ -38,7 +38,7 @@ class Job:
     start: Job | None = None
     carry: str = "encoder"
     teachers: tuple[Job, ...] = ()
-    lessons: str = "train"
+    teaching_part: str = "train"
 
     @property
     def needs(self) -> tuple[Job, ...]:

@@ -224,7 +224,7 @@ def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
 
 
 def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
-    """Return inputs that hide pieces of texts without targets, by the settings of the unit's stage."""
+    """Return inputs that mask pieces of texts without targets, by the settings of the unit's stage."""
     if all(source.targeted for source in inputs.corpus.members or (inputs.corpus,)):
         return inputs
     from mtlv.data.masking import Masking, Pieces
@@ -244,7 +244,7 @@ def _training(job: Job, inputs: UnitInputs) -> Mixture:
     parts = inputs.parts(tasks, job.fold.train)
     if job.unit.train.get("compile"):
         parts = tuple(replace(part, multiple=MULTIPLE) for part in parts)
-    parts = tuple(replace(part, lessons=_of(part.targets, inputs.lessons)) for part in parts)
+    parts = tuple(replace(part, teacher_outputs=_of(part.targets, inputs.teacher_outputs)) for part in parts)
     if settings.pace is not None:
         epochs, seed = settings.epochs, job.unit.draw_seed("pace")
         parts = tuple(replace(part, batching=_pace(settings.pace, part, epochs, seed)) for part in parts)

@@ -107,7 +107,7 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     assert torch.equal(whole.cls.predictions.transform.dense.weight, dense), "the head of the texts"
     card = " ".join(Path("encoder/README.md").read_text().split())
     assert "stage `pretrain`, notes.text, 1 epochs" in card
-    assert "has its head for hidden words" in card
+    assert "has its head for masked words" in card
     assert "training documents of notes (fold 0, seed 0)" in card, "not of all sources"
     assert main([*export, "--stage", "pretrain"]) == 2
     assert "`encoder` exists already; give another folder" in capsys.readouterr().err

@@ -74,7 +74,7 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "units/distributed.py",
     "units/input_cache.py",
     "units/inputs.py",
-    "units/lessons.py",
+    "units/teacher_outputs.py",
     "units/model.py",
     "units/probing.py",
     "units/rank_process.py",

@@ -69,12 +69,12 @@ TEXT_LOSS = "val.texts.masked_loss/"
 TEXT_BITS = "val.texts.bits_per_character/"
 OF_TOKENS = tip("tokens", "tokens", ",.0f")
 HOW_TEXTS = (
-    "Cross-entropy of hidden pieces on the validation set, in nats, after so many training tokens without "
-    "padding. It depends on the vocabulary and on the share of hidden pieces: compare runs that have both in "
+    "Cross-entropy of masked pieces on the validation set, in nats, after so many training tokens without "
+    "padding. It depends on the vocabulary and on the share of masked pieces: compare runs that have both in "
     f"common. {HOW_BANDS}"
 )
 HOW_BITS = (
-    "Cross-entropy of hidden pieces on the validation set after so many training tokens without padding, in "
+    "Cross-entropy of masked pieces on the validation set after so many training tokens without padding, in "
     "bits per character, because the runs have different vocabularies. Each hides its own random words. "
     f"{HOW_BANDS}"
 )

@@ -1,4 +1,4 @@
-"""Metrics of masked language modelling, from sums over the hidden pieces of each document."""
+"""Metrics of masked language modelling, from sums over the masked pieces of each document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NATS, PIECES, FOUND, WORDS, WORDS_FOUND, CHARACTERS = range(6)
 def sums(outputs: ArrayLike) -> dict[str, Sums]:
     """Return all metrics as functions of the sums [N, 6] of `mtlv.models.kinds.masked`.
 
-    Loss, perplexity and accuracy depend on the vocabulary and on the share of hidden pieces. Between
+    Loss, perplexity and accuracy depend on the vocabulary and on the share of masked pieces. Between
     vocabularies, compare bits per character; each vocabulary hides its own random words, so use many texts.
     """
     cells = np.asarray(outputs, np.float64).reshape(-1, 6)

@@ -23,10 +23,10 @@ class Binary(Kind):
         logits: torch.Tensor,
         targets: Sequence[torch.Tensor],
         *,
-        lessons: Sequence[torch.Tensor],
+        teacher_outputs: Sequence[torch.Tensor],
         temperature: float,
     ) -> torch.Tensor:
-        wanted = torch.sigmoid(torch.stack(list(lessons), dim=1) / temperature)  # [B, T]
+        wanted = torch.sigmoid(torch.stack(list(teacher_outputs), dim=1) / temperature)  # [B, T]
         own = logits.float() / temperature
         losses = functional.binary_cross_entropy_with_logits(own, wanted, reduction="none")
         return (losses * temperature**2).mean(0)

@@ -45,7 +45,7 @@ class Kind:
         """
         raise NotImplementedError
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
         """Return what another model can learn of each of the T tasks: [B], [B, C] or [B, W, C]."""
         return logits.float().unbind(1)
 
@@ -54,7 +54,7 @@ class Kind:
         logits: torch.Tensor,
         targets: Sequence[torch.Tensor],
         *,
-        lessons: Sequence[torch.Tensor],
+        teacher_outputs: Sequence[torch.Tensor],
         temperature: float,
     ) -> torch.Tensor:
         """Return the mean loss of each task [T] on a teacher's outputs, as `losses` does on targets.
@@ -62,7 +62,7 @@ class Kind:
         Args:
             logits: the student's logits.
             targets: the tasks' targets, for the words that are learned.
-            lessons: the teacher's `lessons`.
+            teacher_outputs: the teacher's `teacher_outputs`.
             temperature: divides both, if they are logits of probabilities; its square multiplies the loss, so
                 that gradients are as large as at 1 (Hinton et al. 2015).
         """

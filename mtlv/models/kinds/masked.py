@@ -49,7 +49,7 @@ class MaskedHead(Head):
             own[name][: len(weight)].copy_(weight)  # tokens that were added to the vocabulary have no bias
 
     def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
-        """[B, M, H] -> [n, V], for the n hidden pieces of all documents, so that padding is not decoded."""
+        """[B, M, H] -> [n, V], for the n masked pieces of all documents, so that padding is not decoded."""
         own = vectors.flatten(0, 1) if there is None else vectors[there]
         hidden = self.norm(functional.gelu(self.layers(own)))
         return functional.linear(hidden, self._encoder[0].get_input_embeddings().weight, self.bias)
@@ -58,7 +58,7 @@ class MaskedHead(Head):
 class MaskedPieces(Kind):
     """Scores of all V pieces for each hidden one, cross-entropy.
 
-    The scores of a document are sums over its hidden pieces [6]: cross-entropy in nats, pieces, pieces that
+    The scores of a document are sums over its masked pieces [6]: cross-entropy in nats, pieces, pieces that
     were found, words, words of which all pieces were found, characters.
     """
 
@@ -77,9 +77,9 @@ class MaskedPieces(Kind):
         summed = functional.cross_entropy(logits.float(), pieces, reduction="sum")
         return (summed / max(len(pieces), 1)).unsqueeze(0)
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Refuse: other pieces are hidden in every epoch."""
-        raise PlanError("hidden words have no teacher")
+    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Refuse: other pieces are masked in every epoch."""
+        raise PlanError("masked words have no teacher")
 
     def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         wanted = the_only(targets)
@@ -88,7 +88,7 @@ class MaskedPieces(Kind):
         document = known.nonzero()[:, 0]
         nats = functional.cross_entropy(logits.float(), pieces, reduction="none")
         found = (logits.argmax(-1) == pieces).float()
-        # A word is found if all its hidden pieces are.
+        # A word is found if all its masked pieces are.
         each, of_word = torch.unique(document * MOST_WORDS + words, return_inverse=True)
         missed = found.new_zeros(len(each)).index_add(0, of_word, 1 - found)
         sums = nats.new_zeros(len(wanted), 6)

@@ -21,7 +21,7 @@ class Multiclass(Kind):
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         return functional.cross_entropy(logits.float(), the_only(targets)).unsqueeze(0)
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
         return (logits.float(),)
 
     def taught(
@@ -29,10 +29,10 @@ class Multiclass(Kind):
         logits: torch.Tensor,
         targets: Sequence[torch.Tensor],
         *,
-        lessons: Sequence[torch.Tensor],
+        teacher_outputs: Sequence[torch.Tensor],
         temperature: float,
     ) -> torch.Tensor:
-        wanted = torch.softmax(the_only(lessons) / temperature, dim=1)  # [B, C]
+        wanted = torch.softmax(the_only(teacher_outputs) / temperature, dim=1)  # [B, C]
         loss = functional.cross_entropy(logits.float() / temperature, wanted)
         return loss.unsqueeze(0) * temperature**2
 

@@ -22,10 +22,10 @@ class Regression(Kind):
         logits: torch.Tensor,
         targets: Sequence[torch.Tensor],
         *,
-        lessons: Sequence[torch.Tensor],
+        teacher_outputs: Sequence[torch.Tensor],
         temperature: float,
     ) -> torch.Tensor:
-        return self.losses(logits, lessons)
+        return self.losses(logits, teacher_outputs)
 
     def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         return logits.float().unbind(1)

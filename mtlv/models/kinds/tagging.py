@@ -45,7 +45,7 @@ class Tagging(Kind):
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         return self._bound.loss(logits, the_only(targets)).unsqueeze(0)
 
-    def lessons(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
         return (logits.float(),)
 
     def taught(
@@ -53,10 +53,10 @@ class Tagging(Kind):
         logits: torch.Tensor,
         targets: Sequence[torch.Tensor],
         *,
-        lessons: Sequence[torch.Tensor],
+        teacher_outputs: Sequence[torch.Tensor],
         temperature: float,
     ) -> torch.Tensor:
-        own, others = logits / temperature, the_only(lessons) / temperature
+        own, others = logits / temperature, the_only(teacher_outputs) / temperature
         return self._bound.taught(own, the_only(targets), others).unsqueeze(0) * temperature**2
 
     def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:

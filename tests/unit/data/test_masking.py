@@ -1,4 +1,4 @@
-"""Which pieces of a text are hidden, and what replaces them."""
+"""Which pieces of a text are masked, and what replaces them."""
 
 from __future__ import annotations
 

@@ -95,14 +95,14 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     lengths = [2, 5, 3, 4, 1]
     tokens = Tokens(np.ones(15, np.int32), np.cumsum([0, *lengths]), pad=0, truncated=0)
     rows = np.array([4, 0, 2, 1])
-    part = PartDocuments(tokens, {"a": targets, "b": targets}, rows, lessons={"a": outputs})
+    part = PartDocuments(tokens, {"a": targets, "b": targets}, rows, teacher_outputs={"a": outputs})
     of = KINDS[kind].bound(TagHead(HeadSize(8, 3, 1, 0.0))) if kind == "tagging" else KINDS[kind]
     wanted = []
     for row in rows:
         logits, target = (column.batch(np.array([row])) for column in (outputs, targets))
         wanted.append(float(of.losses(logits if logits.ndim > 1 else logits[:, None], [target])))
     assert DIFFICULTIES["loss"](part, 0).tolist() == pytest.approx(wanted, abs=1e-6)
-    both = replace(part, lessons={"a": outputs, "b": outputs})
+    both = replace(part, teacher_outputs={"a": outputs, "b": outputs})
     assert DIFFICULTIES["loss"](both, 0).tolist() == pytest.approx([2 * loss for loss in wanted], abs=1e-6)
 
 

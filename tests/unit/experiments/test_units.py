@@ -13,9 +13,9 @@ from memory_tracker import MemoryTracker
 from mtlv.events import ignore
 from mtlv.planning.resolve import resolve_all
 from mtlv.settings import Suite
-from mtlv.store.lessons import read_lessons
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
+from mtlv.store.teacher_outputs import read_teacher_outputs
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
@@ -60,11 +60,11 @@ def test_units_of_every_kind_are_restored(tmp_path: Path) -> None:
         SCRIPT["keep"](store, job, cache, path)
         SCRIPT["restore"](other, job, cache, path)
         same(store.load(key), other.load(key))
-        lessons, again = (read_lessons(place.units / key) or {} for place in (store, other))
-        assert lessons.keys() == again.keys()
-        assert all(np.array_equal(values, again[name]) for name, values in lessons.items())
-        can_teach += bool(lessons)
-    assert can_teach == 3, "hidden words have no teacher"
+        teacher_outputs, again = (read_teacher_outputs(place.units / key) or {} for place in (store, other))
+        assert teacher_outputs.keys() == again.keys()
+        assert all(np.array_equal(values, again[name]) for name, values in teacher_outputs.items())
+        can_teach += bool(teacher_outputs)
+    assert can_teach == 3, "masked words have no teacher"
 
 
 def test_files_with_a_matrix_of_all_tasks_are_restored(
@@ -81,12 +81,12 @@ def test_files_with_a_matrix_of_all_tasks_are_restored(
     plain = np.load(tmp_path / "new.npz")["record"]
     old = {part: getattr(record, part).matrix(names)[0] for part in ("validation", "test")}
     curve = np.stack([np.stack([outputs[name] for name in names], 1) for outputs in record.curve])
-    lessons = {name: np.float32([number, 2.5]) for number, name in enumerate(names)}
-    matrices = old | {"lessons": np.stack(list(lessons.values()), 1)}
+    teacher_outputs = {name: np.float32([number, 2.5]) for number, name in enumerate(names)}
+    matrices = old | {"lessons": np.stack(list(teacher_outputs.values()), 1)}
     np.savez_compressed(tmp_path / "old.npz", record=plain, curve=curve, **matrices)
     SCRIPT["restore"](other, job, cache, tmp_path / "old.npz")
     same(record, other.load(job.unit.key))
-    again = read_lessons(other.units / job.unit.key) or {}
+    again = read_teacher_outputs(other.units / job.unit.key) or {}
     assert {name: values.tolist() for name, values in again.items()} == {
-        name: values.tolist() for name, values in lessons.items()
+        name: values.tolist() for name, values in teacher_outputs.items()
     }

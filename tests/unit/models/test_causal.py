@@ -100,7 +100,7 @@ def test_what_is_allowed_instead_is_all_the_others() -> None:
         ),
         ({"features": "last", "relation_features": "cls"}, r"`heads.relation_features`: .*\(got cls\)"),
         ({"features": "mean", "tagged": True}, r"`encoder.name`: tags .* `x` .*; use an encoder with"),
-        ({"features": "mean", "hidden": True}, r"`encoder.name`: hidden words .* `x` .*leave out the texts"),
+        ({"features": "mean", "hidden": True}, r"`encoder.name`: masked words .* `x` .*leave out the texts"),
     ],
     ids=str,
 )
@@ -159,9 +159,9 @@ def test_check_says_it_where_the_config_does_and_a_run_before_it_trains(
 
 def test_hidden_words_need_what_is_behind_them(tmp_path: Path) -> None:
     asked = suite(tmp_path, write("gpt2", tmp_path / "encoder"), "texts")
-    with pytest.raises(ConfigError, match=r"`encoder.name`: hidden words"):
+    with pytest.raises(ConfigError, match=r"`encoder.name`: masked words"):
         check_suite(asked)
-    with pytest.raises(EncoderError, match=r"`encoder.name`: hidden words"):
+    with pytest.raises(EncoderError, match=r"`encoder.name`: masked words"):
         resolve(InputCache(), asked.members[0])
 
 

@@ -1,4 +1,4 @@
-"""The head for hidden words that was published with an encoder, compared with Transformers' own model."""
+"""The head for masked words that was published with an encoder, compared with Transformers' own model."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_loss_before_training_is_that_of_the_published_model(name: str, tmp_
         mask = batch.attention_mask.long()
         wanted = theirs(input_ids=batch.input_ids, attention_mask=mask, labels=labels).loss.item()
         assert own == pytest.approx(wanted, abs=1e-5)
-    note = f"the head for hidden words starts from the one that was published with {tmp_path / 'folder'}"
+    note = f"the head for masked words starts from the one that was published with {tmp_path / 'folder'}"
     assert inputs.encoder.notes[-1] == note
 
 
@@ -126,7 +126,7 @@ def test_an_encoder_without_a_head_has_a_new_one(tmp_path: Path) -> None:
     cache, found = resolved(tmp_path, tmp_path / "folder")
     encoder = encoder_of(cache, found)
     assert encoder.head == {}
-    assert encoder.notes[-1].endswith("has no published head for hidden words: it starts from random weights")
+    assert encoder.notes[-1].endswith("has no published head for masked words: it starts from random weights")
     assert "published_head" not in the_job(found).unit.train
 
 

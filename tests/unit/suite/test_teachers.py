@@ -23,15 +23,15 @@ from mtlv.planning import problems
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
 from mtlv.settings import Suite
-from mtlv.store.lessons import LESSONS, read_lessons
 from mtlv.store.local import Store
+from mtlv.store.teacher_outputs import FILE, read_teacher_outputs
 from mtlv.suite.run import run_suite
 from mtlv.training.state import EpochProgress
 from mtlv.training.teaching import SHARES
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
-from mtlv.units.lessons import lessons_of
+from mtlv.units.teacher_outputs import teacher_outputs_of
 
 EXPERTS = "{name: experts, architecture: stl}"
 SMALL = ("store.keep_weights=false", "data.window=4", "execution.processes=1", "training.precision=fp32")
@@ -54,15 +54,15 @@ runs:
 
 @contextmanager
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Job]]:
-    """Whose lessons are computed."""
+    """Whose teacher outputs are computed."""
     seen: list[Job] = []
 
     def count(job: Job, *rest: Any) -> Any:
         seen.append(job)
-        return lessons_of(job, *rest)
+        return teacher_outputs_of(job, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(runner, "lessons_of", count)
+        patched.setattr(runner, "teacher_outputs_of", count)
         yield seen
 
 
@@ -95,7 +95,7 @@ def test_experts_are_trained_once_and_their_lessons_computed_once(ran: tuple) ->
     keys = [job.unit.key for job in computed]
     assert len(keys) == len(set(keys)) == 3 + 1
     store = Store(Path(suite.members[0].settings.store.uri))
-    assert {path.parent.name for path in store.units.glob(f"*/{LESSONS}")} == set(keys)
+    assert {path.parent.name for path in store.units.glob(f"*/{FILE}")} == set(keys)
     notes = [text.partition(": computing ")[2] for text in watcher.notes if ": computing " in text]
     assert sorted(notes) == [f"the outputs of {n} for its documents" for n in ("1 teacher", "3 teachers")]
 
@@ -206,25 +206,25 @@ def test_weights_of_teachers_are_kept_and_another_run_takes_lessons_from_the_sto
         run_suite(again, watcher, MemoryTracker())
     assert len(watcher.trained) == 1
     assert not computed
-    lost = store.units / job.unit.teachers[0] / LESSONS
-    lost.write_bytes(b"no lessons")
+    lost = store.units / job.unit.teachers[0] / FILE
+    lost.write_bytes(b"no teacher_outputs")
     third = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.75}"), changes=SMALL)
     with counted(monkeypatch) as computed:
         run_suite(third, ignore, MemoryTracker())
     assert [each.unit.key for each in computed] == [job.unit.teachers[0]]
-    assert read_lessons(lost.parent) is not None
+    assert read_teacher_outputs(lost.parent) is not None
 
 
-def test_lessons_are_enough_to_teach_and_not_to_start_from(tmp_path: Path) -> None:
+def test_teacher_outputs_are_enough_to_teach_and_not_to_start_from(tmp_path: Path) -> None:
     first = sources_of(tmp_path, more=teaching("{from: experts}"), changes=SMALL)
     run_suite(first, ignore, MemoryTracker())
     store = Store(tmp_path / "store")
     for key in student_of(first).unit.teachers:
-        lessons = (store.units / key / LESSONS).read_bytes()
+        teacher_outputs = (store.units / key / FILE).read_bytes()
         record = store.load(key)
         store.forget(key)
         store.save(record, None)
-        (store.units / key / LESSONS).write_bytes(lessons)
+        (store.units / key / FILE).write_bytes(teacher_outputs)
     watcher = Watcher()
     again = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.25}"), changes=SMALL)
     run_suite(again, watcher, MemoryTracker())
@@ -289,7 +289,7 @@ def test_a_damaged_teacher_is_trained_again_first(tmp_path: Path, harm: str, pro
     before = store.load(job.unit.key)
     store.forget(job.unit.key)
     folder = store.units / job.unit.teachers[1]
-    (folder / LESSONS).unlink()
+    (folder / FILE).unlink()
     path = folder / "model.safetensors"
     if harm == "missing":
         path.unlink()
@@ -350,7 +350,7 @@ def test_the_entropy_of_teachers_is_tracked_by_task(ran: tuple) -> None:
     store = Store(Path(suite.members[0].settings.store.uri))
     wanted = {}
     for teacher in student_of(suite, "taught").teachers:
-        for name, raw in (read_lessons(store.units / teacher.unit.key) or {}).items():
+        for name, raw in (read_teacher_outputs(store.units / teacher.unit.key) or {}).items():
             logits = torch.from_numpy(raw)
             if logits.ndim == 2:
                 log = logits.log_softmax(1)
@@ -375,8 +375,8 @@ def test_nobody_teaches_what_it_has_learned(tmp_path: Path, monkeypatch: pytest.
     assert expert.unit.key not in job.unit.teachers
     corpus = InputCache(Store(tmp_path / "store")).corpus(job.settings.data)
     for each in job.teachers:
-        assert set(each.fold.train).isdisjoint(each.fold.part(each.lessons))
-        assert set(each.fold.part(each.lessons)) <= set(job.fold.train)
+        assert set(each.fold.train).isdisjoint(each.fold.part(each.teaching_part))
+        assert set(each.fold.part(each.teaching_part)) <= set(job.fold.train)
         assert each.unit.draw_seed("heads") == replace(each.unit, data="").draw_seed("heads")
         (source,) = (one for one in corpus.members if not set(each.unit.model.tasks).isdisjoint(one.names))
         ids = [corpus.ids[row].startswith(f"{source.name}/") for row in each.fold.train]

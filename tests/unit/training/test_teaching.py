@@ -42,7 +42,9 @@ def gradient(loss: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
 
 def taught(name: str, student: torch.Tensor, teacher: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     kind = kind_of(name)
-    return kind.taught(student, WANTED[name], lessons=kind.lessons(teacher), temperature=temperature)
+    return kind.taught(
+        student, WANTED[name], teacher_outputs=kind.teacher_outputs(teacher), temperature=temperature
+    )
 
 
 @pytest.mark.parametrize("name", WANTED)
@@ -83,8 +85,8 @@ def test_a_quarter_of_the_truth_by_hand() -> None:
     own = torch.zeros(1, 2, requires_grad=True)
     teacher = torch.logit(torch.tensor([[0.7, 0.3]]))
     wanted, kind = [torch.tensor([1]), torch.tensor([0])], KINDS["binary"]
-    lessons = kind.lessons(teacher)
-    found = 0.75 * kind.taught(own, wanted, lessons=lessons, temperature=1.0)
+    teacher_outputs = kind.teacher_outputs(teacher)
+    found = 0.75 * kind.taught(own, wanted, teacher_outputs=teacher_outputs, temperature=1.0)
     loss = 0.25 * kind.losses(own, wanted) + found
     assert (0.5 - gradient(loss, own)).tolist()[0] == pytest.approx([0.775, 0.225])
 
@@ -110,7 +112,7 @@ def test_words_that_are_not_learned_teach_nothing() -> None:
     assert (gradient(loss, own).abs().sum(-1) == 0).equal(unknown)
     kind = kind_of("tagging")
     nothing = [torch.full((4, 2), IGNORED)]
-    assert kind.taught(own, nothing, lessons=(teacher,), temperature=1.0).item() == 0
+    assert kind.taught(own, nothing, teacher_outputs=(teacher,), temperature=1.0).item() == 0
 
 
 def test_shares_of_the_truth_by_step() -> None:
@@ -134,8 +136,11 @@ def objective(how: Teaching) -> Objective:
 
 def loss_of(aim: Objective, own: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
     model: Any = SimpleNamespace(kinds={HEAD.name: KINDS["binary"]})
-    targets, lessons = dict(zip("ab", WANTED["binary"], strict=True)), dict(zip("ab", teacher.T, strict=True))
-    return aim.losses(model, {HEAD.name: own}, targets, [0], lessons)
+    targets, teacher_outputs = (
+        dict(zip("ab", WANTED["binary"], strict=True)),
+        dict(zip("ab", teacher.T, strict=True)),
+    )
+    return aim.losses(model, {HEAD.name: own}, targets, [0], teacher_outputs)
 
 
 def test_each_step_has_its_share_and_tasks_keep_their_weights() -> None:
@@ -192,5 +197,5 @@ def test_the_true_posterior_teaches_better_than_noisy_labels() -> None:
 
 def test_every_kind_but_that_of_hidden_words_can_be_taught() -> None:
     assert set(KINDS) == {*WANTED, "mlm"}
-    with pytest.raises(PlanError, match="hidden words have no teacher"):
-        kind_of("mlm").lessons(torch.zeros(2, 5))
+    with pytest.raises(PlanError, match="masked words have no teacher"):
+        kind_of("mlm").teacher_outputs(torch.zeros(2, 5))

@@ -20,7 +20,7 @@ from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.lessons import lessons_of, taught
+from mtlv.units.teacher_outputs import taught, teacher_outputs_of
 from mtlv.units.train import _training, train_unit
 from mtlv.units.validation import UnitCallbacks
 
@@ -70,16 +70,16 @@ FLIPPED = 11
 
 
 def judged(suite: Suite, tmp_path: Path) -> tuple[Job, UnitInputs]:
-    """A unit with the lessons of its teachers, which are trained."""
+    """A unit with the teacher outputs of its teachers, which are trained."""
     cache = InputCache()
     job = resolve(cache, suite.members[0]).children[0].jobs[0]
-    lessons = []
+    teacher_outputs = []
     for each in job.teachers:
         inputs = cache.inputs(each.settings)
         _, kept = train_unit(each, inputs, SILENT, Checkpoints(tmp_path / each.unit.key))
         (weights,) = kept.values()
-        lessons.append((each, lessons_of(each, inputs, [(each.unit.model.tasks, weights)])))
-    return job, taught(cache.inputs(job.settings), lessons)
+        teacher_outputs.append((each, teacher_outputs_of(each, inputs, [(each.unit.model.tasks, weights)])))
+    return job, taught(cache.inputs(job.settings), teacher_outputs)
 
 
 def test_a_document_with_wrong_labels_comes_last_and_does_not_judge_itself(
@@ -95,7 +95,7 @@ def test_a_document_with_wrong_labels_comes_last_and_does_not_judge_itself(
         path.write_text("\n".join(lines) + "\n")
         job, inputs = judged(suite(path, JUDGED.replace("REVERSE", "false")), tmp_path)
         row = inputs.corpus.ids.index(str(FLIPPED))
-        outputs = {task: column.batch(np.array([row])) for task, column in inputs.lessons.items()}
+        outputs = {task: column.batch(np.array([row])) for task, column in inputs.teacher_outputs.items()}
         found[name] = outputs, job.fold.train[pace_of(job, inputs).order].tolist()
     (right, before), (wrong, after) = found.values()
     assert len(right) == 3

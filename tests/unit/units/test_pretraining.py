@@ -117,7 +117,7 @@ def test_texts_are_learned_and_the_next_stage_starts_from_them(member: Callable,
     (task,) = record.test.tasks.values()
     assert losses[1] < losses[0] < 1.1 * np.log(len(cache.inputs(resolved.member.settings).encoder.tokenizer))
     assert task.outputs.shape == (len(record.test.ids), 6)
-    assert (task.outputs[task.mask][:, 1] > 0).all(), "each text has hidden pieces"
+    assert (task.outputs[task.mask][:, 1] > 0).all(), "each text has masked pieces"
     first = record.curve[0]["texts.text"]
     again = record.curve[1]["texts.text"]
     assert (first[:, 5] == again[:, 5]).all(), "the same pieces in each epoch"

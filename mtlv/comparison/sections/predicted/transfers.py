@@ -1,4 +1,4 @@
-"""Measures of transferability beside measured transfers: what each said and what came."""
+"""Measures of transferability beside measured transfers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers
 from mtlv.evaluation.transfer_predicted import MeasuredTransfer, measured_transfers
 from mtlv.formatting import enumerated, many
 
-TITLE = "What each measure said and what came"
+TITLE = "Measures of transferability and measured gains"
 CAPTION = (
     "Could the gain be known without training on the target? H-score and LogME of the target's training "
     "documents with the source's encoder, minus those with the published one; LEEP of the source's outputs "

@@ -1,4 +1,4 @@
-"""Lessons: the raw outputs of a trained unit for training documents, from which others learn."""
+"""Teacher outputs: the raw outputs of a trained unit for training documents, from which others learn."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     Weights = Mapping[str, torch.Tensor]
 
-Lessons = Mapping[str, NDArray]
+TeacherOutputs = Mapping[str, NDArray]
 """Raw outputs by task, of documents (or windows of them) of its source, in their order: [n], [n, C] or
 [sum of words, C]."""
 
 
-def lessons_of(
+def teacher_outputs_of(
     job: Job, inputs: UnitInputs, weights: Iterable[tuple[Collection[str], Weights]]
 ) -> dict[str, NDArray]:
-    """Return the lessons of a trained unit, for documents of the part in `job.lessons`.
+    """Return the outputs of a trained unit for the documents of `job.teaching_part`.
 
     Args:
         job: the unit.
@@ -52,9 +52,11 @@ def lessons_of(
         for tasks, state in weights:
             heads = [head for head in job.unit.model.heads if not set(tasks).isdisjoint(head.tasks)]
             model.load_state_dict(state)
-            documents = job.fold.part(job.lessons)
+            documents = job.fold.part(job.teaching_part)
             for part in inputs.parts([name for head in heads for name in head.tasks], documents):
-                values = predict(model, part, precision=str(job.unit.train["precision"]), read=_lessons)
+                values = predict(
+                    model, part, precision=str(job.unit.train["precision"]), read=_teacher_outputs
+                )
                 found |= {name: _flat(values[name]) for name in values if name in tasks}
     return found
 
@@ -88,12 +90,12 @@ def outputs_elsewhere(job: Job, inputs: UnitInputs, weights: Weights, rows: NDAr
         return inputs.outputs(model, [part], precision=str(job.unit.train["precision"]))
 
 
-def _lessons(
+def _teacher_outputs(
     kind: Kind,
     logits: torch.Tensor,
     targets: Sequence[torch.Tensor],  # noqa: ARG001
 ) -> Sequence[torch.Tensor]:
-    return kind.lessons(logits)
+    return kind.teacher_outputs(logits)
 
 
 def _flat(values: NDArray) -> NDArray:
@@ -101,41 +103,43 @@ def _flat(values: NDArray) -> NDArray:
     return np.concatenate(list(values)) if values.dtype == object else values
 
 
-def taught(inputs: UnitInputs, lessons: Sequence[tuple[Job, Lessons]]) -> UnitInputs:
-    """Return the inputs of a student, with lessons for its batches of training documents.
+def taught(inputs: UnitInputs, teacher_outputs: Sequence[tuple[Job, TeacherOutputs]]) -> UnitInputs:
+    """Return the inputs of a student, with teacher outputs for its batches of training documents.
 
     Args:
         inputs: inputs with the documents of its teachers.
-        lessons: its teachers with their lessons; empty for a unit without.
+        teacher_outputs: its teachers with their outputs; empty for a unit without.
 
     Raises:
-        ValueError: lessons are of other documents.
+        ValueError: teacher outputs are of other documents.
     """
-    if not lessons:
+    if not teacher_outputs:
         return inputs
     columns: dict[str, DenseColumn | RaggedColumn] = {}
-    for teacher, found in lessons:
-        for part in inputs.parts(tuple(found), teacher.fold.part(teacher.lessons)):
+    for teacher, found in teacher_outputs:
+        for part in inputs.parts(tuple(found), teacher.fold.part(teacher.teaching_part)):
             for name in part.targets:
                 column = columns.setdefault(name, _empty(inputs, name, found[name].shape[1:]))
                 _fill(column, part.index, found[name])
-    return replace(inputs, lessons=columns)
+    return replace(inputs, teacher_outputs=columns)
 
 
-def entropies(lessons: Sequence[tuple[Job, Lessons]], tasks: Mapping[str, Task]) -> dict[str, float]:
+def entropies(
+    teacher_outputs: Sequence[tuple[Job, TeacherOutputs]], tasks: Mapping[str, Task]
+) -> dict[str, float]:
     """Return the mean entropy of the teachers' probabilities by task, in nats; numbers have none.
 
     It is 0 for teachers that are as certain as true targets, and ln 2 (or ln C) for those that know nothing.
 
     Args:
-        lessons: teachers with their lessons.
+        teacher_outputs: teachers with their outputs.
         tasks: tasks by name.
     """
     from scipy.special import entr, softmax
 
     found = {}
-    for name in dict.fromkeys(name for _, each in lessons for name in each):
-        logits = np.concatenate([each[name] for _, each in lessons if name in each])
+    for name in dict.fromkeys(name for _, each in teacher_outputs for name in each):
+        logits = np.concatenate([each[name] for _, each in teacher_outputs if name in each])
         if logits.ndim == 1 and not SCORING[tasks[name].kind].needs_threshold:
             continue
         if logits.ndim == 1:  # of yes; that of no is 0
@@ -145,7 +149,7 @@ def entropies(lessons: Sequence[tuple[Job, Lessons]], tasks: Mapping[str, Task])
 
 
 def _empty(inputs: UnitInputs, name: str, shape: tuple[int, ...]) -> DenseColumn | RaggedColumn:
-    """Return a column of all rows of tokens, 0 for those without a lesson."""
+    """Return a column of all rows of tokens, 0 for those without teacher outputs."""
     if not inputs.by_word(name):
         return DenseColumn(np.zeros((len(inputs.tokens), *shape), np.float32))
     assert inputs.tokens.words is not None
@@ -159,5 +163,5 @@ def _fill(column: DenseColumn | RaggedColumn, rows: NDArray[np.int64], values: N
         offsets = column.offsets
         places = np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])
     if len(values) != len(places):
-        raise ValueError(f"lessons of {len(values)} items for {len(places)}")
+        raise ValueError(f"teacher outputs of {len(values)} items for {len(places)}")
     flat[places] = values
