@@ -1,4 +1,4 @@
-"""A prediction from measured groups beside what the groups that followed from it came to."""
+"""A prediction from measured groups, beside the measured scores of the groups that follow from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mtlv.plan.prediction import Prediction
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """A task of a fold in the group that follows from a prediction; gains are over what others came to."""
+    """A task of a fold in the group that follows from a prediction; gains are over those of others."""
 
     fold: int
     task: str
@@ -44,14 +44,14 @@ class TaskOutcome:
 
 @dataclass(frozen=True)
 class Validated:
-    """A prediction and what came of it.
+    """A prediction and its outcome.
 
     Args:
         run: the run whose groups follow from it.
         predictions: the prediction of each fold.
         reference: the runs over which tasks gain: those of random groups that were trained alike, or else the
             baseline; empty without either.
-        tasks: what came of each task.
+        tasks: the outcome of each task.
         on_validation, on_test: order of the gains of tasks; None of too few.
         predictors: how well the scores of measured groups are known: by the feature from which the groups
             follow, each group predicted from the others; by the number of tasks in the group; and by each

@@ -27,7 +27,7 @@ Fold = tuple[Sequence[str], Floats, Floats]
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's correlation, or the AUC, of what was predicted and what came, with its 95% interval."""
+    """Spearman's correlation, or the AUC, of predicted and measured scores, with its 95% interval."""
 
     value: float
     interval: Interval

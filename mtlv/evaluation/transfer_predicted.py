@@ -14,7 +14,7 @@ from mtlv.evaluation.transfer import TransferEffect, Transfers
 
 @dataclass(frozen=True)
 class MeasuredTransfer:
-    """What a measure said of the sources of each target, and what came; gains are fractions."""
+    """What a measure predicts of the sources of each target, and their gains, as fractions."""
 
     measure: str
     targets: int  # number of targets with two sources or more
@@ -27,7 +27,7 @@ class MeasuredTransfer:
 
 
 def measured_transfers(transfers: Transfers, found: Sequence[TransferEffect]) -> Iterator[MeasuredTransfer]:
-    """Yield what came of each measure, over cells of learned tasks that have it and a gain.
+    """Yield the outcome of each measure, over cells of learned tasks that have it and a gain.
 
     Args:
         transfers: the transfers.

@@ -229,5 +229,5 @@ def _by_program(value: GroupValue, program: Program) -> Partition | None:
 
 def _by_search(value: GroupValue, k: int | None, starts: int, seed: int) -> Partition:
     found = local_search(value, k, starts=starts, seed=seed)
-    how = f"local search ({found.reached} of {starts} random starts came to this value)"
+    how = f"local search ({found.reached} of {starts} random starts found this value)"
     return _partition(value, found.labels, how, proven=False)

@@ -1,4 +1,4 @@
-"""Masked language modelling: the pieces of a text that were hidden."""
+"""Masked language modelling: the masked pieces of a text."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_local_search_takes_any_value(monkeypatch: pytest.MonkeyPatch) -> None:
     found = best_partition(toy)
     assert found.labels == (0, 0, 0, 1, 1, 1, 2, 2)
     assert not found.proven
-    assert "of 50 random starts came to this value" in found.how
+    assert "of 50 random starts found this value" in found.how
     assert best_partition(toy, seed=0) == best_partition(toy, seed=0)
 
 

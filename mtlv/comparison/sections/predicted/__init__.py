@@ -1,4 +1,4 @@
-"""Predictions from measured groups, beside what the groups that follow from them came to."""
+"""Predicted scores of groups that follow from measured ones, beside their measured scores."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from mtlv.formatting import duration, many
 DRAWN = 3  # runs with figures of their own
 TITLE = "Predicted and measured"
 INTRO = (
-    "Groups that follow from the validation scores of measured groups: what was predicted, and what "
-    "training with them came to."
+    "Groups that follow from the validation scores of measured groups: their predicted scores, and those "
+    "that were measured when they were trained."
 )
 ON_TEST, ON_VALIDATION = "test", "validation"
 SUMMARY = (
@@ -75,7 +75,7 @@ def _ranked(found: Validated) -> str:
     name, rank, pairs = f"“{found.run.name}”", found.on_validation, len(found.both)
     if not pairs:
         why = NO_PAIRS if found.alike else NO_OTHER
-        return f"The prediction of {name} cannot be compared with what came: {why}."
+        return f"The prediction of {name} cannot be compared with measured scores: {why}."
     if rank is None:
         return (
             f"Whether the prediction ranked the tasks of {name} as they came out cannot be said of "

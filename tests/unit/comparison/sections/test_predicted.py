@@ -132,7 +132,7 @@ def test_scores_after_other_training_are_compared_by_their_order_only():
 def test_without_another_run_nothing_is_compared_and_no_run_is_named():
     run = page(make=lambda found: replace(found, alike=False)).runs[-1]
     words = findings(build(compared(run)))
-    assert words.startswith("The prediction of “proposed” cannot be compared with what came: no other run")
+    assert "of “proposed” cannot be compared with measured scores: no other run" in words
     assert "over the task's mean in them. Measuring trained" in words
 
 
