@@ -1,4 +1,4 @@
-"""What measured groups say of the scores of other groups, as it is kept with the groups that follow."""
+"""Predictions from measured groups for other groups, as they are kept with the groups that follow."""
 
 from __future__ import annotations
 

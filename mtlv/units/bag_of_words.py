@@ -1,4 +1,4 @@
-"""What a bag of words tells of the tasks: a reference without a neural network, which takes seconds.
+"""The score of a bag of words: a reference without a neural network, computed in seconds.
 
 Words and pairs of adjacent words are weighted by TF-IDF. Yes/no labels and classes are predicted by logistic
 regression, numbers by ridge regression; a model per task, with scikit-learn.
