@@ -20,6 +20,7 @@ from mtlv.evaluation.kinds.numbers import mean_ranks
 from mtlv.formatting import many
 
 ALPHA = 0.05
+FEWEST = 3  # pairs for Student's t: two differences that happen to be nearly equal would have a p near 0
 MOST_EXACT = 50  # pairs; with more, the normal approximation is as good
 DECIMALS = 12  # for rounding differences, so that 0.3 - 0.2 and 0.2 - 0.1 are tied
 
@@ -184,8 +185,9 @@ def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
     equal.
     """
     values = np.asarray(differences, np.float64)
-    if values.size < 2:
-        return PairedTest(None, None, "none", "one pair has no spread, so there is no t")
+    if values.size < FEWEST:
+        said = "one pair is" if values.size == 1 else f"{values.size} pairs are"
+        return PairedTest(None, None, "none", f"{said} too few for the t-test, which needs {FEWEST}")
     spread = float(values.std(ddof=1))
     if spread <= 10.0**-DECIMALS:
         return PairedTest(None, None, "none", "all differences are equal, so there is no t")
@@ -197,12 +199,12 @@ def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
 
 
 def t_interval(differences: Sequence[float] | Floats) -> Interval | None:
-    """Return Student's 95% interval of the mean of differences [n]: mean ± t * s / sqrt(n); None for n < 2.
+    """Return Student's 95% interval of the mean of differences [n]: mean ± t * s / sqrt(n).
 
-    It excludes zero if `paired_t` has p < 0.05. If all differences are equal, its width is 0.
+    None for n < 3. It excludes zero if `paired_t` has p < 0.05. If all differences are equal, its width is 0.
     """
     values = np.asarray(differences, np.float64)
-    if values.size < 2:
+    if values.size < FEWEST:
         return None
     mean, spread = float(values.mean()), float(values.std(ddof=1))
     if spread <= 10.0**-DECIMALS:

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation.significance import DECIMALS, Interval, by_fold, holm, paired_t, t_interval
 
-FEWEST = 3  # pairs; with fewer, the result would be chance
 POINTS = 100  # scores are fractions, shown as points
 MINUS = "\N{MINUS SIGN}"
 
@@ -90,9 +89,9 @@ class Transfers:
         """All tasks, targets first."""
         return tuple(dict.fromkeys((*self.targets, *self.sources)))
 
-    def judges(self, source: str, target: str, pairs: int) -> bool:
-        """Whether the rule gives a verdict on a cell with so many pairs."""
-        return pairs >= FEWEST and not {source, target} & self.unlearned
+    def judges(self, source: str, target: str) -> bool:
+        """Whether the rule gives a verdict on a cell, if it has enough pairs."""
+        return not {source, target} & self.unlearned
 
 
 @dataclass(frozen=True)
@@ -106,11 +105,11 @@ class TransferEffect:
     baseline: float
     after: float
     mean: float  # mean of the differences
-    # low, high: ends of the 95% interval of the mean; None for one pair. If all differences are equal, its
-    # width is 0
+    # low, high: ends of the 95% interval of the mean; None for fewer than 3 pairs. If all differences are
+    # equal, its width is 0
     low: float | None
     high: float | None
-    p: float | None  # two-sided p of the paired t-test; None for one pair or if all differences are equal
+    p: float | None  # two-sided p of the paired t-test; None for fewer than 3 pairs or equal differences
     p_holm: float | None  # p corrected for all cells of the matrix with a verdict
     verdict: Verdict  # verdict by the rule of this module
 
@@ -152,7 +151,7 @@ def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
         if (paired := _paired(transfers, source, target))[0].size
     }
     p_values = [paired_t(_differences(*paired)).p for paired in cells.values()]
-    judged = [transfers.judges(*names, after.size) for names, (after, _) in cells.items()]
+    judged = [transfers.judges(*names) for names in cells]
     corrected = holm([p if is_judged else None for p, is_judged in zip(p_values, judged, strict=True)])
     return tuple(
         _effect(names, paired, p, p_holm, is_judged=is_judged)
@@ -168,9 +167,9 @@ def baseline_mean(transfers: Transfers, target: str) -> float | None:
     return fmean(known.values()) if known else None
 
 
-def verdict_of(n: int, interval: Interval | None) -> Verdict:
-    """Return the verdict for the interval of the mean over n pairs."""
-    if n < FEWEST or interval is None:
+def verdict_of(interval: Interval | None) -> Verdict:
+    """Return the verdict for the interval of the mean over the pairs; None for too few of them."""
+    if interval is None:
         return "unknown"
     return "helps" if interval.low > 0 else "harms" if interval.high < 0 else "neutral"
 
@@ -222,5 +221,5 @@ def _effect(
         high=interval.high if interval else None,
         p=p,
         p_holm=p_holm,
-        verdict=verdict_of(differences.size, interval) if is_judged else "unknown",
+        verdict=verdict_of(interval) if is_judged else "unknown",
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mtlv.evaluation.significance import ALPHA
-from mtlv.evaluation.transfer import FEWEST, TransferEffect, Transfers
+from mtlv.evaluation.significance import ALPHA, FEWEST
+from mtlv.evaluation.transfer import TransferEffect, Transfers
 from mtlv.formatting import enumerated, many
 
 RULE = (

@@ -1,7 +1,7 @@
 """Conclusion of the tests between two runs: one rule for tables, figures and sentences.
 
 A run is better if every test that can decide shows it after Holm's correction for all pairs of runs. With 6
-pairs or more, both tests can decide if the correction leaves a small enough p for Wilcoxon's; with 2 or more,
+pairs or more, both tests can decide if the correction leaves a small enough p for Wilcoxon's; with 3 or more,
 the t-test can. If one shows a difference and the other none, or the opposite, they disagree, and neither
 run is better. For equal runs with independent, normal differences, 5% or fewer are called different.
 """

@@ -33,7 +33,7 @@ def of(after, alone=(0.5, 0.6, 0.7)):
 
 def test_interval_and_p_are_scipys_paired_t():
     rng = np.random.default_rng(1)
-    for n in (2, 3, 5, 12):
+    for n in (3, 5, 12):
         alone, after = rng.random(n), rng.random(n)
         cell = of(after, alone)
         expected = stats.ttest_rel(after, alone)
@@ -76,8 +76,8 @@ def test_equal_differences_give_an_interval_of_no_width_and_no_p():
 
 
 def test_the_interval_that_touches_zero_decides_nothing():
-    assert verdict_of(3, Interval(0.0, 0.1)) == verdict_of(3, Interval(-0.1, 0.0)) == "neutral"
-    assert verdict_of(2, Interval(0.1, 0.2)) == verdict_of(1, None) == "unknown"
+    assert verdict_of(Interval(0.0, 0.1)) == verdict_of(Interval(-0.1, 0.0)) == "neutral"
+    assert verdict_of(None) == "unknown"
 
 
 def test_a_verdict_is_a_p_below_five_percent():
@@ -117,8 +117,7 @@ def test_cells_with_too_few_pairs_do_not_count_in_the_correction():
     after = {("a", "t"): {(0, 0): 0.6, (0, 1): 0.61, (0, 2): 0.63}, ("b", "t"): {(0, 0): 0.6, (0, 1): 0.62}}
     enough, too_few = effects(Transfers(("t",), ("a", "b"), {"t": alone}, after))
     assert enough.p_holm == enough.p
-    assert (too_few.n, too_few.p_holm, too_few.verdict) == (2, None, "unknown")
-    assert too_few.p < 1
+    assert (too_few.n, too_few.p, too_few.p_holm, too_few.verdict) == (2, None, None, "unknown")
 
 
 def test_negative_correlations_are_scores():
