@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mtlv.comparison.pairwise_tests import PairwiseTest
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES
-from mtlv.evaluation.significance import ALPHA, fewest_pairs, smallest_p
+from mtlv.evaluation.significance import ALPHA, FEWEST, fewest_pairs, smallest_p
 from mtlv.formatting import many
 
 SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
@@ -45,6 +45,8 @@ def _of_values(pair: PairwiseTest) -> str:
         return "One fold and seed: no test is possible."
     if not values.higher and not values.lower:
         return f"Equal for every {pair.over}."
+    if values.n < FEWEST:
+        return f"Only {many(values.n, pair.over)}: no test is possible."
     if verdict.disagree:
         return f"The tests disagree{_corrected(pair)}: {_disagreement(pair)}."
     if verdict.sign:

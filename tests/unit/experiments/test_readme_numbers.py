@@ -156,14 +156,19 @@ def test_scores_of_students_are_those_of_the_experiment():
             "taught by four groups",
         ),
         (
-            "above the model without a teacher with the same seed (",
+            "above the model without a teacher with the same seeds (",
             "taught by itself, cross-fitted",
             "no teacher",
         ),
         (
-            "above the student of one that saw everything (",
+            "below the student of one that saw everything (",
             "taught by itself, cross-fitted",
             "taught by itself",
+        ),
+        (
+            "above the student of cross-fitted groups (",
+            "taught by itself, cross-fitted",
+            "taught by four groups, cross-fitted",
         ),
     ],
 )

@@ -159,6 +159,7 @@ FEW = "3 pairs are too few for Wilcoxon, whose p cannot be below 0.25."
      .replace("3 pairs", "2 unequal pairs").replace("0.25", "0.5")),
     ([0.51, 0.51, 0.51], f"{FEW} All differences are equal, so there is no t."),
     ([0.6], "One fold and seed: no test is possible."),
+    ([0.6, 0.7], "Only 2 folds: no test is possible."),
     (EVEN, "Equal for every fold."),
 ])  # fmt: skip
 def test_what_follows_for_one_pair(comparison_of, values, said):
