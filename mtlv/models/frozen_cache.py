@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
+
+from mtlv.models.layers import lowest, split
+from mtlv.models.packing import Packing, encode
 
 Lower = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
 """(ids [B, L], mask [B, L], segments [B, L] or None) -> vectors above the frozen layers [B, L, H]."""
@@ -55,4 +60,47 @@ class FrozenCache:
         if vectors.nbytes <= self.left:
             self._kept[key] = vectors.numpy().copy()
             self.left -= vectors.nbytes
+        return vectors
+
+
+class AboveFrozen(nn.Module):
+    """An encoder on a CPU that reads the output of its frozen layers from a cache.
+
+    Args:
+        encoder: a Transformers base model; its embeddings and lowest layers are frozen in place.
+        frozen_layers: number of frozen layers, 1 or more.
+        cache: cache of their outputs, shared with other encoders that have the same frozen layers.
+    """
+
+    def __init__(self, encoder: Any, frozen_layers: int, cache: FrozenCache) -> None:
+        super().__init__()
+        for part in lowest(encoder, frozen_layers):
+            part.requires_grad_(False)
+        self.config = encoder.config
+        self.lower, self.upper = split(encoder, frozen_layers)
+        self._cache = cache
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether nothing below is trained, such as tables that all layers share."""
+        return not any(weight.requires_grad for weight in self.lower.parameters())
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        token_type_ids: torch.Tensor | None = None,
+        packing: Packing | None = None,
+    ) -> Any:
+        """Return the encoder's output for tokens [B, L]; with `packing`, computed without padding."""
+        hidden = self._cache.vectors(self._below, input_ids, attention_mask, token_type_ids)
+        self.upper.embeddings.hidden = hidden if packing is None else packing.row(hidden)
+        if packing is not None:
+            return encode(self.upper, input_ids, packing, {})
+        return self.upper(input_ids=input_ids, attention_mask=attention_mask)
+
+    def _below(self, *rows: torch.Tensor | None) -> torch.Tensor:
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        given = {name: part for name, part in zip(names, rows, strict=True) if part is not None}
+        vectors: torch.Tensor = self.lower(**given).last_hidden_state
         return vectors

@@ -14,10 +14,10 @@ from mtlv.errors import PlanError
 from mtlv.models.base import token_types
 from mtlv.models.compiled import Compile
 from mtlv.models.dropout import set_dropout, use_fast_dropout
-from mtlv.models.frozen_cache import FrozenCache
+from mtlv.models.frozen_cache import AboveFrozen, FrozenCache
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
-from mtlv.models.layers import lowest, split
+from mtlv.models.layers import lowest
 from mtlv.models.lora import LoRA, adapt, freeze
 from mtlv.models.packing import Packing, encode, packs
 from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
@@ -103,12 +103,10 @@ class MultiTaskModel(nn.Module):
         for part in self._frozen:
             part.requires_grad_(False)
         self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
-        self._below, self._halves = None, None
+        self._above: tuple[AboveFrozen, ...] = ()
         if below is not None and frozen_layers and self.private is None:
-            lower, upper = split(encoder, frozen_layers)
-            # Not if the lower part has weights that are trained, such as tables that all layers share.
-            if not any(weight.requires_grad for weight in lower.parameters()):
-                self._below, self._halves = below, (lower, upper)  # a tuple, too
+            above = AboveFrozen(encoder, frozen_layers, below)
+            self._above = (above,) if above.can_be_kept else ()
 
     def _adapt(self, lora: LoRA, layers: int, seed: int) -> None:
         copies = {} if self.private is None else dict(self.private.copies.items())
@@ -128,7 +126,7 @@ class MultiTaskModel(nn.Module):
     @property
     def keeps_below(self) -> bool:
         """Whether the output of frozen layers is kept, for training and prediction."""
-        return self._below is not None
+        return bool(self._above)
 
     @property
     def remembers(self) -> bool:
@@ -216,23 +214,12 @@ class MultiTaskModel(nn.Module):
         """Return the encoder's output; the part of frozen layers is read from `below`, if given."""
         if self.training and self._compiled:  # always with a mask, to compile only once
             return self._compiled[0](input_ids=ids, attention_mask=mask, **given)
-        if self._below is None or self._halves is None or ids.device.type != "cpu":
-            if padded and self.packs:
-                return encode(self.encoder, ids, Packing(mask), given)
-            return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
-        lower, upper = self._halves
-
-        def compute(*rows: torch.Tensor | None) -> torch.Tensor:
-            names = ("input_ids", "attention_mask", "token_type_ids")
-            wanted = {name: part for name, part in zip(names, rows, strict=True) if part is not None}
-            return lower(**wanted).last_hidden_state
-
-        hidden = self._below.vectors(compute, ids, mask, given.get("token_type_ids"))
-        packing = Packing(mask) if self.packs else None
-        upper.embeddings.hidden = hidden if packing is None else packing.row(hidden)
-        if packing is not None:
-            return encode(upper, ids, packing, {})
-        return upper(input_ids=ids, attention_mask=mask)
+        if self._above and ids.device.type == "cpu":
+            packing = Packing(mask) if self.packs else None
+            return self._above[0](ids, mask, given.get("token_type_ids"), packing)
+        if padded and self.packs:
+            return encode(self.encoder, ids, Packing(mask), given)
+        return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
 
 
 def module_of(head: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,14 +141,39 @@ def _scores(view: VectorSource, encoder: Encoder, scores: Sequence[Score]) -> Pa
 
 
 def vectors_of(view: VectorSource, encoder: Encoder, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the vectors [n, H] of n documents, in order, as models read them."""
+    """Return the vectors [n, H] of n documents, in order, as models read them.
+
+    On a CPU, the output of layers that are frozen in training is computed once for all encoders.
+    """
     from mtlv.training.embed import embed
     from mtlv.training.optim import resolve_device
 
     device = resolve_device(view.settings.training.device)
-    there = replace(encoder, module=copy.deepcopy(encoder.module).to(device))
+    module = copy.deepcopy(encoder.module).to(device)
+    if view.settings.encoder.frozen_layers and device.type == "cpu":
+        module = _above_frozen(view, module) or module
     tokens = view.cache.tokens(encoder, view.settings.data)
-    return embed(there, tokens, tokens.rows(rows), special_tokens=view.special_tokens)
+    return embed(
+        replace(encoder, module=module), tokens, tokens.rows(rows), special_tokens=view.special_tokens
+    )
+
+
+def _above_frozen(view: VectorSource, module: Any) -> Any:
+    """Return an encoder that reads the output of frozen layers from the cache.
+
+    None if its lowest layers are not those of the published encoder, because its unit has trained them.
+    """
+    import torch
+
+    from mtlv.models.frozen_cache import AboveFrozen
+
+    settings = view.settings
+    published, count = view.cache.encoder(settings.encoder, settings.data), settings.encoder.frozen_layers
+    above = AboveFrozen(module, count, view.cache.below(published, settings, "fp32"))
+    own, known = module.state_dict(), published.module.state_dict()
+    frozen = [name for name, weight in module.named_parameters() if not weight.requires_grad]
+    same = all(torch.equal(own[name], known[name]) for name in frozen)
+    return above if same and above.can_be_kept else None
 
 
 MEASURES: Mapping[str, Score] = {"h_score": measures.h_score, "log_me": measures.log_me}

@@ -210,7 +210,7 @@ class InputCache:
         if hidden:
             need_mask_token(encoder.tokenizer, encoder.name)
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
-        below = self._below(encoder, settings) if settings.encoder.frozen_layers else None
+        below = self.below(encoder, settings) if settings.encoder.frozen_layers else None
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
         return UnitInputs(corpus, tokens, encoder, targets, below)
 
@@ -227,11 +227,18 @@ class InputCache:
         how = repr(_how(settings.data))
         return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
 
-    def _below(self, encoder: Encoder, settings: Settings) -> FrozenCache:
-        """Return the outputs of frozen layers, equal in all units and stages: these layers never train."""
+    def below(self, encoder: Encoder, settings: Settings, precision: str | None = None) -> FrozenCache:
+        """Return the outputs of frozen layers, equal in all units and stages: these layers never train.
+
+        Args:
+            encoder: the published encoder.
+            settings: settings with the number of frozen layers.
+            precision: in which they are computed; None is that of training.
+        """
         from mtlv.models.frozen_cache import FrozenCache
 
-        key = ("below", encoder.digest, settings.encoder.frozen_layers, settings.training.precision)
+        precision = precision or settings.training.precision
+        key = ("below", encoder.digest, settings.encoder.frozen_layers, precision)
         return self.once(key, lambda: FrozenCache(ROOM))
 
 

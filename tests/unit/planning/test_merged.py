@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from listening import Watcher
 from memory_tracker import MemoryTracker
 from safetensors.torch import load_file
@@ -19,12 +21,14 @@ from sklearn.metrics import average_precision_score
 from mtlv.data.source import Corpus
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.grouping import GroupingSpec
+from mtlv.models.frozen_cache import AboveFrozen
 from mtlv.plan import Task
-from mtlv.planning import merged
+from mtlv.planning import merged, transferability
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import _untrained
 from mtlv.planning.merged import merge_gain
 from mtlv.planning.task_vectors import VectorSource
+from mtlv.planning.transferability import vectors_of
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
 from mtlv.training.embed import embed_texts
@@ -107,15 +111,53 @@ GROUPED = (
 SUITE = f"runs=[{{name: alone, architecture: stl}}, {GROUPED}]"
 
 
-def test_groups_follow_from_merged_encoders(suite: Callable, table: Callable, tmp_path: Path) -> None:
-    made = suite(table("t"), SUITE, "training.epochs=1")
+def count_below(patch: pytest.MonkeyPatch) -> list[int]:
+    """How many documents each call computed up to the frozen layers."""
+    found: list[int] = []
+    below = AboveFrozen._below
+
+    def count(self: AboveFrozen, ids: Any, *rest: Any) -> Any:
+        found.append(len(ids))
+        return below(self, ids, *rest)
+
+    patch.setattr(AboveFrozen, "_below", count)
+    return found
+
+
+def test_layers_that_a_unit_has_trained_are_not_read_from_the_cache(
+    suite: Callable, table: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = suite(table("t"), "encoder.frozen_layers=1").members[0].settings
+    cache = InputCache()
+    encoder = cache.encoder(settings.encoder, settings.data)
+    view = VectorSource(cache, settings, cache.folds(settings.data)[0], True)
+    rows, trained = np.arange(5), replace(encoder, module=copy.deepcopy(encoder.module))
+    with torch.no_grad():
+        trained.module.encoder.layer[0].output.dense.weight.mul_(9)
+    computed = count_below(monkeypatch)
+    published, other = vectors_of(view, encoder, rows), vectors_of(view, trained, rows)
+    assert len(computed) == len(rows)
+    monkeypatch.setattr(transferability, "_above_frozen", lambda *_: None)
+    np.testing.assert_allclose(vectors_of(view, encoder, rows), published, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(view, trained, rows), other, atol=1e-5)
+    assert np.abs(published - other).max() > 1e-2
+
+
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_groups_follow_from_merged_encoders(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frozen: int
+) -> None:
+    computed = count_below(monkeypatch)
+    made = suite(table("t"), SUITE, "training.epochs=1", f"encoder.frozen_layers={frozen}")
     alone, grouped = run_suite(made, Watcher(), MemoryTracker()).members
     settings, store = made.members[1].settings, Store(tmp_path / "store")
     notes: list[str] = []
     cache = InputCache(store, note=notes.append)
     records = [record for outcome in alone.outcomes for record in outcome.records]
     view = VectorSource(cache, settings, cache.folds(settings.data)[0], True, records)
+    computed.clear()
     found = merge_gain.compute(view)
+    assert len(computed) == frozen * len(np.concatenate([view.fold.train, view.fold.validation]))
     near, _ = _untrained(view, GroupingSpec(), np.eye(len(view.corpus.names), dtype=bool))
     assert not {"merge_gain", "h_score", "log_me"} & near.keys()
     asked = settings.model_copy(
