@@ -52,6 +52,18 @@ def _table_path(s: Settings) -> str:
     return "not set, but `data.name: table` reads your own file; give its path" if missing else ""
 
 
+@_check("data.columns.classes", "data.sources")
+def _classes_repeat(s: Settings) -> str:
+    doubled = " ".join(_repeated(each.columns.classes) for each in s.data.each).strip()
+    return f"names a class twice: {doubled}" if doubled else ""
+
+
+@_check("data.columns.labels", "data.sources")
+def _columns_repeat(s: Settings) -> str:
+    doubled = " ".join(_repeated(each.columns.labels) for each in s.data.each).strip()
+    return f"names a column twice: {doubled}" if doubled else ""
+
+
 @_check("data.columns.labels", "data.columns.label_list", "data.name")
 def _table_labels(s: Settings) -> str:
     if s.data.sources is not None or s.data.name not in TABLES:
@@ -65,8 +77,7 @@ def _table_labels(s: Settings) -> str:
         )
     if columns.labels is not None and columns.label_list is not None:
         return "given together with `data.columns.label_list`; keep one of them"
-    doubled = _repeated(columns.labels)
-    return f"names a column twice: {doubled}" if doubled else ""
+    return ""
 
 
 @_check("data.window_overlap", "data.window")

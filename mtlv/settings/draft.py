@@ -13,6 +13,7 @@ from typing import Any
 from mtlv.settings.text import KeyPath, YamlDocument, parse
 
 SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search")
+MAPPINGS = ("explore", "transfer", "search")  # those of them with keys of their own, such as `search.over`
 SHORTHAND = ("data", "encoder", "architecture", "training.objective")
 
 
@@ -89,16 +90,20 @@ def dotted(path: KeyPath) -> str:
 def split(key: str) -> tuple[str, ...]:
     """Split a dotted key into a path; anything after the last known section or value is not split.
 
-    For example, `data.descriptions.St. John` becomes ("data", "descriptions", "St. John").
+    For example, `data.descriptions.St. John` becomes ("data", "descriptions", "St. John"), and
+    `search.over.training.epochs` becomes ("search", "over", "training.epochs").
     """
     parts = key.split(".")
     path: tuple[str, ...] = ()
     for i, part in enumerate(parts):
         if not is_section((*path, part)):
             known = dotted((*path, part)) in (*known_keys(), *SUITE_KEYS)
-            rest = parts[i + 1 :]
+            rest = ".".join(parts[i + 1 :])
             if known:
-                return (*path, part, ".".join(rest)) if rest else (*path, part)
+                below = (
+                    rest.split(".", 1) if part in MAPPINGS else [rest]
+                )  # their values may be by dotted key
+                return (*path, part, *below) if rest else (*path, part)
             return (*path, ".".join(parts[i:]))
         path = (*path, part)
     return path

@@ -299,6 +299,19 @@ ONE_PROBLEM = [
         "c.yml:1: `data.columns.labels`: names a column twice: a",
     ),
     (
+        "data: {name: table, path: x, columns: {kind: multiclass, target: t, classes: [a, b, a]}}\n",
+        "c.yml:1: `data.columns.classes`: names a class twice: a",
+    ),
+    (
+        "data:\n  sources:\n    - {name: openi}\n    - {name: table, path: x, columns: {labels: [a, a]}}\n",
+        "c.yml: `data.columns.labels`: names a column twice: a",
+    ),
+    (
+        "data:\n  sources:\n    - {name: openi}\n"
+        "    - {name: table, path: x, columns: {kind: multiclass, target: t, classes: [b, c, b]}}\n",
+        "c.yml: `data.columns.classes`: names a class twice: b",
+    ),
+    (
         "data: {name: openi, columns: {labels: [a]}}\n",
         "c.yml:1: `data.columns.labels`: set, but only `data.name: table` or `data.name: huggingface` reads it; for part of another data set's "
         "labels use `data.labels`",

@@ -22,6 +22,19 @@ def test_members_are_all_combinations(tmp_path: Path) -> None:
     assert len(pairs) == 6
 
 
+def test_a_part_of_it_can_be_set_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.yml"
+    path.write_text(f"search: {{{GRID}}}\n", encoding="utf-8")
+    suite = load_suite(
+        path, ["search.over.training.learning_rate=[2e-5]", "search.over.training.epochs=[1, 2]"]
+    )
+    assert [m.settings.training.batch_size for m in suite.members] == [8, 8, 16, 16, 32, 32]
+    assert [m.settings.training.epochs for m in suite.members] == [1, 2] * 3
+    assert {m.settings.training.learning_rate for m in suite.members} == {2e-5}
+    other = load_suite({"explore": {"partitions": 3, "k": [2]}}, ["explore.changes.training.epochs=7"])
+    assert [m.settings.training.epochs for m in other.members][:3] == [7, 7, 7]
+
+
 @pytest.mark.parametrize(
     ("search", "message"),
     [
