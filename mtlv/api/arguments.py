@@ -67,5 +67,9 @@ def of_type(value: object, wanted: type, where: str, then: str) -> None:
         DataError: it has.
     """
     if not isinstance(value, wanted):
-        name, got = wanted.__name__, type(value).__name__
-        raise DataError(f"`{where}` takes a `{name}`", got=f"a `{got}`", then=then)
+        raise wrong_type(value, wanted.__name__, where, then)
+
+
+def wrong_type(value: object, wanted: str, where: str, then: str) -> DataError:
+    """Return the error of a value of another type."""
+    return DataError(f"`{where}` takes a `{wanted}`", got=f"a `{type(value).__name__}`", then=then)

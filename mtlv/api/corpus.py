@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mtlv.api.arguments import as_settings, of_type, several
+from mtlv.api.arguments import as_settings, of_type, several, wrong_type
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
@@ -114,6 +114,18 @@ def _count(task: Task, values: NDArray) -> int | str:
     return f"{int((values > 0).sum()):,} yes" if positive else len(values)
 
 
+def the_corpus(given: object, where: str) -> Corpus:
+    """Return what was given to a function as its corpus.
+
+    Raises:
+        DataError: it is none.
+    """
+    if not isinstance(given, Corpus):
+        then = "make one with `mtlv.load`, `from_dataframe` or `from_dataset`"
+        raise wrong_type(given, "Corpus", where, then)
+    return given
+
+
 @contextmanager
 def readable(corpus: Corpus) -> Iterator[dict[str, Any]]:
     """Yield settings that name a corpus; documents in memory are written to a temporary folder.
@@ -208,7 +220,7 @@ def from_dataframe(
             raise DataError(
                 "the DataFrame cannot be written as Parquet",
                 got=str(error).splitlines()[0],
-                then="give each column values of one type",
+                then="give each column a name of its own and values of one type",
             ) from error
 
     return _in_memory("table", InMemory(save, ".parquet"), text, labels, descriptions, name, columns)
@@ -240,6 +252,9 @@ def from_dataset(
         Corpus('dataset', 30 documents, 1 tasks)
     """
 
+    if not hasattr(dataset, "save_to_disk"):  # `datasets` is imported only if it is needed
+        raise wrong_type(dataset, "Dataset", "mtlv.from_dataset", "give a DataFrame to `mtlv.from_dataframe`")
+
     def save(path: Path) -> None:
         import datasets
 
@@ -267,5 +282,6 @@ def _in_memory(
     if labels is not None:
         settings["data.columns.labels"] = several(labels, "labels")
     if descriptions is not None:
+        of_type(descriptions, Mapping, "descriptions", "write `{TASK: TEXT}`")
         settings["data.descriptions"] = dict(descriptions)
     return Corpus({**settings, **{f"data.columns.{key}": value for key, value in columns.items()}}, memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from mtlv.api.arguments import as_settings
-from mtlv.api.corpus import Corpus, readable
+from mtlv.api.corpus import Corpus, readable, the_corpus
 from mtlv.api.notebook import displayed, html
 from mtlv.errors import GroupingError
 from mtlv.figures.elbow import elbow_figure
@@ -114,6 +114,7 @@ def cluster(
         settings: other `grouping` settings, such as `method` and `features`.
 
     Raises:
+        DataError: `corpus` is no corpus.
         ConfigError, GroupingError, EncoderError: a setting is wrong, or does not allow the tasks to be
             grouped.
 
@@ -126,7 +127,7 @@ def cluster(
         >>> groups.to_frame().shape
         (9, 2)
     """
-    with readable(corpus) as data:
+    with readable(the_corpus(corpus, "mtlv.cluster")) as data:
         values = {**data, "architecture.name": "gmtl", **as_settings(settings, "grouping")}
         if k != "auto":
             values["grouping.k"] = k

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.api.arguments import as_settings, of_type, several
-from mtlv.api.corpus import Corpus, stored_path
+from mtlv.api.arguments import as_settings, several
+from mtlv.api.corpus import Corpus, readable, stored_path, the_corpus
 from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
 from mtlv.errors import ConfigError, DataError, TrackingError, TrainingError
 from mtlv.events import Callback, NoteGiven
-from mtlv.planning.check import further_problems
+from mtlv.planning.check import check_suite, further_problems
 from mtlv.registries import ARCHITECTURES
 from mtlv.reporting.member_result import MemberResult
 from mtlv.serving.frame import as_columns
@@ -320,7 +320,7 @@ def train(
         >>> result.predict(["the heart is enlarged", "no finding"]).shape
         (2, 9)
     """
-    of_type(corpus, Corpus, "mtlv.train", "make one with `mtlv.load`, `from_dataframe` or `from_dataset`")
+    the_corpus(corpus, "mtlv.train")
     values = {"architecture.name": architecture, **as_settings(settings, "training")}
     if encoder is not None:
         values["encoder.name"] = encoder
@@ -336,14 +336,30 @@ def train(
     suite = load_suite({}, {**data, **values})
     if len(suite.members) > 1:
         raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
-    if folder is not None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
     if corpus.memory is not None and path is not None:
+        with readable(corpus) as read:  # so that nothing is written if a setting does not suit the corpus
+            check_suite(load_suite({}, {**read, **values}))
         corpus.memory.write(path)
+    if folder is not None:
+        _make(Path(folder))
     found = _run(suite, callback)
     if found.failed:
         raise TrainingError(found.failed[0])
     return found.results[0]
+
+
+def _make(folder: Path) -> None:
+    """Create a folder unless it exists.
+
+    Raises:
+        DataError: it cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"`folder` {folder} cannot be created", got=error.strerror, then="choose another"
+        ) from error
 
 
 def _given(groups: TaskGroups | Sequence[Sequence[str]], architecture: str) -> dict[str, Any]:

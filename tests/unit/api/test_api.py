@@ -192,6 +192,38 @@ def test_one_text_is_no_list_of_letters(trained) -> None:
             DataError,
             "takes a `DataFrame` .*; read a file with `mtlv.load`",
         ),
+        (
+            lambda: mtlv.cluster(frame()),
+            DataError,
+            r"`mtlv.cluster` takes a `Corpus` \(got a `DataFrame`\); make one",
+        ),
+        (
+            lambda: mtlv.from_dataset(frame()),
+            DataError,
+            r"`mtlv.from_dataset` takes a `Dataset` \(got a `DataFrame`\); give a DataFrame to",
+        ),
+        (
+            lambda: mtlv.from_dataframe(frame(), text="report", labels=list(WORDS), descriptions=["a heart"]),
+            DataError,
+            r"`descriptions` takes a `Mapping` \(got a `list`\); write `{TASK: TEXT}`",
+        ),
+        (
+            lambda: mtlv.from_dataframe(
+                pd.concat([frame(), frame()], axis=1), text="report", labels=["heart"]
+            ),
+            DataError,
+            "Duplicate column names found.*give each column a name of its own",
+        ),
+        (
+            lambda: mtlv.train(from_frame(), encoder="tiny", folder=__file__),
+            DataError,
+            "cannot be written to",
+        ),
+        (
+            lambda: mtlv.train(mtlv.load("synthetic", documents=60), encoder="tiny", folder=__file__),
+            DataError,
+            r"`folder` .*test_api.py cannot be created \(got File exists\); choose another",
+        ),
         (lambda: mtlv.compare("x"), DataError, r"`mtlv.compare` takes a `Result` \(got a `str`\)"),
         (lambda: mtlv.compare(), ConfigError, "takes one result or more, and none is given"),
         (lambda: mtlv.load("nosuch.csv"), DataError, r"there is no such file \(got nosuch.csv\)"),
@@ -257,6 +289,11 @@ WRONG = {
         lambda c: mtlv.train(c, matrix={"architecture": ["stl", "mtl"]}),
         ConfigError,
         "argument `matrix`: no setting",
+    ),
+    "a task in no group": (
+        lambda c: mtlv.train(c, architecture="gmtl", groups=[["heart"]], encoder="tiny", folder="runs"),
+        ConfigError,
+        "must hold every task exactly once: missing `lung`, `bone`",
     ),
     "no groups": (lambda c: mtlv.cluster(c, k=9, encoder="tiny"), ConfigError, "above the number of tasks"),
     "no column": (
