@@ -21,5 +21,8 @@ def init(args: argparse.Namespace) -> int:
     say(f"to learn ({found.columns['kind']}): {enumerated(found.labels)}")
     for flaw in found.flawed:
         say(f"left out: {flaw}; to learn it, correct them and run this again")
+    if found.texts:
+        pair = f"`text_pair: {found.texts[0]}`"
+        say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair} to `data.columns`")
     say(said)
     return OK

@@ -28,12 +28,16 @@ def write_config(guess: TableGuess, out: Path) -> str:
     """Write a config, and return a sentence about it.
 
     Raises:
-        ConfigError: the file is there already.
+        ConfigError: the file is there already, or cannot be written.
     """
     if out.exists():
         raise ConfigError([f"`{out}` is there already; choose another file with `--out`"])
     text = config_text(guess, os.path.relpath(guess.path, out.parent))
-    out.write_text(text, encoding="utf-8")
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        got = f"`--out` {out} cannot be written (got {error.strerror}); give a file in an existing folder"
+        raise ConfigError([got]) from error
     return f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +13,7 @@ import numpy as np
 
 from mtlv.data.parts import NAMES
 from mtlv.data.tables.cells import is_missing, number_of
-from mtlv.data.tables.readers import flag_of
+from mtlv.data.tables.readers import flag_of, labels_of
 from mtlv.data.tables.rows import Table, also, read_table
 from mtlv.errors import DataError, shorten
 
@@ -45,6 +45,7 @@ class TableGuess:
     words: tuple[float, float, float] = (0.0, 0.0, 0.0)
     unused: tuple[str, ...] = ()  # columns that are not read
     flawed: tuple[str, ...] = ()  # sentences on those of them whose cells are mostly 0 and 1
+    texts: tuple[str, ...] = ()  # those of them that have texts, too
     english: bool = True  # whether the texts look like English
 
     @property
@@ -69,7 +70,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
-    found = text or _text(table, cells)
+    lengths = _lengths(cells)
+    found = text or _text(table, lengths)
     split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
     words = [len(each) for each in split] or [0]
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
@@ -102,16 +104,21 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         size,
         unused,
         tuple(said for name, said in flawed.items() if name in unused),
+        tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
         english=common >= SHARE * sum(words),
     )
 
 
-def _text(table: Table, cells: Mapping[str, Sequence[object]]) -> str:
-    lengths = {
+def _lengths(cells: Mapping[str, Sequence[object]]) -> dict[str, float]:
+    """Return the mean number of words of each column that has any."""
+    return {
         name: fmean(len(WORD.findall(cell)) for cell in column if isinstance(cell, str))
         for name, column in cells.items()
         if any(isinstance(cell, str) for cell in column)
     }
+
+
+def _text(table: Table, lengths: Mapping[str, float]) -> str:
     best = max(lengths, key=lambda name: lengths[name], default="")
     if not best or lengths[best] < WORDS:
         raise DataError(
@@ -152,10 +159,15 @@ def _learned(
             then="; ".join(flawed[name] for name in slips),
         )
     lists: list[tuple[dict[str, object], dict[str, int]]] = [
+        ({"kind": "binary", "label_list": name}, counts)
+        for name, column in cells.items()
+        if (counts := _in_json(column))
+    ]
+    lists += [
         ({"kind": "binary", "label_list": name, "separator": mark}, counts)
         for name, column in cells.items()
         for mark in SEPARATORS
-        if (counts := _listed(column, mark))
+        if not _in_json(column) and (counts := _listed(column, mark))
     ]
     if len(lists) == 1:  # nothing else looks like lists, but years look like classes
         return lists[0]
@@ -197,8 +209,22 @@ def _listed(column: Sequence[object], separator: str) -> dict[str, int]:
     if not any(isinstance(cell, str) and separator in cell for cell in column):
         return {}
     parts = (dict.fromkeys(str(cell or "").split(separator)) for cell in column)  # in order, each once
-    names = Counter(part.strip() for each in parts for part in each if part.strip())
-    return dict(names) if len(names) <= max(MOST_CLASSES, len(column) // FEWEST) else {}
+    return _few([part.strip() for part in each if part.strip()] for each in parts)
+
+
+def _in_json(column: Sequence[object]) -> dict[str, int]:
+    """Return the documents with each name of lists as in JSON; empty if these are no such lists."""
+    if not any(str(cell).lstrip().startswith("[") for cell in column):
+        return {}
+    read = [labels_of(cell, SEPARATORS[0]) for cell in column]
+    return {} if any(fault for _, fault in read) else _few(sorted(names) for names, _ in read)
+
+
+def _few(lists: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return the documents with each name; empty if there are too many names for labels."""
+    lists = list(lists)
+    names = Counter(name for each in lists for name in each)
+    return dict(names) if len(names) <= max(MOST_CLASSES, len(lists) // FEWEST) else {}
 
 
 def _classes(column: Sequence[object]) -> dict[str, int]:

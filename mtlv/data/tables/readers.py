@@ -91,7 +91,7 @@ class LabelColumns(TableKind):
     def _sets(self, rows: Rows, columns: Columns) -> list[set[str]]:
         """Return the label names of each row."""
         if columns.label_list is not None:
-            return [_listed(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
+            return [labels_of(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
         return [{name for name in columns.labels or () if flag_of(row.get(name))} for _, row in rows]
 
 
@@ -270,7 +270,7 @@ def _flag_fault(name: str) -> Fault:
 
 
 def _list_fault(name: str, separator: str) -> Fault:
-    return lambda row: _listed(row.get(name), separator)[1]
+    return lambda row: labels_of(row.get(name), separator)[1]
 
 
 def _class_fault(name: str, classes: Collection[str]) -> Fault:
@@ -305,7 +305,7 @@ def flag_of(value: object) -> bool | None:
     return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
 
 
-def _listed(value: object, separator: str) -> tuple[set[str], str]:
+def labels_of(value: object, separator: str) -> tuple[set[str], str]:
     """Return the label names of one cell (a list, JSON list, or separated names), and an error, if any."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,44 @@ def test_other_tasks_are_found(tmp_path, columns, learned, tasks):
         key: value for key, value in found.columns.items() if key not in ("text", "id", "part")
     } == learned
     assert set(found.tasks) == tasks
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_lists_as_in_json_are_found(tmp_path, as_text):
+    path = tmp_path / "t.jsonl"
+    lists = [[name.strip() for name in text.split(";") if name.strip()] for text in LISTS]
+    cells = [json.dumps(names) for names in lists] if as_text else lists
+    rows = zip(COLUMNS["report"], cells, CLASSES, strict=True)
+    lines = [json.dumps({"report": a, "found": b, "grade": c}) for a, b, c in rows]
+    path.write_text("\n".join(lines))
+    found = guess(path)
+    assert found.columns == {"text": "report", "kind": "binary", "label_list": "found"}
+    assert found.tasks == {name: int(COLUMNS[name].sum()) for name in found.tasks}
+    assert set(found.tasks) == set(LABELS)
+    lines.append(json.dumps({"report": "a last report", "found": "[sic]", "grade": "low"}))
+    path.write_text("\n".join(lines))
+    assert guess(path).columns["kind"] == "multiclass", "the grade, because these are no lists"
+
+
+def test_further_texts_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    said = "for pairs of texts add"
+    second = [f"another report {n}" for n in range(COUNT)]
+    write(tmp_path, COLUMNS | {"second": second, "third": second})
+    assert main(["init", "t.csv"]) == 0
+    assert f"not read: second, third; {said} `text_pair: second` to `data.columns`" in capsys.readouterr().out
+    write(tmp_path, COLUMNS, "u.csv")
+    assert main(["init", "u.csv"]) == 0
+    assert said not in capsys.readouterr().out
+
+
+def test_a_config_in_no_folder_is_refused(tmp_path, capsys):
+    out = tmp_path / "none" / "c.yml"
+    assert main(["init", str(write(tmp_path, COLUMNS)), "--out", str(out)]) == 2
+    said = (
+        f"`--out` {out} cannot be written (got No such file or directory); give a file in an existing folder"
+    )
+    assert said in capsys.readouterr().err
 
 
 def test_a_column_that_repeats_is_no_id(tmp_path):
