@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from mtlv.api.comparison import ComparisonPage, compare
     from mtlv.api.corpus import Corpus, from_dataframe, from_dataset, load
     from mtlv.api.groups import TaskGroups, cluster
-    from mtlv.api.result import Result, SuiteRun, run, train
+    from mtlv.api.result import Result
+    from mtlv.api.training import SuiteRun, run, train
 
 _HOME = {
     "ComparisonPage": "mtlv.api.comparison",
     "Corpus": "mtlv.api.corpus",
     "Result": "mtlv.api.result",
-    "SuiteRun": "mtlv.api.result",
+    "SuiteRun": "mtlv.api.training",
     "TaskGroups": "mtlv.api.groups",
     "cluster": "mtlv.api.groups",
     "compare": "mtlv.api.comparison",
     "from_dataframe": "mtlv.api.corpus",
     "from_dataset": "mtlv.api.corpus",
     "load": "mtlv.api.corpus",
-    "run": "mtlv.api.result",
-    "train": "mtlv.api.result",
+    "run": "mtlv.api.training",
+    "train": "mtlv.api.training",
 }
 
 __all__ = [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from mtlv.errors import ConfigError, DataError, nearest
 from mtlv.settings.draft import SHORTHAND, is_section, known_keys
 from mtlv.settings.schema import Settings
+
+T = TypeVar("T")
 
 
 def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def _keys(keyword: str, section: str) -> list[str]:
     return own or [each for each in known_keys() if each.endswith(f".{key}")]
 
 
-def several(values: Sequence[str], name: str) -> list[str]:
+def several(values: Sequence[T], name: str) -> list[T]:
     """Return values as a list.
 
     Raises:

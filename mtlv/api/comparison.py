@@ -12,7 +12,7 @@ from mtlv.api.result import Result
 from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.ranking import recommended_run
-from mtlv.errors import ConfigError
+from mtlv.errors import ConfigError, TrackingError
 from mtlv.settings import Suite
 
 if TYPE_CHECKING:
@@ -61,8 +61,16 @@ class ComparisonPage:
         return pd.DataFrame(rows).set_index("run")
 
     def save(self, path: str | Path) -> Path:
-        """Copy the page to `path` and return it."""
-        return Path(shutil.copyfile(self.path, path))
+        """Copy the page to `path` and return it.
+
+        Raises:
+            TrackingError: it cannot be written there.
+        """
+        try:
+            return Path(shutil.copyfile(self.path, path))
+        except OSError as error:
+            then = "name a file in an existing folder"
+            raise TrackingError(f"`{path}` cannot be written", got=error.strerror, then=then) from error
 
     def __repr__(self) -> str:
         return f"ComparisonPage({self._found.comparison.title!r}, {str(self.path)!r})"

@@ -1,4 +1,4 @@
-"""Training, and its results."""
+"""Results of training."""
 
 from __future__ import annotations
 
@@ -8,29 +8,24 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.api.arguments import as_settings, several
-from mtlv.api.corpus import Corpus, readable, stored_path, the_corpus
+from mtlv.api.arguments import several
 from mtlv.api.groups import TaskGroups
-from mtlv.api.notebook import html, progress
-from mtlv.errors import ConfigError, DataError, TrackingError, TrainingError
-from mtlv.events import Callback, NoteGiven
-from mtlv.planning.check import check_suite, further_problems
-from mtlv.registries import ARCHITECTURES
+from mtlv.api.notebook import html
+from mtlv.errors import DataError, TrackingError
 from mtlv.reporting.member_result import MemberResult
 from mtlv.serving.frame import as_columns
+from mtlv.serving.input_frame import as_frame, as_texts
 from mtlv.serving.kinds import BOTH, DECISIONS
-from mtlv.serving.model import ServedPlan
+from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.serving.package import CONTENT
-from mtlv.settings import Suite, default_settings, load_suite
 from mtlv.store import open_store
 from mtlv.store.location import location_of
 from mtlv.suite.keep_models import best_child, package
-from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.tracking.mlflow_model import place_files
 from mtlv.units.input_cache import InputCache
 
@@ -39,6 +34,9 @@ if TYPE_CHECKING:
 
     from mtlv.settings import Member
     from mtlv.tracking import TrackedModel
+
+Texts: TypeAlias = "Sequence[str] | Sequence[Mapping[str, object]] | pd.Series | pd.DataFrame"
+"""Texts, or rows of a table with a column `text`."""
 
 
 class Result:
@@ -50,6 +48,9 @@ class Result:
     - one task with classes: [N] names of classes; `classes_` are the C classes
     - one number: [N] values
     - anything else: a DataFrame, as `predict_frame`
+
+    Texts are a list, a Series, or a DataFrame with a column `text` (or only one column). Some tasks need more
+    than a text: a DataFrame, or a list of mappings, has it in `text_pair`, `words` or `mentions`.
     """
 
     def __init__(self, found: MemberResult) -> None:
@@ -103,21 +104,26 @@ class Result:
         """Write the model to a new folder, which `mtlv predict FOLDER TEXT` reads.
 
         Raises:
-            TrackingError: the folder exists, or the store kept no weights.
+            TrackingError: the folder exists or cannot be written, or the store kept no weights.
         """
         path = Path(folder)
         if path.exists():
             raise TrackingError(f"{path} is there already", then="name a new folder")
         files = self._files  # before the folder is made
-        path.mkdir(parents=True)
-        place_files(files.files, files.texts, path, (shutil.copyfile,))
+        try:
+            path.mkdir(parents=True)
+            place_files(files.files, files.texts, path, (shutil.copyfile,))
+        except OSError as error:
+            raise TrackingError(
+                f"{path} cannot be written", got=error.strerror, then="name another"
+            ) from error
         return path
 
     def fit(self, X: object = None, y: object = None) -> Result:
         """Return the result itself, unchanged, as `sklearn.frozen.FrozenEstimator` does."""
         return self
 
-    def predict(self, texts: Sequence[str]) -> NDArray | pd.DataFrame:
+    def predict(self, texts: Texts) -> NDArray | pd.DataFrame:
         """Predict N texts; see the class for the shape.
 
         Raises:
@@ -126,18 +132,18 @@ class Result:
         kind, tasks = self._kind, list(self.tasks)
         if kind is None:
             return self.predict_frame(texts, columns=DECISIONS)
-        found = as_columns(self._model.predict(several(texts, "texts")), DECISIONS)
+        found = as_columns(self._predict(texts)[0], DECISIONS)
         if kind == "binary":
             return np.stack([found[task] for task in tasks], axis=1).astype(int)
         return np.asarray(found[tasks[0]])
 
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def predict_proba(self, texts: Texts) -> NDArray[np.float64]:
         """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
 
         Raises:
             DataError: as for `predict`, or the tasks do not have probabilities of the same shape.
         """
-        found = self._model.predict(several(texts, "texts"))
+        found, _ = self._predict(texts)
         if self._kind == "binary":
             return np.stack([found[task].outputs for task in self.tasks], axis=1).astype(np.float64)
         if self._kind == "multiclass":
@@ -146,8 +152,8 @@ class Result:
             "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
         )
 
-    def predict_frame(self, texts: Sequence[str], *, columns: str = BOTH) -> pd.DataFrame:
-        """Return N rows with the predictions of every task.
+    def predict_frame(self, texts: Texts, *, columns: str = BOTH) -> pd.DataFrame:
+        """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.
 
         Args:
             texts: N texts.
@@ -158,7 +164,16 @@ class Result:
         """
         import pandas as pd
 
-        return pd.DataFrame(as_columns(self._model.predict(several(texts, "texts")), columns))
+        found, index = self._predict(texts)
+        return pd.DataFrame(as_columns(found, columns), index=index)
+
+    def _predict(self, texts: Texts) -> tuple[Prediction, pd.Index]:
+        """Return predictions of N texts, and the index of the table that they stand in."""
+        import pandas as pd
+
+        whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
+        frame = as_frame(texts if whole else several(texts, "texts"))
+        return self._model.predict(as_texts(frame)), frame.index
 
     @property
     def classes_(self) -> NDArray:
@@ -228,155 +243,3 @@ class Result:
         frame = self.to_frame()
         rows = [(name, *row) for name, row in zip(frame.index, frame.itertuples(index=False), strict=True)]
         return html(repr(self), ("task", *frame.columns), rows)
-
-
-class SuiteRun:
-    """All results of a suite.
-
-    Args:
-        found: results of the members.
-        experiment: name of the experiment.
-    """
-
-    def __init__(self, found: SuiteResult, experiment: str) -> None:
-        self._found, self.experiment = found, experiment
-        self.results = tuple(map(Result, found.members))
-        self.failed = found.failed
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per run with its test metrics: means over folds and seeds, as fractions."""
-        import pandas as pd
-
-        rows = {result.name: result.metrics for result in self.results}
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("run")
-
-    def __repr__(self) -> str:
-        return f"SuiteRun({self.experiment!r}, {len(self.results)} results, {len(self.failed)} failed)"
-
-    def _repr_html_(self) -> str:
-        return html(repr(self), self._found.header, self._found.rows, " ".join(self.failed))
-
-
-def run(
-    config: str | Path | Mapping[str, Any],
-    overrides: Mapping[str, Any] | None = None,
-    *,
-    callback: Callback | None = None,
-) -> SuiteRun:
-    """Train, evaluate and track a config, like `mtlv run`.
-
-    Args:
-        config: path of the YAML file, or its content.
-        overrides: values by dotted key, such as `{"training.epochs": 3}`.
-        callback: receives the events of `mtlv.events`; None shows a progress bar.
-
-    Raises:
-        MtlvError: an error that the command would report.
-
-    Example:
-        >>> import mtlv
-        >>> config = {"encoder": "tiny", "data": {"name": "synthetic", "documents": 60}}
-        >>> suite = mtlv.run(config, {"training.epochs": 1, "matrix": {"architecture": ["stl", "mtl"]}})
-        >>> suite
-        SuiteRun('mtlv', 2 results, 0 failed)
-        >>> list(suite.to_frame().columns)[:2]
-        ['f1_macro', 'f1_micro']
-    """
-    return _run(load_suite(config, overrides or {}, further_problems()), callback)
-
-
-def train(
-    corpus: Corpus,
-    *,
-    architecture: str = "mtl",
-    groups: TaskGroups | Sequence[Sequence[str]] | None = None,
-    encoder: str | None = None,
-    folder: str | Path | None = None,
-    callback: Callback | None = None,
-    **settings: Any,
-) -> Result:
-    """Train one architecture on a corpus; it is tracked in MLflow and resumed like any run.
-
-    Args:
-        corpus: N documents with T tasks.
-        architecture: `stl`, `mtl`, `gmtl` or `gmhl`.
-        groups: groups for a grouped architecture; None clusters the tasks.
-        encoder: alias, name or folder; None is the default.
-        folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
-        callback: receives the events of `mtlv.events`; None shows a progress bar.
-        settings: other settings, such as `epochs=3`, `folds=5`, `seed=[0, 1]`.
-
-    Raises:
-        ConfigError: a setting is wrong, or there are groups for an architecture without.
-        DataError: `corpus` is no corpus.
-        TrainingError: training failed.
-
-    Example:
-        >>> import mtlv
-        >>> corpus = mtlv.load("synthetic", documents=60)
-        >>> result = mtlv.train(corpus, encoder="tiny", epochs=1, folder="runs")
-        >>> 0 <= result.metrics["f1_macro"] <= 1
-        True
-        >>> result.predict(["the heart is enlarged", "no finding"]).shape
-        (2, 9)
-    """
-    the_corpus(corpus, "mtlv.train")
-    values = {"architecture.name": architecture, **as_settings(settings, "training")}
-    if encoder is not None:
-        values["encoder.name"] = encoder
-    if groups is not None:
-        values |= _given(groups, architecture)
-    if folder is not None:
-        home = Path(folder).absolute()
-        values |= {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
-    default = default_settings().store.uri
-    store = str(values.get("store.uri", default))
-    path = stored_path(corpus, Path(default if "://" in store else store))
-    data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
-    suite = load_suite({}, {**data, **values})
-    if len(suite.members) > 1:
-        raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
-    if corpus.memory is not None and path is not None:
-        with readable(corpus) as read:  # so that nothing is written if a setting does not suit the corpus
-            check_suite(load_suite({}, {**read, **values}))
-        corpus.memory.write(path)
-    if folder is not None:
-        _make(Path(folder))
-    found = _run(suite, callback)
-    if found.failed:
-        raise TrainingError(found.failed[0])
-    return found.results[0]
-
-
-def _make(folder: Path) -> None:
-    """Create a folder unless it exists.
-
-    Raises:
-        DataError: it cannot be created.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"`folder` {folder} cannot be created", got=error.strerror, then="choose another"
-        ) from error
-
-
-def _given(groups: TaskGroups | Sequence[Sequence[str]], architecture: str) -> dict[str, Any]:
-    """Return the settings of given groups.
-
-    Raises:
-        ConfigError: the architecture has no groups.
-    """
-    if architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
-        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
-        raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
-    given = groups.groups if isinstance(groups, TaskGroups) else groups
-    return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
-
-
-def _run(suite: Suite, callback: Callback | None) -> SuiteRun:
-    with progress(callback) as call:
-        for note in suite.notes:
-            call(NoteGiven(note))
-        return SuiteRun(run_suite(suite, call), suite.experiment)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from mlflow.exceptions import INVALID_PARAMETER_VALUE, MlflowException
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
-from mtlv.data.tables.cells import text_of_words, words_of
-from mtlv.errors import DataError, MtlvError
+from mtlv.data.tables.cells import words_of
+from mtlv.errors import MtlvError
 from mtlv.serving.frame import as_columns
-from mtlv.serving.inputs import OPTIONAL, WORDS
+from mtlv.serving.input_frame import as_frame, as_texts
 from mtlv.serving.kinds import COLUMNS
 from mtlv.serving.model import ServedPlan
-from mtlv.serving.texts import COLUMN, InputTexts
 
 
 class PyfuncPlan(PythonModel):
@@ -43,58 +41,11 @@ class PyfuncPlan(PythonModel):
         given = params or {}
         try:
             frame = as_frame(model_input)
-            found = self._plan.predict(_texts(frame), tasks=_names(given.get("tasks", "")))
+            found = self._plan.predict(as_texts(frame), tasks=_names(given.get("tasks", "")))
             columns = as_columns(found, given.get("columns", COLUMNS[0]))
         except MtlvError as error:
             raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from error
         return pd.DataFrame(columns, index=frame.index)
-
-
-def as_frame(given: object) -> pd.DataFrame:
-    """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
-
-    A list of mappings is also a table, with one row per mapping.
-
-    Raises:
-        DataError: another input, or a data frame without a clear text column.
-    """
-    if isinstance(given, str):
-        return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
-    if isinstance(given, pd.DataFrame):
-        return _named(given)
-    if isinstance(given, pd.Series):
-        return given.to_frame(COLUMN)
-    if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
-        rows = list(given)
-        if rows and all(isinstance(row, dict) for row in rows):
-            return _named(pd.DataFrame.from_records(rows))
-        return pd.DataFrame({COLUMN: pd.Series(rows, dtype=object)})
-    raise DataError(
-        "the input",
-        got=type(given).__name__,
-        allowed="a text, a list of texts, or a table with a column of them",
-    )
-
-
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
-    names = list(frame.columns)
-    if names.count(COLUMN) == 1:
-        return frame
-    if names.count(COLUMN) == 0 and names.count(WORDS) == 1:
-        return frame.assign(**{COLUMN: [text_of_words(cell) for cell in frame[WORDS]]})
-    if len(names) == 1:
-        return frame.set_axis([COLUMN], axis=1)
-    raise DataError(
-        "it is not clear which column contains the texts",
-        got=", ".join(map(str, names)) or "none",
-        allowed=f"one column, or one named `{COLUMN}`",
-    )
-
-
-def _texts(frame: pd.DataFrame) -> InputTexts:
-    names = list(frame.columns)
-    more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if names.count(name) == 1}
-    return InputTexts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
 
 
 def _names(given: object) -> list[str] | None:

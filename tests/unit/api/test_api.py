@@ -56,7 +56,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[mtlv.Result, mtlv
     return grouped, alone, folder, heard
 
 
-@pytest.mark.parametrize("name", ["corpus", "groups", "result"])
+@pytest.mark.parametrize("name", ["corpus", "groups", "training"])
 def test_examples_do_what_they_show(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = doctest.testmod(import_module(f"mtlv.api.{name}"))
@@ -167,6 +167,47 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded["bone"].outputs, probabilities[:, 2], rtol=1e-5)
     with pytest.raises(TrackingError, match="there already"):
         grouped.save(saved)
+
+
+def test_texts_may_stand_in_a_table(trained) -> None:
+    grouped, wanted = trained[0], trained[0].predict_proba(TEXTS)
+    index = ["a", "b"]
+    for given in (
+        pd.DataFrame({"report": TEXTS}, index=index),
+        pd.DataFrame({"n": [1, 2], "text": TEXTS}, index=index),
+        pd.Series(TEXTS, index=index),
+    ):
+        np.testing.assert_array_equal(grouped.predict_proba(given), wanted)
+        assert grouped.predict_frame(given).index.tolist() == index
+    np.testing.assert_array_equal(grouped.predict_proba([{"text": text} for text in TEXTS]), wanted)
+    np.testing.assert_array_equal(grouped.predict_proba(text for text in TEXTS), wanted)
+    assert grouped.predict([]).shape == (0, 3)
+    for wrong, text in (
+        (pd.DataFrame({"n": [1], "report": ["x"]}), r"not clear which column .* \(got n, report\)"),
+        ({"text": TEXTS}, r"the input \(got dict\); allowed: .*a list of texts"),
+    ):
+        with pytest.raises(DataError, match=text):
+            grouped.predict(wrong)
+
+
+def test_pairs_are_predicted_from_a_table(tmp_path: Path) -> None:
+    rows = frame().assign(second="a second text", size=np.arange(60) / 10)
+    corpus = mtlv.from_dataframe(rows, text="report", text_pair="second", kind="regression", target="size")
+    pairs = mtlv.train(corpus, encoder="tiny", epochs=1, folder=tmp_path, callback=events.ignore)
+    table = pd.DataFrame({"text": TEXTS, "text_pair": ["one", "two"]})
+    assert pairs.predict(table).shape == (2,)
+    np.testing.assert_array_equal(pairs.predict(table.to_dict("records")), pairs.predict(table))
+    with pytest.raises(DataError, match="needs `text_pair`"):
+        pairs.predict(TEXTS)
+
+
+def test_what_cannot_be_written_is_said(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_nothing(monkeypatch)
+    with pytest.raises(TrackingError, match=r"test_api.py/model cannot be written \(got Not a directory"):
+        trained[0].save(Path(__file__) / "model")
+    page = mtlv.compare(trained[0], folder=tmp_path / "page")
+    with pytest.raises(TrackingError, match=r"cannot be written \(got Is a directory\); name a file in an"):
+        page.save(tmp_path)
 
 
 def test_one_text_is_no_list_of_letters(trained) -> None:

@@ -1,0 +1,174 @@
+"""Training of one architecture, or of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.api.arguments import as_settings
+from mtlv.api.corpus import Corpus, readable, stored_path, the_corpus
+from mtlv.api.groups import TaskGroups
+from mtlv.api.notebook import html, progress
+from mtlv.api.result import Result
+from mtlv.errors import ConfigError, DataError, TrainingError
+from mtlv.events import Callback, NoteGiven
+from mtlv.planning.check import check_suite, further_problems
+from mtlv.registries import ARCHITECTURES
+from mtlv.settings import Suite, default_settings, load_suite
+from mtlv.suite.run import SuiteResult, run_suite
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class SuiteRun:
+    """All results of a suite.
+
+    Args:
+        found: results of the members.
+        experiment: name of the experiment.
+    """
+
+    def __init__(self, found: SuiteResult, experiment: str) -> None:
+        self._found, self.experiment = found, experiment
+        self.results = tuple(map(Result, found.members))
+        self.failed = found.failed
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per run with its test metrics: means over folds and seeds, as fractions."""
+        import pandas as pd
+
+        rows = {result.name: result.metrics for result in self.results}
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("run")
+
+    def __repr__(self) -> str:
+        return f"SuiteRun({self.experiment!r}, {len(self.results)} results, {len(self.failed)} failed)"
+
+    def _repr_html_(self) -> str:
+        return html(repr(self), self._found.header, self._found.rows, " ".join(self.failed))
+
+
+def run(
+    config: str | Path | Mapping[str, Any],
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    callback: Callback | None = None,
+) -> SuiteRun:
+    """Train, evaluate and track a config, like `mtlv run`.
+
+    Args:
+        config: path of the YAML file, or its content.
+        overrides: values by dotted key, such as `{"training.epochs": 3}`.
+        callback: receives the events of `mtlv.events`; None shows a progress bar.
+
+    Raises:
+        MtlvError: an error that the command would report.
+
+    Example:
+        >>> import mtlv
+        >>> config = {"encoder": "tiny", "data": {"name": "synthetic", "documents": 60}}
+        >>> suite = mtlv.run(config, {"training.epochs": 1, "matrix": {"architecture": ["stl", "mtl"]}})
+        >>> suite
+        SuiteRun('mtlv', 2 results, 0 failed)
+        >>> list(suite.to_frame().columns)[:2]
+        ['f1_macro', 'f1_micro']
+    """
+    return _run(load_suite(config, overrides or {}, further_problems()), callback)
+
+
+def train(
+    corpus: Corpus,
+    *,
+    architecture: str = "mtl",
+    groups: TaskGroups | Sequence[Sequence[str]] | None = None,
+    encoder: str | None = None,
+    folder: str | Path | None = None,
+    callback: Callback | None = None,
+    **settings: Any,
+) -> Result:
+    """Train one architecture on a corpus; it is tracked in MLflow and resumed like any run.
+
+    Args:
+        corpus: N documents with T tasks.
+        architecture: `stl`, `mtl`, `gmtl` or `gmhl`.
+        groups: groups for a grouped architecture; None clusters the tasks.
+        encoder: alias, name or folder; None is the default.
+        folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
+        callback: receives the events of `mtlv.events`; None shows a progress bar.
+        settings: other settings, such as `epochs=3`, `folds=5`, `seed=[0, 1]`.
+
+    Raises:
+        ConfigError: a setting is wrong, or there are groups for an architecture without.
+        DataError: `corpus` is no corpus.
+        TrainingError: training failed.
+
+    Example:
+        >>> import mtlv
+        >>> corpus = mtlv.load("synthetic", documents=60)
+        >>> result = mtlv.train(corpus, encoder="tiny", epochs=1, folder="runs")
+        >>> 0 <= result.metrics["f1_macro"] <= 1
+        True
+        >>> result.predict(["the heart is enlarged", "no finding"]).shape
+        (2, 9)
+    """
+    the_corpus(corpus, "mtlv.train")
+    values = {"architecture.name": architecture, **as_settings(settings, "training")}
+    if encoder is not None:
+        values["encoder.name"] = encoder
+    if groups is not None:
+        values |= _given(groups, architecture)
+    if folder is not None:
+        home = Path(folder).absolute()
+        values |= {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
+    default = default_settings().store.uri
+    store = str(values.get("store.uri", default))
+    path = stored_path(corpus, Path(default if "://" in store else store))
+    data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
+    suite = load_suite({}, {**data, **values})
+    if len(suite.members) > 1:
+        raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
+    if corpus.memory is not None and path is not None:
+        with readable(corpus) as read:  # so that nothing is written if a setting does not suit the corpus
+            check_suite(load_suite({}, {**read, **values}))
+        corpus.memory.write(path)
+    if folder is not None:
+        _make(Path(folder))
+    found = _run(suite, callback)
+    if found.failed:
+        raise TrainingError(found.failed[0])
+    return found.results[0]
+
+
+def _make(folder: Path) -> None:
+    """Create a folder unless it exists.
+
+    Raises:
+        DataError: it cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"`folder` {folder} cannot be created", got=error.strerror, then="choose another"
+        ) from error
+
+
+def _given(groups: TaskGroups | Sequence[Sequence[str]], architecture: str) -> dict[str, Any]:
+    """Return the settings of given groups.
+
+    Raises:
+        ConfigError: the architecture has no groups.
+    """
+    if architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
+        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
+        raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
+    given = groups.groups if isinstance(groups, TaskGroups) else groups
+    return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
+
+
+def _run(suite: Suite, callback: Callback | None) -> SuiteRun:
+    with progress(callback) as call:
+        for note in suite.notes:
+            call(NoteGiven(note))
+        return SuiteRun(run_suite(suite, call), suite.experiment)
