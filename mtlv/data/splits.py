@@ -20,7 +20,7 @@ from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.texts.lazy import Prefixed, chained, picked
 from mtlv.errors import DataError
-from mtlv.formatting import many
+from mtlv.formatting import enumerated, many
 from mtlv.seeding import content_key, seed_from
 
 # Increase it when the same settings give another split, so that stored splits are made again.
@@ -89,7 +89,7 @@ def make_folds(
         made = _one(texts, test_share, validation_share)
     else:
         made = _fixed(texts, folds, test_share)
-    notes = (*texts.notes, *_rare(corpus, folds))
+    notes = (*texts.notes, *_rare(corpus, folds), *_untested(corpus, made))
     return tuple(_checked(corpus, replace(fold, notes=notes)) for fold in made)
 
 
@@ -294,6 +294,15 @@ def _rare(corpus: Corpus, folds: int) -> list[str]:
     """Return a warning for each label that cannot have a positive in every fold."""
     counts = ((name, int(flags.sum())) for name, flags in corpus.strata().items())
     return [f"label `{name}` has {n} positives, fewer than {folds} folds" for name, n in counts if n < folds]
+
+
+def _untested(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
+    """Return a warning about tasks whose score is the same (for yes/no, 0) whatever a model learns."""
+    missed = {name for fold in folds for name in corpus.unlearnable(fold.test)}
+    names = enumerated([name for name in corpus.names if name in missed])
+    part = "the test part" if len(folds) == 1 else "the test part of a fold"
+    found = f"no positives, or a single value, in {part}: {names}"
+    return [f"{found}; scores there say nothing, but count in means over tasks"] if missed else []
 
 
 def _checked(corpus: Corpus, fold: Fold) -> Fold:

@@ -235,7 +235,16 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
     targets[:3, 1] = 1
     (fold, *_) = make_folds(made(targets), folds=4)
     assert fold.notes == ("label `t1` has 3 positives, fewer than 4 folds",)
+    parts = tuple(["train"] * 30 + ["test"] * 30)
+    (fold,) = make_folds(made(targets, parts=parts))
+    assert fold.notes == (
+        "no positives, or a single value, in the test part: t0, t1; scores there say nothing, but count in "
+        "means over tasks",
+    )
+    targets[59] = 1
+    assert make_folds(made(targets, parts=parts))[0].notes == ()
     parts = tuple(["test"] * 3 + ["train"] * 57)
+    targets[59] = 0
     with pytest.raises(DataError, match=r"no positives in the training part of fold 0 \(got t1: 3 in all\)"):
         make_folds(made(targets, parts=parts))
 
