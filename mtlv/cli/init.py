@@ -11,7 +11,7 @@ from mtlv.formatting import enumerated
 
 def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
-    from mtlv.data.tables.guess import guess
+    from mtlv.data.tables.guess import FEWEST, guess
     from mtlv.suite.new_config import write_config
 
     labels = tuple(name.strip() for name in (args.labels or "").split(",") if name.strip())
@@ -21,6 +21,10 @@ def init(args: argparse.Namespace) -> int:
     say(f"to learn ({found.columns['kind']}): {enumerated(found.labels)}")
     for flaw in found.flawed:
         say(f"left out: {flaw}; to learn it, correct them and run this again")
+    if found.rare:
+        say(
+            f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"
+        )
     if found.texts:
         pair = f"`text_pair: {found.texts[0]}`"
         say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair} to `data.columns`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -183,7 +183,7 @@ def _learned(
         f"`{table.path.name}` has {'several columns' if found else 'no column'} that could be learned",
         got=", ".join(str(each.get("target") or each["label_list"]) for each, _ in found) or ", ".join(cells),
         allowed="columns of 0 and 1, one column of label lists, of classes or of numbers",
-        then="; ".join(flawed.values())
+        then="; ".join([*flawed.values(), *_nearly(table, cells)])
         or "name columns of 0 and 1, or one other column, with `--labels`, separated by commas",
     )
 
@@ -202,6 +202,19 @@ def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, st
                 f"{table.unit} {lines[0]} {has}{also(table.unit, lines[1:])}"
             )
     return found
+
+
+def _nearly(table: Table, cells: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """Yield a sentence on each column that would be of classes or numbers but for some of its cells."""
+    for name, column in cells.items():
+        held = [cell for cell in column if not is_missing(cell)]
+        lines = [line for (line, _), cell in zip(table.rows, column, strict=True) if is_missing(cell)]
+        points = [str(cell).replace(",", ".") for cell in held]
+        if lines and (_classes(held) or _are_numbers(held)):
+            rest = also(table.unit, lines[1:])
+            yield f"`{shorten(name)}` is empty at {table.unit} {lines[0]}{rest}; leave these out of the table"
+        elif points and _are_numbers(points) and not _are_numbers(held):
+            yield f"`{shorten(name)}` has numbers with a comma, such as {held[0]}; write {points[0]}"
 
 
 def _listed(column: Sequence[object], separator: str) -> dict[str, int]:

@@ -5,6 +5,7 @@ A new kind needs one more entry in `KINDS`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -21,6 +22,8 @@ from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import Task
 
+QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
+PYTHON_LIST = re.compile(rf"\[(?:(?:{QUOTED.pattern})[\s,]*)*\]")  # also of NumPy, which has no commas
 MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong column or separator
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
 FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
@@ -306,10 +309,10 @@ def flag_of(value: object) -> bool | None:
 
 
 def labels_of(value: object, separator: str) -> tuple[set[str], str]:
-    """Return the label names of one cell (a list, JSON list, or separated names), and an error, if any."""
+    """Return the label names of a cell (a list, also in JSON or Python, or separated names), and an error."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = read_json(value)
+            value = _in_python(value) or read_json(value)
         except ValueError as error:
             return set(), f"is not a JSON list: {error}"
     if value is None:
@@ -318,3 +321,8 @@ def labels_of(value: object, separator: str) -> tuple[set[str], str]:
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         return set(), "is not a list of labels"
     return {part.strip() for part in parts if part.strip()}, ""
+
+
+def _in_python(text: str) -> list[str]:
+    """Return the texts of a list as Python writes it, such as `['a', 'b']`; empty if it is none."""
+    return [quoted[1:-1] for quoted in QUOTED.findall(text)] if PYTHON_LIST.fullmatch(text.strip()) else []

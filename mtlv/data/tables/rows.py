@@ -115,7 +115,7 @@ def need_header(path: Path, header: Sequence[str]) -> None:
         )
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
-        raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice))
+        raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice), then="rename one")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -81,11 +81,11 @@ def test_other_tasks_are_found(tmp_path, columns, learned, tasks):
     assert set(found.tasks) == tasks
 
 
-@pytest.mark.parametrize("as_text", [True, False])
-def test_lists_as_in_json_are_found(tmp_path, as_text):
+@pytest.mark.parametrize("written", [json.dumps, list, repr, lambda names: str(np.array(names, object))])
+def test_lists_as_in_json_and_python_are_found(tmp_path, written):
     path = tmp_path / "t.jsonl"
     lists = [[name.strip() for name in text.split(";") if name.strip()] for text in LISTS]
-    cells = [json.dumps(names) for names in lists] if as_text else lists
+    cells = [written(names) for names in lists]
     rows = zip(COLUMNS["report"], cells, CLASSES, strict=True)
     lines = [json.dumps({"report": a, "found": b, "grade": c}) for a, b, c in rows]
     path.write_text("\n".join(lines))
@@ -143,6 +143,16 @@ def test_columns_can_be_named(tmp_path):
         ),
         ({"uid": OTHERS, "lung": flags(0)[:4]}, {}, "no column of `t.csv` looks like texts.*--text"),
         (WITHOUT | {"rare": COLUMNS["rare"]}, {}, "no label of `t.csv` can be .* .got rare: 3 documents"),
+        (
+            WITHOUT | {"a": ["", *CLASSES[1:5], "", *CLASSES[6:]]},
+            {},
+            "no column .* `a` is empty at line 2; also at line 7; leave these out of the table",
+        ),
+        (
+            WITHOUT | {"a": [score.replace(".", ",") for score in SCORES]},
+            {},
+            "`a` has numbers with a comma, such as 0,5; write 0.5",
+        ),
         (COLUMNS, {"text": "reprot"}, "no column `reprot` .--text.*did you mean `report`"),
         (COLUMNS, {"labels": ["hart"]}, "no column `hart` .--labels.*did you mean `heart`"),
     ],
@@ -201,7 +211,10 @@ def test_the_config_is_valid_and_names_what_will_be_trained(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     write(tmp_path, KINDS[number], name="my table: 1.csv")
     assert main(["init", "my table: 1.csv", "--out", "c.yml"]) == 0
-    assert "wrote c.yml; next: `mtlv run c.yml`" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "wrote c.yml; next: `mtlv run c.yml`" in shown
+    rare = "left out: rare, common; fewer than 10 documents have them, or lack them\n"
+    assert (rare in shown) == (number == 0)
     suite = load_suite("c.yml")
     check_suite(suite)
     names = [member.name for member in suite.members]
