@@ -13,8 +13,8 @@ SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
 
 
 def signed(value: float) -> str:
-    """Format a number as `+0.012` or `−0.012`; zero, of runs that are equal, as `0.000`."""
-    return f"{value:+.3f}".replace("-", "−") if value else "0.000"
+    """Format a number as `+0.012` or `−0.012`; what is rounded to zero as `0.000`, without a sign."""
+    return f"{value:+.3f}".replace("-", "−") if round(value, 3) else "0.000"
 
 
 def interval_text(low: float, high: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.published_numbers import is_fraction, measured
 from mtlv.comparison.sections.parts import GREY, label, number, of_run, tip
+from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 
 PUBLISHED, MEASURED = "published", "measured"
@@ -57,7 +58,7 @@ def _in_words(rows: Sequence[dict[str, Any]]) -> str:
     if not known:
         return text
     gaps = [row["difference"] for row in known]
-    low, high = (f"{end(gaps):+.3f}".replace("-", "−") for end in (min, max))
+    low, high = (signed(end(gaps)) for end in (min, max))
     if len(gaps) == 1:
         return f"{text} For macro F1, measured minus published is {low}."
     return f"{text} For macro F1, measured minus published ranges from {low} to {high} over {len(gaps)} rows."

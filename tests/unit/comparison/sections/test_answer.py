@@ -441,4 +441,5 @@ def test_the_answer_of_whole_runs(comparison_of):
 
 
 def test_equal_runs_differ_by_zero_without_a_sign() -> None:
-    assert [signed(value) for value in (0.0, -0.0, 0.0124, -0.0004)] == ["0.000", "0.000", "+0.012", "−0.000"]
+    values = (0.0, -0.0, 0.0124, -0.0004, 0.0004, -0.0006)
+    assert [signed(value) for value in values] == ["0.000", "0.000", "+0.012", "0.000", "0.000", "−0.001"]
