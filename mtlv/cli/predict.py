@@ -19,6 +19,10 @@ def predict(args: argparse.Namespace) -> int:
     if args.file is None:
         texts = given(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
     else:
+        typed = [name for name in ("pair", "words", "mentions") if getattr(args, name)]
+        if typed:
+            then = "a file has it in a column: docs/serving.md"
+            raise DataError(f"both `--file` and `--{typed[0]}` were given", then=then)
         texts = from_file(args.file, args.column)
     from mtlv.serving.answers import check_target, write_answers
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.errors import TrackingError, nearest
+from mtlv.errors import DataError, TrackingError, nearest
 from mtlv.serving.manifest import DESCRIPTION
 from mtlv.serving.texts import InputTexts
 from mtlv.tracking import DEFAULT_URI
@@ -48,7 +48,7 @@ def predict_texts(
     Raises:
         TrackingError: the run or its model is missing, or several runs match.
         EncoderError, DeviceError: the model cannot be loaded here.
-        DataError: a text lacks an input of a task, or a task does not exist.
+        DataError: a text lacks an input of a task, or has one that none reads, or a task does not exist.
     """
     folder = _own_folder(place.run)
     if folder is not None:
@@ -151,4 +151,8 @@ def _load(folder: Path, device: str) -> ServedPlan:
 def _ask(plan: ServedPlan, texts: InputTexts, tasks: Collection[str] | None) -> PredictionTable:
     from mtlv.serving.answers import PredictionTable
 
+    read = {name for task in plan.description.tasks.values() for name in task.schema.reads}
+    unread = [name for name in texts.more if name not in read]
+    if texts.unit == "text" and unread:  # a file may have further columns
+        raise DataError(f"no task of the model reads `{unread[0]}`", then="leave it out")
     return PredictionTable(texts, plan.predict(texts, tasks=tasks), plan.description.origin)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from shelf import Shelf, stored
 
-from mtlv.errors import TrackingError
-from mtlv.serving.predict import ModelQuery, find_run, predict_texts
+from mtlv.cli import main
+from mtlv.errors import DataError, TrackingError
+from mtlv.serving.inputs import InputSchema
+from mtlv.serving.predict import ModelQuery, _ask, find_run, predict_texts
 from mtlv.serving.texts import given
 from mtlv.tracking.reader import COMPARISON, FOLD
 
@@ -74,3 +77,15 @@ def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"there are no runs yet"):
         predict_texts(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))
+
+
+def test_an_input_that_no_task_reads_is_refused() -> None:
+    schema = InputSchema(max_length=8)
+    plan = SimpleNamespace(description=SimpleNamespace(tasks={"a": SimpleNamespace(schema=schema)}))
+    with pytest.raises(DataError, match=r"no task of the model reads `text_pair`; leave it out"):
+        _ask(plan, given(["a"], text_pair=["b"]), None)  # type: ignore[arg-type]
+
+
+def test_options_of_typed_texts_are_refused_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "mtl", "--file", "a.csv", "--pair", "b"]) == 2
+    assert "both `--file` and `--pair` were given; a file has it in a column" in capsys.readouterr().err
