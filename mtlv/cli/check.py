@@ -28,7 +28,10 @@ def check(args: argparse.Namespace) -> int:
         told |= set(member.warnings)
     say(*(f"note: {note}" for note in suite.notes))
     members, units = many(len(found.members), "member"), many(found.units, "unit")
-    units = f"up to {units}" if found.at_most else units
+    trials = suite.search.trials if suite.search else None
+    some = trials is not None and trials < len(found.members)
+    members = f"up to {trials} of {members}" if some else members
+    units = f"up to {units}" if found.at_most or some else units
     from mtlv.execution.allocation import share_lines
     from mtlv.store.location import location_of
 

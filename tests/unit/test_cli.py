@@ -251,6 +251,19 @@ def test_check_prints_trees_once_units_and_warnings(
 
 
 @pytest.mark.parametrize(
+    ("trials", "said"),
+    [(1, "up to 1 of 2 members, up to 2 units"), (2, "2 members, 2 units"), ("null", "2 members, 2 units")],
+)
+def test_check_counts_no_more_than_the_trials_of_a_search(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured, trials: object, said: str
+) -> None:
+    members = [SimpleNamespace(name=name, lines=(), units=1, warnings=()) for name in ("one", "two")]
+    fake(monkeypatch, "check_suite", result=SimpleNamespace(members=members, units=2, at_most=False))
+    assert main(["check", config, f"search={{over: {{training.epochs: [1, 2]}}, trials: {trials}}}"]) == 0
+    assert f"valid; {said} to train" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     "argv",
     [
         ["cluster", "c.yml", "grouping.k=3", "--out", "x"],
