@@ -273,7 +273,7 @@ def test_a_cheaper_control_is_not_denied(answered):
         (random, "No cheaper run that is not a control is as good"),
         (a_run("low", score=0.5), "No cheaper run is as good"),
     ):
-        assert f"0.900. {said}: the next, “{other.name}”" in answered([best, other], []).blocks[2].text
+        assert f"0.900. {said}. The next best, “{other.name}”" in answered([best, other], []).blocks[2].text
 
 
 def test_the_recommended_run_is_compared_with_a_bag_of_words(answered):
@@ -294,7 +294,7 @@ def test_equal_runs_are_called_equal(answered):
     reason = answered([best, cheap], [a_pair(best, cheap, interval=(-0.01, 0.01))]).blocks[1].text
     assert reason.startswith("“all” has a macro F1 of 0.800, equal to the best run, “apart” (")
     reason = answered([cheap, best], [a_pair(cheap, best, interval=(-0.01, 0.01))]).blocks[1].text
-    assert "No cheaper run is as good: the next, “apart”, is equal (" in reason
+    assert "No cheaper run is as good. The next best, “apart”, is equal (" in reason
 
 
 def test_a_run_without_a_time_is_not_the_cheapest(answered):
