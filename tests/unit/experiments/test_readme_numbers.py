@@ -7,7 +7,9 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 ROOT = Path(__file__).parents[3]
 OPENI = ROOT / "experiments" / "openi-minilm"
@@ -246,6 +248,28 @@ def test_what_a_second_seed_changed_is_that_of_the_experiment():
         f"macro F1 of {proposed} on test, those that all models predict {whole} (`by all models`), one model "
         f"with 24 passes {one}." in text
     )
+
+
+def test_orders_after_short_training_are_those_of_the_experiment():
+    with (WHICH / "results" / "halving" / "scores.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    both = [np.array([float(row[f"after_{epochs}_epochs"]) for row in found]) for epochs in (2, 6)]
+    partitions, tasks = (np.array([row[name] for row in found]) for name in ("partition", "task"))
+    means = [[values[partitions == name].mean() for name in dict.fromkeys(partitions)] for values in both]
+    groups = np.array([row["group"] for row in found])
+    orders = []
+    for task in dict.fromkeys(tasks):
+        _, first = np.unique(groups[tasks == task], return_index=True)  # each group once
+        orders.append(spearmanr(*(values[tasks == task][first] for values in both)).statistic)
+    text = " ".join((WHICH / "README.md").read_text(encoding="utf-8").split())
+    assert (
+        "average precision of the {} partitions on validation is {:.3f}, after 6 epochs {:.3f}".format(
+            len(means[0]), *map(np.mean, means)
+        )
+        in text
+    )
+    assert f"(Spearman {spearmanr(*means).statistic:.2f})" in text
+    assert f"hardly does: {np.mean(orders):.2f}, mean over tasks" in text
 
 
 def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
