@@ -12,8 +12,7 @@ import numpy as np
 from audit_rows import METRICS, Figures, Row
 from scipy.stats import ttest_1samp
 
-from mtlv.evaluation.significance import holm
-from mtlv.evaluation.transfer import FEWEST
+from mtlv.evaluation.significance import FEWEST, holm
 from mtlv.figures import canvas
 
 HEADINGS = {
