@@ -270,6 +270,11 @@ def test_orders_after_short_training_are_those_of_the_experiment():
     )
     assert f"(Spearman {spearmanr(*means).statistic:.2f})" in text
     assert f"hardly does: {np.mean(orders):.2f}, mean over tasks" in text
+    answer = rows(WHICH / "results" / "halving" / "answer.csv")
+    scores = [float(answer[name]["score"]) for name in ("proposed", "mtl, 24 passes")]
+    assert "has {:.3f} on test, one model with 24 passes {:.3f};".format(*scores) in text
+    mean, ends = answer["proposed"]["difference"].replace("\N{MINUS SIGN}", "-").split(" (")
+    assert f"the difference is {mean} (95% interval over test documents {ends}." in text
 
 
 def test_scores_of_mt_berts_stages_are_those_of_the_experiment():
