@@ -141,3 +141,7 @@ def _problems_of_halving(explore: ExploreSettings, draft: Draft, place: str) -> 
             allowed="another number of epochs in each round",
             then="raise `training.epochs`, or leave a share out",
         )
+    k = draft.get(("grouping", "k"))
+    if type(k) is int and set(explore.ks) != {k}:
+        then = f"only partitions of {k} groups would go on (`grouping.k: {k}`); set it to `auto`"
+        yield sentence(place, "explore.halving", then=then)

@@ -89,6 +89,11 @@ def test_halving_trains_the_better_half_for_longer(load) -> None:
     assert {member.settings.architecture.name for member in members} == {"gmtl"}
 
 
+def test_halving_of_partitions_into_the_wanted_number_of_groups(load) -> None:
+    found = load("explore: {partitions: 5, k: 3, halving: [0.25, 1]}\ngrouping: {k: 3}\n").members
+    assert [each.settings.grouping.k for each in found] == [3] * len(found)
+
+
 def test_halving_shares_out_a_budget_and_keeps_changes_of_the_drawn(load) -> None:
     config = "explore: {partitions: 3, k: 2, halving: [0.01, 1], changes: {training.batch_size: 4}}\n"
     members = load(config + "training: {budget: 20, batch_size: 8}\n").members
@@ -160,6 +165,10 @@ def test_other_members_stand_beside_it(load) -> None:
         (
             "{partitions: 5, k: 3, halving: [0.01, 0.1, 1]}",
             "`explore.halving`: got '1, 1, 10'; allowed: another number of epochs in each round; raise",
+        ),
+        (
+            "{partitions: 5, k: [2, 3], halving: [0.1, 1]}\ngrouping: {k: 3}",
+            r"`explore.halving`: only partitions of 3 groups would go on \(`grouping.k: 3`\); set it",
         ),
         (
             "{partitions: 5, k: 3, halving: [0.1, 1], changes: {training.epochs: 2}}",
