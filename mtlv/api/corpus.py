@@ -114,15 +114,13 @@ def _count(task: Task, values: NDArray) -> int | str:
     return f"{int((values > 0).sum()):,} yes" if positive else len(values)
 
 
-def the_corpus(given: object, where: str) -> Corpus:
+def the_corpus(given: Corpus, where: str) -> Corpus:
     """Return what was given to a function as its corpus.
 
     Raises:
         DataError: it is none.
     """
-    if not isinstance(given, Corpus):
-        then = "make one with `mtlv.load`, `from_dataframe` or `from_dataset`"
-        raise wrong_type(given, "Corpus", where, then)
+    of_type(given, Corpus, where, "make one with `mtlv.load`, `from_dataframe` or `from_dataset`")
     return given
 
 

@@ -85,7 +85,7 @@ class Masking:
     Args:
         pieces: the vocabulary.
         rate: share of masked pieces.
-        whole_words: whether to hide whole words; if not, each piece is drawn by itself.
+        whole_words: whether to mask whole words; if not, each piece is drawn by itself.
         masked, random: shares of masked pieces that are replaced by `[MASK]` and by a random piece; the
             others stay as they are.
     """

@@ -54,14 +54,18 @@ def _table_path(s: Settings) -> str:
 
 @_check("data.columns.classes", "data.sources")
 def _classes_repeat(s: Settings) -> str:
-    doubled = " ".join(_repeated(each.columns.classes) for each in s.data.each).strip()
-    return f"names a class twice: {doubled}" if doubled else ""
+    return _twice("class", [each.columns.classes for each in s.data.each])
 
 
 @_check("data.columns.labels", "data.sources")
 def _columns_repeat(s: Settings) -> str:
-    doubled = " ".join(_repeated(each.columns.labels) for each in s.data.each).strip()
-    return f"names a column twice: {doubled}" if doubled else ""
+    return _twice("column", [each.columns.labels for each in s.data.each])
+
+
+def _twice(what: str, names: Sequence[Sequence[str] | None]) -> str:
+    """Return a problem if one of these lists has a name twice."""
+    doubled = " ".join(map(_repeated, names)).strip()
+    return f"names a {what} twice: {doubled}" if doubled else ""
 
 
 @_check("data.columns.labels", "data.columns.label_list", "data.name")

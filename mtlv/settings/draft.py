@@ -100,9 +100,8 @@ def split(key: str) -> tuple[str, ...]:
             known = dotted((*path, part)) in (*known_keys(), *SUITE_KEYS)
             rest = ".".join(parts[i + 1 :])
             if known:
-                below = (
-                    rest.split(".", 1) if part in MAPPINGS else [rest]
-                )  # their values may be by dotted key
+                # The values of mappings may be by dotted key.
+                below = rest.split(".", 1) if part in MAPPINGS else [rest]
                 return (*path, part, *below) if rest else (*path, part)
             return (*path, ".".join(parts[i:]))
         path = (*path, part)

@@ -75,7 +75,7 @@ HOW_TEXTS = (
 )
 HOW_BITS = (
     "Cross-entropy of masked pieces on the validation set after so many training tokens without padding, in "
-    "bits per character, because the runs have different vocabularies. Each hides its own random words. "
+    "bits per character, because the runs have different vocabularies. Each masks its own random words. "
     f"{HOW_BANDS}"
 )
 OF_HEAD = (tip("members", "tasks of the head"),)

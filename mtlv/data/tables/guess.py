@@ -158,16 +158,15 @@ def _learned(
             f"a label of `{table.path.name}` is not always 0 or 1",
             then="; ".join(flawed[name] for name in slips),
         )
+    in_json = {name: counts for name, column in cells.items() if (counts := _in_json(column))}
     lists: list[tuple[dict[str, object], dict[str, int]]] = [
-        ({"kind": "binary", "label_list": name}, counts)
-        for name, column in cells.items()
-        if (counts := _in_json(column))
+        ({"kind": "binary", "label_list": name}, counts) for name, counts in in_json.items()
     ]
     lists += [
         ({"kind": "binary", "label_list": name, "separator": mark}, counts)
         for name, column in cells.items()
         for mark in SEPARATORS
-        if not _in_json(column) and (counts := _listed(column, mark))
+        if name not in in_json and (counts := _listed(column, mark))
     ]
     if len(lists) == 1:  # nothing else looks like lists, but years look like classes
         return lists[0]

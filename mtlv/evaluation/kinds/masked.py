@@ -19,7 +19,7 @@ def sums(outputs: ArrayLike) -> dict[str, Sums]:
     """Return all metrics as functions of the sums [N, 6] of `mtlv.models.kinds.masked`.
 
     Loss, perplexity and accuracy depend on the vocabulary and on the share of masked pieces. Between
-    vocabularies, compare bits per character; each vocabulary hides its own random words, so use many texts.
+    vocabularies, compare bits per character; each vocabulary masks its own random words, so use many texts.
     """
     cells = np.asarray(outputs, np.float64).reshape(-1, 6)
     return {name: Sums(cells, metric) for name, metric in METRICS.items()}

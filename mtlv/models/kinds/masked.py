@@ -56,7 +56,7 @@ class MaskedHead(Head):
 
 
 class MaskedPieces(Kind):
-    """Scores of all V pieces for each hidden one, cross-entropy.
+    """Scores of all V pieces for each masked one, cross-entropy.
 
     The scores of a document are sums over its masked pieces [6]: cross-entropy in nats, pieces, pieces that
     were found, words, words of which all pieces were found, characters.
