@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -13,10 +13,12 @@ class SuiteStarted:
     Args:
         units: number of units.
         documents: documents times epochs of all units.
+        stored: documents times epochs of the units that are in the store already, by name.
     """
 
     units: int
     documents: int
+    stored: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,10 @@ class ProgressBar:
     def __call__(self, event: Event) -> None:
         """Show an event."""
         match event:
-            case SuiteStarted(_, documents):
+            case SuiteStarted(_, documents, stored):
                 self._bar.reset(total=documents)
+                self._done = dict(stored)
+                self._bar.n = self._bar.initial = sum(stored.values())  # no part of the speed
             case UnitStarted(name):
                 self._bar.set_description(name)
                 self._count(name, -self._done.pop(name, 0))  # the unit starts again

@@ -71,6 +71,7 @@ class Display:
         self.progress = WorkDone()
         self._clock = clock
         self._units: dict[str, _Unit] = {}  # running units by name
+        self._stored: dict[str, int] = {}  # work counted as done of units that have had no event, by name
         self._since = 0.0  # time since which at least one unit has been running
         self._least = 0.0  # documents that must be trained before the speed is estimated
         self._live = (
@@ -91,8 +92,9 @@ class Display:
     def __call__(self, event: Event) -> None:
         """Handle an event."""
         match event:
-            case SuiteStarted(units, documents):
-                self.progress = WorkDone(units, documents)
+            case SuiteStarted(units, documents, stored):
+                self.progress = WorkDone(units, documents, done=sum(stored.values()))
+                self._stored = dict(stored)
             case UnitStarted():
                 self._start(event)
             case UnitResumed(name, documents):
@@ -155,7 +157,8 @@ class Display:
                 self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
 
     def _forget(self, name: str) -> None:
-        """Discard the counted work of a unit that starts again or that another process has trained."""
+        """Discard the counted work of a unit that starts, perhaps again, or is taken from the store."""
+        self.progress.done -= self._stored.pop(name, 0)
         if name in self._units:
             unit = self._units[name]
             self._count_in(unit, unit.resumed - unit.done)

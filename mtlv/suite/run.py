@@ -31,11 +31,12 @@ from mtlv.tracking import DEFAULT_URI, Tracker
 from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import each_once
+from mtlv.units.job import Job, each_once
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
     from mtlv.settings.suite_schema import SearchSettings
+    from mtlv.store.local import Store
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _run(
             _tell_notes(turn.resolved, cache, callback)
             with SuiteProgress(store.root, turn.state(suite)) as progress:
                 everyone = together(progress, callback)
-                everyone(SuiteStarted(len(turn.jobs), sum(job.documents for job in turn.jobs)))
+                everyone(_started(turn.jobs, store))
                 one_by_one = suite.search is not None  # the next member depends on this result
                 of_members = list(turn.of_members.values())
                 with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
@@ -123,6 +124,11 @@ def _run(
     where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in found})
     return SuiteResult(found, *as_text(as_members(found)), where, tuple(failed), trials, tuple(warned))
+
+
+def _started(jobs: Sequence[Job], store: Store) -> SuiteStarted:
+    stored = {job.name: job.documents for job in jobs if store.has(job.unit.key)}
+    return SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored)
 
 
 def _train_first(session: SuiteContext, turn: SuiteRound, turns: SuiteRounds) -> list[str]:

@@ -105,6 +105,27 @@ def test_time_left_counts_units_at_once_together() -> None:
     ]
 
 
+def test_time_left_is_without_the_units_in_the_store() -> None:
+    target, clock = console(), Clock()
+    with Display(target, clock=clock) as display:
+        display(SuiteStarted(5, 500, {"stored": 100, "retrained": 100, "last": 100}))
+        display(UnitStarted("new", 1, 1, 100))
+        clock.now += 10
+        display(BatchTrained("new", 100))
+        display(EpochEnded("new", 1, 1, 0.5, {}, 10.0))  # the fifth unit is left
+        display(UnitEnded("new", False, 100))
+        display(UnitEnded("stored", True, 100))
+        display(UnitStarted("retrained", 3, 1, 100))  # its weights were asked for
+        clock.now += 5
+        display(BatchTrained("retrained", 50))
+        display(EpochEnded("retrained", 1, 2, 0.5, {}, 10.0))  # half of it is left, too
+    assert text(target).splitlines() == [
+        "[1/5] new: epoch 1/1, loss 0.5000, 10 documents/s, 10 s left",
+        "[2/5] stored: taken from the store",
+        "[3/5] retrained: epoch 1/2, loss 0.5000, 10 documents/s, 15 s left",
+    ]
+
+
 def test_a_unit_that_begins_anew_is_counted_once() -> None:
     display = Display(console(), clock=Clock())
     run_two_at_once(display, Clock())

@@ -52,6 +52,17 @@ def test_all_epochs_are_one_output_that_is_empty_at_the_end(
     assert capsys.readouterr() == ("", "a note\n")
 
 
+def test_units_in_the_store_are_done_from_the_start(outputs: list[list[str]]) -> None:
+    with progress(None) as call:
+        call(SuiteStarted(3, 30, {"first": 10, "second": 10}))
+        call(UnitEnded("first", cached=True, documents=10))
+        call(UnitStarted("second", 2, 1, 10))  # it is trained again
+        call(BatchTrained("second", 5))
+        call(EpochEnded("second", 1, 2, 0.5, {}, 10.0))
+    ((*_, last),) = [[state for state in states if state] for states in outputs]
+    assert "<progress value=15 max=30>" in last
+
+
 def test_a_terminal_has_a_bar_of_text(
     outputs: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

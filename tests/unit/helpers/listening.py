@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mtlv import events
 
@@ -35,6 +35,7 @@ class Watcher(Listening):
     def __init__(self, at_epoch: Callable[[], object] = lambda: None) -> None:
         self.at_epoch = at_epoch
         self.announced = self.documents = 0
+        self.stored: Mapping[str, int] = {}
         self.trained: list[str] = []
         self.ended: list[str] = []
         self.found: list[str] = []
@@ -42,8 +43,8 @@ class Watcher(Listening):
         self.notes: list[str] = []
         self.warned: list[str] = []
 
-    def suite_started(self, units: int, *_: object) -> None:
-        self.announced = units
+    def suite_started(self, units: int, _: int, stored: Mapping[str, int]) -> None:
+        self.announced, self.stored = units, stored
 
     def unit_started(self, name: str, *_: object) -> None:
         self.trained.append(name)

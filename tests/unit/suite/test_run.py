@@ -103,10 +103,13 @@ def test_validation_labels_do_choose(table: Callable, suite: Callable) -> None:
 
 def test_a_second_run_trains_nothing_and_tells_the_tracker_the_same(table: Callable, suite: Callable) -> None:
     made = suite(table("t"), ALL)
-    first, second, watcher = MemoryTracker(), MemoryTracker(), Watcher()
-    run_suite(made, ignore, first)
+    first, second, before, watcher = MemoryTracker(), MemoryTracker(), Watcher(), Watcher()
+    run_suite(made, before, first)
     run_suite(made, watcher, second)
     assert len(watcher.found) == 6  # gmtl's group of one label is that label's stl
+    assert not before.stored
+    assert set(watcher.stored) == set(watcher.found)
+    assert sum(watcher.stored.values()) == before.documents
     assert not watcher.ended
     assert [set(run.points) for run in first.runs.values()] == [
         set(run.points) for run in second.runs.values()
