@@ -63,7 +63,7 @@ def build(comparison: Comparison) -> Section | None:
         return _no_answer(comparison, found[0])
     gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, chosen.run)
     reason = _why(comparison, found, chosen) + gained
-    blocks: list[Block] = [TextBlock(f"{_what(chosen.run)}.", "answer")]
+    blocks: list[Block] = [TextBlock(_advice(comparison, found, chosen.run), "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
     chance = _chance(comparison, found) + _factors(comparison, found)
@@ -84,6 +84,19 @@ def answer_of(sections: Sequence[Section]) -> str:
     """Return the answer in words; empty if no section has one."""
     blocks = [block for each in sections if each.id == "answer" for block in each.blocks]
     return " ".join(block.text for block in blocks if isinstance(block, TextBlock))
+
+
+def _advice(comparison: Comparison, found: Sequence[Standing], run: ComparedRun) -> str:
+    """Return what to do: to train longer, if that may change which run is recommended.
+
+    It may if the recommended run was not trained to the end, or a run of fewer models, which learn slower
+    than models of fewer tasks.
+    """
+    fewer = [each.run for each in found if len(each.run.plan) < len(run.plan)]
+    what = _what(run)
+    if all(comparison.learning(each).ended for each in [run, *fewer]):
+        return f"{what}."
+    return f"Train longer before you decide. So far: {what[0].lower()}{what[1:]}."
 
 
 def _what(run: ComparedRun) -> str:

@@ -10,6 +10,8 @@ from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 
+READING = ("encoder.name", "data.max_length")
+"""Settings that change what a run's models know of a text, whatever they learn together."""
 ALL, EACH, GROUPS = "one model for all tasks", "one model per task", "groups"
 
 
@@ -35,11 +37,18 @@ def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
     for gain in found:
         best.setdefault(way_of(gain.over), gain)
     parts = [
-        f"over {way} (“{best[way].over.name}”) is {signed(best[way].value)}{in_brackets(best[way].interval)}"
+        f"over {way} (“{best[way].over.name}”{_unlike(chosen, best[way].over)}) is "
+        f"{signed(best[way].value)}{in_brackets(best[way].interval)}"
         for way in (ALL, EACH, GROUPS)
         if way in best and way != way_of(chosen)
     ]
     return f" Its gain {listed(parts)}." if parts else ""
+
+
+def _unlike(chosen: ComparedRun, other: ComparedRun) -> str:
+    """Name settings for which the gain may have another reason than what is learned together."""
+    differ = [f"`{key}`" for key in READING if chosen.params.get(key) != other.params.get(key)]
+    return f", with another {listed(differ)}" if differ else ""
 
 
 def in_brackets(interval: tuple[float, float] | None) -> str:

@@ -17,7 +17,7 @@ from mtlv.comparison.sections.answer import answer_of, passes
 from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
-from mtlv.evaluation.learned import Learning
+from mtlv.evaluation.learned import Learning, TrainingEnd
 from mtlv.reporting.learned_words import NOTHING
 
 
@@ -56,7 +56,7 @@ def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
 def answered(monkeypatch):
     """The section of runs and of their tests."""
 
-    def build(runs, pairs=(), nothing=(), words=None):
+    def build(runs, pairs=(), nothing=(), words=None, early=()):
         monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
         for module in (answer, ranking):
             left = [run for run in runs if run.name in nothing]
@@ -64,7 +64,8 @@ def answered(monkeypatch):
         monkeypatch.setattr(answer, "open_ends", lambda _: "")
 
         def learning(run):
-            return Learning(beside=None if words is None else (run.mains[0], words))
+            end = TrainingEnd(0.02 if run.name in early else 0.0)
+            return Learning(end, beside=None if words is None else (run.mains[0], words))
 
         return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=(), learning=learning))
 
@@ -266,6 +267,17 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     assert "Its gain" not in said, "a worse run of the way that is named already tells nothing of it"
 
 
+def test_a_gain_over_a_run_that_reads_less_is_said_to_be_one(answered):
+    read = {"data.max_length": "512", "encoder.name": "minilm", "training.epochs": "18"}
+    less = read | {"data.max_length": "128", "training.epochs": "6"}
+    runs = [a_run("all", score=0.9, params=read), a_run("near", score=0.89, params=read)]
+    said = answered([*runs, a_run("apart", 4, score=0.6, params=less)], []).blocks[1].text
+    assert "one model per task (“apart”, with another `data.max_length`) is +0.300." in said
+    less |= {"encoder.name": "bert"}
+    said = answered([*runs, a_run("apart", 4, score=0.6, params=less)], []).blocks[1].text
+    assert "(“apart”, with another `encoder.name` and `data.max_length`) is" in said
+
+
 def test_a_cheaper_control_is_not_denied(answered):
     best = a_run("ours", 2, groups=PARTS, score=0.9, seconds=100.0)
     random = a_run("random", 2, groups=PARTS, method="random", score=0.8995, seconds=50.0)
@@ -274,6 +286,19 @@ def test_a_cheaper_control_is_not_denied(answered):
         (a_run("low", score=0.5), "No cheaper run is as good"),
     ):
         assert f"0.900. {said}. The next best, “{other.name}”" in answered([best, other], []).blocks[2].text
+
+
+def test_who_did_not_train_to_the_end_is_told_to_first(answered):
+    runs = [a_run("each", 4), a_run("one", score=0.7), a_run("same", 4, score=0.6)]
+
+    def advice(*early):
+        return answered(runs, early=early).blocks[0].text
+
+    decided = "Keep the 4 tasks apart, in a model each."
+    longer = "Train longer before you decide. So far: keep the 4 tasks apart, in a model each."
+    assert advice() == advice("same") == decided
+    assert advice("each") == longer
+    assert advice("one") == longer, "a cheaper run may still become as good"
 
 
 def test_the_recommended_run_is_compared_with_a_bag_of_words(answered):
