@@ -215,7 +215,8 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
     if uri is not None and scheme(uri) in SERVERS:
         page = delivery.page(masked(uri))
         beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
-        return f"The runs are at {page}", *beside
+        later = ", once they are uploaded" if delivery.came.left else ""
+        return f"The runs are at {page}{later}", *beside
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 

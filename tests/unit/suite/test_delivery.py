@@ -123,7 +123,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     server.error = AWAY
     result = run_suite(made(), listener, None)
     assert result.rows
-    assert result.where == ("The runs are at http://***@127.0.0.1:9",)
+    assert result.where == ("The runs are at http://***@127.0.0.1:9, once they are uploaded",)
     assert "cannot be reached: refused. Training starts anyway" in listener.warned[0]
     assert listener.warned[-1].startswith("not in the tracking store yet: ")
     assert f"`mtlv sync --store {tmp_path / 'store'}` uploads them" in listener.warned[-1]
