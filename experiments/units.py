@@ -30,7 +30,7 @@ from mtlv.planning.resolve import UnfinishedError, resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.store.records import EpochRecord, UnitRecord
-from mtlv.store.teacher_outputs import write_teacher_outputs
+from mtlv.store.teacher_outputs import has_teacher_outputs, write_teacher_outputs
 from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import Outputs
 from mtlv.units.job import Job, each_once
@@ -68,7 +68,17 @@ def keep(store: Store, job: Job, cache: InputCache, path: Path, *, teaches: bool
 
 
 def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
-    found, inputs = by_part(path, job.unit.model.tasks), cache.inputs(job.settings)
+    """Write a unit to the store, and what it taught, also of one that another experiment has restored."""
+    found, folder = by_part(path, job.unit.model.tasks), store.units / job.unit.key
+    if not store.has(job.unit.key):
+        restore_unit(store, job, cache, path, found)
+        print("restored", job.name)
+    if "lessons" in found and not has_teacher_outputs(folder):
+        write_teacher_outputs(folder, found["lessons"])
+
+
+def restore_unit(store: Store, job: Job, cache: InputCache, path: Path, found: Mapping[str, Outputs]) -> None:
+    inputs = cache.inputs(job.settings)
     plain = json.loads(str(np.load(path)["record"]))
 
     def scores(part: str, outputs: Outputs) -> Scores:
@@ -80,8 +90,6 @@ def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
     curve = tuple(scores("validation", found[f"curve {epoch}"]).outputs for epoch in range(len(epochs)))
     both = {part: scores(part, found[part]) for part in ("validation", "test")}
     store.save(UnitRecord(key=job.unit.key, epochs=epochs, curve=curve, probe=probe, **both, **plain), None)
-    if "lessons" in found:
-        write_teacher_outputs(store.units / job.unit.key, found["lessons"])
 
 
 def by_part(path: Path, names: Sequence[str]) -> dict[str, Outputs]:
@@ -131,9 +139,8 @@ def main(do: str, config: str, *overrides: str) -> None:
     if do == "restore":
         for job in found:  # one after the other: groups may follow from units restored before
             path = results / f"{job.unit.key}.npz"
-            if path.is_file() and not store.has(job.unit.key):
+            if path.is_file():
                 restore(store, job, cache, path)
-                print("restored", job.name)
         return
     finished = [job for job in each_once(found) if store.has(job.unit.key)]
     teachers = {teacher.unit.key for job in finished for teacher in job.teachers}

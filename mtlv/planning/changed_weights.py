@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.errors import GroupingError
+from mtlv.errors import GroupingError, WeightsNotKeptError
 from mtlv.formatting import enumerated
 from mtlv.planning.task_vectors import VectorSource, task_feature
 from mtlv.store.records import UnitRecord
@@ -45,13 +45,13 @@ def weights_of(view: VectorSource, feature: str, units: Sequence[tuple[str, Unit
     """Return the files of the units' weights.
 
     Raises:
-        GroupingError: some were not kept.
+        WeightsNotKeptError: some were not kept.
     """
     store = view.cache.store
     paths = [None if store is None else store.weights(each.key) for _, each in units]
     lost = [name for (name, _), path in zip(units, paths, strict=True) if path is None]
     if lost:
-        raise GroupingError(
+        raise WeightsNotKeptError(
             f"`grouping.features: {feature}` reads weights that were not kept",
             got=f"none of {enumerated(lost)}",
             then="train them again with `store.keep_weights: true`: `mtlv run CONFIG --if-exists rerun`",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.errors import GroupingError
+from mtlv.errors import GroupingError, WeightsNotKeptError
 from mtlv.grouping import (
     Elbow,
     Grouping,
@@ -106,8 +105,9 @@ def _untrained(
     Distances [T, T] are minus the affinity for features that are affinities: the distance of a row's task for
     the one of a column. Features that are values of groups have gains instead, of the tasks of each group
     [n, T]. Features that these tasks cannot have are left out, such as descriptions where there are none, or
-    those of models that learned a task alone where none did. Those that need passes of models over all
-    documents are computed if `evaluation.transferability` is set.
+    those of models that learned a task alone where none did; if only the weights of these are missing, with a
+    note. Those that need passes of models over all documents are computed if `evaluation.transferability` is
+    set.
 
     Args:
         member: [n, T], the tasks of each group.
@@ -119,13 +119,17 @@ def _untrained(
             continue
         if feature.embedded and feature.weights and not view.settings.evaluation.transferability:
             continue
-        with suppress(GroupingError):
+        try:
             raw: Any = feature.compute(view)
             if feature.kind == "group values":
                 gains[name] = raw.gains(member)
             else:
                 vectors = feature.kind == "vectors"
                 near[name] = distances(scale(raw, spec.scaling), spec.metric) if vectors else -raw.T
+        except WeightsNotKeptError as error:
+            view.cache.note(f"`{name}` is not compared with measured groups: {error}")
+        except GroupingError:
+            continue
     return near, gains
 
 

@@ -145,7 +145,9 @@ def test_check_refuses_features_that_tasks_cannot_have(tmp_path: Path) -> None:
         check_suite(load_suite({"data": data, "encoder": "tiny", "runs": runs}))
 
 
-def test_groups_follow_from_task_vectors(suite: Callable, table: Callable, tmp_path: Path) -> None:
+def test_groups_follow_from_task_vectors(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = suite(table("t"), SUITE, "training.epochs=1", "seed=[0, 1]")
     assert (
         "by kmedoids on task_vectors, found after 6 units of alone" in check_suite(made).members[1].lines[0]
@@ -184,6 +186,14 @@ def test_groups_follow_from_task_vectors(suite: Callable, table: Callable, tmp_p
     lost = replace(view, cache=SimpleNamespace(store=None, corpus=cache.corpus, tasks=cache.tasks))
     with pytest.raises(GroupingError, match=r"weights that were not kept \(got none of heart, lung, bone"):
         task_vectors.compute(lost)
+
+    notes: list[str] = []
+    kept = InputCache(store, note=notes.append)
+    monkeypatch.setattr(store, "weights", lambda key: None)
+    near, _ = _untrained(replace(view, cache=kept), GroupingSpec(), np.eye(len(LABELS), dtype=bool))
+    assert "task_vectors" not in near
+    (note,) = [note for note in notes if "weights" in note]
+    assert note.startswith("`task_vectors` is not compared with measured groups: ")
 
 
 @pytest.mark.parametrize(
