@@ -1,7 +1,8 @@
 """Follow the tutorial as a reader does: make tutorial
 
-Blocks of Python and YAML that begin with the name of a file are saved, blocks of `sh` are run one after
-another, and each line of an `output` block has to be printed by the command before. Figures may differ.
+Blocks of Python that begin with the name of a file are saved, blocks of `sh` are run one after another, each
+line of an `output` block has to be printed by the command before, and each block of YAML has to be in a config
+that was written. Numbers of the output may differ.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ def follow(folder: Path, until: str = "") -> list[str]:
     printed = ""
     for kind, block in BLOCK.findall(text):
         name = re.match(r"# ([\w.]+)\n", block)
-        if name and kind in ("python", "yaml"):
+        if name and kind == "python":
             (folder / name[1]).write_text(block, encoding="utf-8")
+        elif kind == "yaml":
+            written = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.yml"))
+            assert block in written, f"no config has:\n{block}but:\n{written}"
         elif kind == "output":
             seen = set(map(_masked, printed.splitlines()))
             lost = [line for line in block.splitlines() if _masked(line) not in seen]
@@ -54,7 +58,7 @@ def follow(folder: Path, until: str = "") -> list[str]:
 
 
 def _masked(line: str) -> str:
-    """A line without its figures."""
+    """A line without its numbers."""
     return re.sub(r"\d+", "#", line).strip()
 
 

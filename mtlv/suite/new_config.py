@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from textwrap import wrap
 
@@ -14,7 +15,8 @@ from mtlv.hardware import cores
 from mtlv.settings.describe import in_line
 
 MINUTES = 30  # of the whole suite; one model for each label is left out if that takes longer
-EPOCHS = 5
+EPOCHS = ((2_000, 15), (20_000, 10), (inf, 5))
+"""Epochs for tables of up to so many documents: in small ones, each epoch has few optimizer steps."""
 TOKENS_PER_WORD, STEP, MOST_TOKENS = 1.4, 32, 512
 SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
 OTHER_LANGUAGE = (
@@ -71,7 +73,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
         "",
         "training:",
-        f"  epochs: {EPOCHS}                    # mtlv warns if this is too short",
+        f"  epochs: {_epochs(guess):<2}                   # mtlv warns if this is too short",
         "  learning_rate: 2e-4          # for minilm; 2e-5 suits an encoder of 12 layers",
         "",
         *_suite(guess, "" if alone else f"# {_said(each)} more: "),
@@ -127,9 +129,13 @@ def _models(guess: TableGuess) -> int:
     return 1 + (2 * GROUPED if len(guess.labels) >= GROUPED else 0)
 
 
+def _epochs(guess: TableGuess) -> int:
+    return next(epochs for most, epochs in EPOCHS if guess.documents <= most)
+
+
 def _minutes(guess: TableGuess, models: int) -> float:
     tokens = min(guess.words[2] * TOKENS_PER_WORD, _tokens(guess))
-    return guess.documents * tokens * EPOCHS * models / (SPEED * cores()) / 60
+    return guess.documents * tokens * _epochs(guess) * models / (SPEED * cores()) / 60
 
 
 def _said(minutes: float) -> str:

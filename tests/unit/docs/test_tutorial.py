@@ -33,6 +33,7 @@ def test_the_table_and_the_config_are_as_shown(tutorial):
     [
         ("head -3 reports.csv", "head -3 nothing.csv", "`head -3 nothing.csv` ended with 1"),
         ("to learn (binary): heart ", "to learn (binary): hand ", "`mtlv init reports.csv` did not print"),
+        ("  epochs: 15 ", "  epochs: 16 ", "no config has:\ntraining:"),
         ("`mtlv-clusters/`", "`mtlv-graphs/`", "'mtlv-graphs/'"),
     ],
 )

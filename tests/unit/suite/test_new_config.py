@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from mtlv.cli import main
 from mtlv.data.tables.guess import guess
@@ -230,12 +232,18 @@ def test_a_suite_that_takes_too_long_leaves_one_model_each_as_a_comment(tmp_path
     monkeypatch.setattr(new_config, "cores", lambda: 2)
     fast = config_text(guess(path), "t.csv")
     assert "# About 1 minute on 2 cores without a GPU." in fast
-    monkeypatch.setattr(new_config, "SPEED", 3)
+    monkeypatch.setattr(new_config, "SPEED", 9)
     slow = config_text(guess(path), "t.csv")
-    # 60 documents, 8 words of 1.4 tokens, 5 epochs, 1 + 2 x 4 models, 2 x 3 tokens a second
+    # 60 documents, 8 words of 1.4 tokens, 15 epochs, 1 + 2 x 4 models, 2 x 9 tokens a second
     assert "# About 84 minutes on 2 cores" in slow
     assert "  # 37 minutes more: - {name: one model each, architecture: stl}" in slow
     assert "# left out, because fewer than 10 documents have them, or lack them: rare 3, common 57" in slow
+
+
+@pytest.mark.parametrize(("documents", "epochs"), [(2_000, 15), (2_001, 10), (20_000, 10), (20_001, 5)])
+def test_small_tables_are_learned_for_more_epochs(tmp_path, documents, epochs):
+    of_that_size = replace(guess(write(tmp_path, COLUMNS)), documents=documents)
+    assert yaml.safe_load(config_text(of_that_size, "t.csv"))["training"]["epochs"] == epochs
 
 
 def test_a_table_is_no_config(tmp_path, capsys):
