@@ -137,7 +137,9 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
         said += f"Every other run is {SHOWN if tested else ON_DOCUMENTS}: the next"
     else:
         aside = " that is not a control" if any(each.control for each in found) else ""
-        said += f"No cheaper run{aside} is as good. The next best"
+        cheaper = any(each.cost[:2] < best.cost[:2] for each in found)
+        said += f"No cheaper run{aside} is as good" if cheaper else "No run is cheaper"
+        said += ". The next best"
     return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
 
 
