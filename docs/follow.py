@@ -1,8 +1,8 @@
 """Follow the tutorial as a reader does: make tutorial
 
-Blocks of Python that begin with the name of a file are saved, blocks of `sh` are run one after another, each
-line of an `output` block has to be printed by the command before, and each block of YAML has to be in a config
-that was written. Numbers of the output may differ.
+Blocks of Python that begin with the name of a file are saved, and blocks of `sh` are run one after another.
+Each line of an `output` block has to be printed by the command before, and each block of YAML has to be in a
+config that was written. Numbers of the output may differ.
 """
 
 from __future__ import annotations

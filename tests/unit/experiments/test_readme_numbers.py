@@ -62,6 +62,12 @@ def test_intervals_are_those_of_the_experiment(page, results):
     assert told <= kept
 
 
+def test_the_share_of_the_time_is_that_of_the_experiment():
+    scores = rows(OPENI / "results" / "overview.csv")
+    took = [float(scores[name]["train_seconds"]) for name in ("gmhl, private layers", "mtl, 40 passes")]
+    assert f"in {took[0] / took[1]:.0%} of the time" in PAGES[0][0].read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("folder", [OPENI, WHICH, HOC])
 def test_scores_of_a_bag_of_words_are_those_of_the_experiment(folder):
     scores = rows(folder / "results" / "overview.csv")
