@@ -103,7 +103,7 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
     names = [found.tasks[at] for at in _order(found)]
     light = f"!isValid(datum.points) || abs(datum.points) < {LIGHT * limit:.4f}"
     legend = {
-        "title": ["effect in points", "(hatched: unreliable)"],
+        "title": ["effect in points", "hatched: unreliable"],
         "orient": "right",
         "gradientLength": max(80, min(220, CELL * len(names) - 60)),
         "format": "+.1f",
