@@ -118,7 +118,8 @@ def test_the_table_is_printed_and_progress_goes_to_stderr(suite):
     assert "Not trained to the end: `" in suite.stdout.partition("GMHL")[2]
     assert "F1 macro" in suite.stdout
     last = suite.stdout.splitlines()[-3:]
-    assert last[0].startswith(("Learn ", "Keep ", "No task")), "the answer"
+    begins = ("Train longer before you decide. So far: ", "Learn ", "Keep ", "No task")
+    assert last[0].startswith(begins), "the answer"
     assert last[1].startswith("Open mtlv-compare/"), "the page"
     assert "Logged as run " in last[2]
     assert "mtlv ui suite.yml" in suite.stdout
