@@ -15,7 +15,7 @@ from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
 from mtlv.data.tables.rows import FORMATS
-from mtlv.errors import DataError
+from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
 from mtlv.settings import load_suite
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
     from mtlv.plan import Task
 
+TARGETS = {"labels", "label_list", "target", "tags", "kind"}  # of `data.columns`, of which one is needed
+NO_LABELS = (
+    "arguments: `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
+    "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
+)
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
@@ -35,10 +40,12 @@ class InMemory:
     """Documents in memory, which can be written to a file or folder.
 
     Args:
+        what: what the documents were given as, for messages.
         save: function that writes them to a path.
         suffix: suffix of the path.
     """
 
+    what: str
     save: Callable[[Path], None]
     suffix: str
 
@@ -135,7 +142,7 @@ def readable(corpus: Corpus) -> Iterator[dict[str, Any]]:
         yield corpus.settings
         return
     with TemporaryDirectory(prefix="mtlv-") as name:
-        path = Path(name) / f"corpus{corpus.memory.suffix}"
+        path = Path(name) / f"{corpus.memory.what}{corpus.memory.suffix}"
         corpus.memory.write(path)
         yield {**corpus.settings, "data.path": str(path)}
 
@@ -199,7 +206,8 @@ def from_dataframe(
 
     Raises:
         DataError: `frame` is no DataFrame, or a column is missing or has invalid values; the message names
-            the first wrong row.
+            the first wrong row, counted from 1.
+        ConfigError: no column with targets is named.
 
     Example:
         >>> import mtlv, pandas as pd
@@ -221,7 +229,9 @@ def from_dataframe(
                 then="give each column a name of its own and values of one type",
             ) from error
 
-    return _in_memory("table", InMemory(save, ".parquet"), text, labels, descriptions, name, columns)
+    return _in_memory(
+        "table", InMemory("DataFrame", save, ".parquet"), text, labels, descriptions, name, columns
+    )
 
 
 def from_dataset(
@@ -264,7 +274,7 @@ def from_dataset(
             if shown:
                 datasets.enable_progress_bars()
 
-    return _in_memory("huggingface", InMemory(save, ""), text, labels, descriptions, name, columns)
+    return _in_memory("huggingface", InMemory("Dataset", save, ""), text, labels, descriptions, name, columns)
 
 
 def _in_memory(
@@ -276,6 +286,8 @@ def _in_memory(
     name: str,
     columns: Mapping[str, Any],
 ) -> Corpus:
+    if labels is None and not TARGETS & columns.keys():
+        raise ConfigError([NO_LABELS])
     settings: dict[str, Any] = {"data.name": kind, "data.alias": name, "data.columns.text": text}
     if labels is not None:
         settings["data.columns.labels"] = several(labels, "labels")

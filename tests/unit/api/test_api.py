@@ -342,6 +342,21 @@ WRONG = {
         DataError,
         "no column `reprot`.*did you mean `report`",
     ),
+    "no labels": (
+        lambda _: mtlv.from_dataframe(frame(), text="report"),
+        ConfigError,
+        "`labels` is missing; name the columns of 0 and 1",
+    ),
+    "no target": (
+        lambda _: mtlv.from_dataframe(frame(), text="report", kind="regression"),
+        ConfigError,
+        "no labels; give `data.columns.labels`",
+    ),
+    "a row": (
+        lambda _: mtlv.from_dataframe(frame().assign(heart=[1, 1, 5] * 20), text="report", labels=["heart"]),
+        DataError,
+        r"`DataFrame.parquet` row 3, column `heart` is not 0 or 1 \(got 5\)",
+    ),
     "mixed types": (
         lambda _: mtlv.from_dataframe(frame().assign(heart=[1, "x"] * 30), text="report", labels=["heart"]),
         DataError,
