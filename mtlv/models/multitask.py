@@ -12,14 +12,15 @@ from torch import nn
 
 from mtlv.errors import PlanError
 from mtlv.models.base import token_types
-from mtlv.models.compiled import Compile
-from mtlv.models.dropout import set_dropout, use_fast_dropout
-from mtlv.models.frozen_cache import AboveFrozen, FrozenCache
+from mtlv.models.fast.attention import use_fast_attention
+from mtlv.models.fast.compiled import Compile
+from mtlv.models.fast.dropout import set_dropout, use_fast_dropout
+from mtlv.models.fast.frozen_cache import AboveFrozen, FrozenCache
+from mtlv.models.fast.packing import Packing, encode, packs
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest
 from mtlv.models.lora import LoRA, adapt, freeze
-from mtlv.models.packing import Packing, encode, packs
 from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
 from mtlv.models.private import PrivateLayers
 from mtlv.plan import HeadSpec, Task
@@ -99,6 +100,7 @@ class MultiTaskModel(nn.Module):
         if lora is not None:
             self._adapt(lora, int(encoder.config.num_hidden_layers) - frozen_layers, seed)
         use_fast_dropout(self)
+        use_fast_attention(self)
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
             part.requires_grad_(False)

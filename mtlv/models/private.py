@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from mtlv.errors import EncoderError
+from mtlv.models.fast.packing import Packing, agrees, encode
 from mtlv.models.layers import check_private, split
-from mtlv.models.packing import Packing, agrees, encode
 
 PARTS = {"embeddings", "embeddings_project", "encoder", "transformer", "pooler"}
 """Parts of an encoder that can be divided: a norm above the layers would be computed in the trunk, too."""

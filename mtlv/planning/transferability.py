@@ -165,7 +165,7 @@ def _above_frozen(view: VectorSource, module: Any) -> Any:
     """
     import torch
 
-    from mtlv.models.frozen_cache import AboveFrozen
+    from mtlv.models.fast.frozen_cache import AboveFrozen
 
     settings = view.settings
     published, count = view.cache.encoder(settings.encoder, settings.data), settings.encoder.frozen_layers

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mtlv.data.splits import Fold
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
-    from mtlv.models.frozen_cache import FrozenCache
+    from mtlv.models.fast.frozen_cache import FrozenCache
     from mtlv.settings.schema import EncoderSettings, Settings
 
 T = TypeVar("T")
@@ -235,7 +235,7 @@ class InputCache:
             settings: settings with the number of frozen layers.
             precision: in which they are computed; None is that of training.
         """
-        from mtlv.models.frozen_cache import FrozenCache
+        from mtlv.models.fast.frozen_cache import FrozenCache
 
         precision = precision or settings.training.precision
         key = ("below", encoder.digest, settings.encoder.frozen_layers, precision)

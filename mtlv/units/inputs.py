@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mtlv.data.masking import Masking
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
-    from mtlv.models.frozen_cache import FrozenCache
+    from mtlv.models.fast.frozen_cache import FrozenCache
 
 Outputs = Mapping[str, NDArray]
 """Outputs by task of a model, for the documents of its own source in one part of a split."""

@@ -10,7 +10,7 @@ from mtlv.plan import HeadSpec, Task
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
-    from mtlv.models.frozen_cache import FrozenCache
+    from mtlv.models.fast.frozen_cache import FrozenCache
     from mtlv.models.lora import LoRA
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.models.pooling import Pooler

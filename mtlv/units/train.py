@@ -236,7 +236,7 @@ def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
 def _training(job: Job, inputs: UnitInputs) -> Mixture:
     """Return the training batches of a unit."""
     from mtlv.data.mixing import DRAWS, Mixture
-    from mtlv.models.compiled import MULTIPLE
+    from mtlv.models.fast.compiled import MULTIPLE
 
     settings, own = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
@@ -265,7 +265,7 @@ def _of(names: Iterable[str], columns: Mapping[str, TargetColumn]) -> dict[str, 
 
 def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | None) -> Any:
     """Build the unit's model, with new heads and the initial weights."""
-    from mtlv.models.compiled import with_cuda_graphs
+    from mtlv.models.fast.compiled import with_cuda_graphs
     from mtlv.models.layers import compute_twice
     from mtlv.models.transfer_weights import take_over
 

@@ -16,8 +16,8 @@ from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
 from mtlv.data.options import DataOptions
 from mtlv.data.tokens import tokenise
-from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.models.encoder import load_encoder
+from mtlv.models.fast.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES

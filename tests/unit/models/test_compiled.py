@@ -21,8 +21,8 @@ from mtlv.data.columns import dense
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.tokens import tokenise
-from mtlv.models.compiled import Compile
 from mtlv.models.encoder import load_encoder
+from mtlv.models.fast.compiled import Compile
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from transformers import AutoModel, BertConfig, DistilBertConfig, RobertaConfig
 
-from mtlv.models.dropout import Dropout, attention, drop, keep_mask, use_fast_dropout
+from mtlv.models.fast.attention import use_fast_attention
+from mtlv.models.fast.dropout import Dropout, drop, keep_mask, use_fast_dropout
 
 SMALL = {"vocab_size": 50, "pad_token_id": 0}
 CONFIGS = {
@@ -101,6 +102,7 @@ def test_without_dropout_every_bit_is_as_before(name: str) -> None:
     plain = encoder(name, 0.0).train()
     fast = copy.deepcopy(plain)
     use_fast_dropout(fast)
+    use_fast_attention(fast)
     assert not any(type(part) is nn.Dropout for part in fast.modules())
     assert list(fast.state_dict()) == list(plain.state_dict())
     for ours, theirs in zip(outcome(fast), outcome(plain), strict=True):
@@ -112,6 +114,7 @@ def test_in_evaluation_every_bit_is_as_before(name: str) -> None:
     plain = encoder(name, 0.3).eval()
     fast = copy.deepcopy(plain)
     use_fast_dropout(fast)
+    use_fast_attention(fast)
     with torch.inference_mode():
         assert torch.equal(fast(**batch()).last_hidden_state, plain(**batch()).last_hidden_state)
 
@@ -121,6 +124,7 @@ def test_the_mean_over_many_masks_is_that_of_pytorchs_own(name: str) -> None:
     plain = encoder(name, 0.3).train()
     fast = copy.deepcopy(plain)
     use_fast_dropout(fast)
+    use_fast_attention(fast)
     assert fast.config._attn_implementation == "mtlv"
     many = {key: tensor.repeat(600, 1) for key, tensor in batch().items()}
     with torch.inference_mode():
@@ -130,50 +134,3 @@ def test_the_mean_over_many_masks_is_that_of_pytorchs_own(name: str) -> None:
     (mean, other), (spread, spread_other) = ([f(d, 0) for d in drawn] for f in (torch.mean, torch.std))
     assert ((mean - other).abs() < 5 * (spread**2 + spread_other**2).div(600).sqrt()).all()
     assert float((spread / spread_other).mean()) == pytest.approx(1, abs=0.02)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_attention_drops_its_probabilities_at_the_rate(rate: float) -> None:
-    torch.manual_seed(0)
-    query, key = torch.randn(2, 50, 4, 16, 16).unbind()
-    value = torch.eye(16).expand(50, 4, 16, 16)  # so that what comes out are the probabilities
-    module = nn.Module()
-    module.is_causal = False
-    out, _ = attention(module, query, key, value, None, dropout=rate)
-    shares = out.transpose(1, 2)
-    kept = shares != 0
-    deviation = (rate * (1 - rate) / kept.numel()) ** 0.5
-    assert float((~kept).double().mean()) == pytest.approx(rate, abs=4 * deviation)
-    whole = (query @ key.mT / 4).softmax(-1)
-    torch.testing.assert_close(shares[kept], (whole / (1 - rate))[kept], rtol=1e-4, atol=1e-7)
-
-
-def test_attention_that_may_not_look_ahead_does_not_with_dropout_either() -> None:
-    torch.manual_seed(0)
-    query, key, value = torch.randn(3, 2, 4, 7, 8).unbind()
-    changed = value.clone()
-    changed[:, :, -1] += 1
-    module = nn.Module()
-    for said, asked in ((True, None), (False, True), (None, None)):
-        if said is not None:
-            module.is_causal = said
-        for dropout in (0.0, 0.3):
-            outs = []
-            for given in (value, changed):
-                torch.manual_seed(1)
-                outs.append(attention(module, query, key, given, None, dropout=dropout, is_causal=asked)[0])
-            assert torch.equal(outs[0][:, :-1], outs[1][:, :-1])
-        if said is not None:
-            del module.is_causal
-
-
-def test_attention_with_a_vanishing_rate_is_that_of_sdpa() -> None:
-    torch.manual_seed(0)
-    query, key, value = torch.randn(3, 2, 4, 7, 8, requires_grad=True).unbind()
-    mask = (torch.arange(7)[None] < torch.tensor([7, 3])[:, None])[:, None, None].expand(2, 1, 7, 7)
-    module = nn.Module()
-    module.is_causal = False
-    for given in (mask, None):
-        ours, _ = attention(module, query, key, value, given, dropout=1e-9, scaling=0.3)
-        theirs, _ = attention(module, query, key, value, given, dropout=0.0, scaling=0.3)
-        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)

@@ -21,9 +21,10 @@ from torch import nn
 
 from mtlv.data.batches import PartDocuments
 from mtlv.events import ignore
-from mtlv.models.dropout import set_dropout, use_fast_dropout
 from mtlv.models.encoder import Encoder, load_encoder
 from mtlv.models.encoder_config import read_bare, tokenizer_digest, write_bare
+from mtlv.models.fast.attention import use_fast_attention
+from mtlv.models.fast.dropout import set_dropout, use_fast_dropout
 from mtlv.planning.resolve import resolve
 from mtlv.serving.model import ServedPlan
 from mtlv.settings import Suite, load_suite
@@ -166,6 +167,7 @@ def test_tokens_of_a_causal_encoder_see_none_behind_them_in_training_either(
     torch.manual_seed(0)
     module = transformers.AutoModel.from_config(config_of(name, rate)).train()
     use_fast_dropout(module)
+    use_fast_attention(module)
     ids = a_text(module)
     other = ids.clone()
     other[:, -1] = ids[:, -2]
@@ -196,6 +198,7 @@ def test_attention_drops_its_probabilities(name: str, encoder: Encoder) -> None:
     module = copy.deepcopy(encoder.module).train()
     set_dropout(module, 0.4)
     use_fast_dropout(module)
+    use_fast_attention(module)
     ids = a_text(module)
     for undone in _undone(module):
         one, two = (vectors(module, ids, seed=seed) for seed in (0, 1))

@@ -9,7 +9,7 @@ from one_head import with_head
 
 from mtlv.models.base import base_class
 from mtlv.models.encoder import Encoder
-from mtlv.models.frozen_cache import FrozenCache
+from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.plan import Task
 
 

@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from mtlv.errors import EncoderError
-from mtlv.models.frozen_cache import FrozenCache
+from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.models.layers import check_frozen, compute_twice, known_layers, lowest
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task

@@ -10,8 +10,9 @@ from families import CAUSAL, FAMILIES, HEADS, L, config_of
 from torch import nn
 
 from mtlv.models.base import base_class
-from mtlv.models.dropout import use_fast_dropout
-from mtlv.models.packing import ROW, TOGETHER, Packing, encode, packs
+from mtlv.models.fast.attention import use_fast_attention
+from mtlv.models.fast.dropout import use_fast_dropout
+from mtlv.models.fast.packing import ROW, TOGETHER, Packing, encode, packs
 
 PADDED = ["mpnet", "deberta-v2", "modernbert", "longformer", "t5", *CAUSAL]
 """Relative positions, windows or an order of tokens of their own."""
@@ -38,6 +39,7 @@ def made(config: Any) -> Any:
     found = base_class(config).from_config(config)
     found.pooler = None
     use_fast_dropout(found)
+    use_fast_attention(found)
     return found.eval()
 
 

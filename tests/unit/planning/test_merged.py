@@ -21,7 +21,7 @@ from sklearn.metrics import average_precision_score
 from mtlv.data.source import Corpus
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.grouping import GroupingSpec
-from mtlv.models.frozen_cache import AboveFrozen
+from mtlv.models.fast.frozen_cache import AboveFrozen
 from mtlv.plan import Task
 from mtlv.planning import merged, transferability
 from mtlv.planning.check import check_suite

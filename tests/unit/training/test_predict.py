@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import Tokens
-from mtlv.models.frozen_cache import FrozenCache
+from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.predict import TOKENS, inference_batches, predict

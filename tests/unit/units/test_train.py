@@ -397,7 +397,7 @@ def test_where_kernels_are_launched_units_are_compiled_and_known_as_such(
 
         return forward
 
-    monkeypatch.setattr("mtlv.models.compiled.with_cuda_graphs", noted)
+    monkeypatch.setattr("mtlv.models.fast.compiled.with_cuda_graphs", noted)
     found, weights = compiled.train(tmp_path / "compiled")
     record, expected = plain.train(tmp_path / "plain")
     longest = compiled.inputs.tokens.longest

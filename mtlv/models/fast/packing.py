@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from mtlv.models.dropout import ATTENTION
+from mtlv.models.fast.attention import ATTENTION
 
 TOGETHER = 4
 """Documents per group in attention, which is padded to the longest document of the group."""

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from mtlv.models.fast.packing import Packing, encode
 from mtlv.models.layers import lowest, split
-from mtlv.models.packing import Packing, encode
 
 Lower = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
 """(ids [B, L], mask [B, L], segments [B, L] or None) -> vectors above the frozen layers [B, L, H]."""

@@ -1,0 +1,135 @@
+"""Attention on a CPU: with fast dropout, and faster than PyTorch's in predictions with bf16."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from mtlv.models.fast.dropout import drop
+
+ATTENTION = "mtlv"  # name in Transformers' registry
+VECTOR = 32
+"""Numbers of keys for which a softmax in bf16 is fast are multiples of this: 32 values fill a vector of
+AVX-512."""
+LONGEST = 512
+"""Maximum tokens of a document whose attention is computed as whole matrices: PyTorch's kernel is as fast for
+2,048, and needs less memory."""
+
+
+def attention(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    packing: Any = None,
+    **more: Any,
+) -> tuple[torch.Tensor, None]:
+    """Compute attention for Transformers.
+
+    Uses `sdpa` on other devices, and without dropout, except for short documents in bf16 without gradients.
+
+    Args:
+        module: attention module of the layer.
+        query, key, value: [B, heads, L, H / heads].
+        attention_mask: [B, 1, L, L] or [B, 1, 1, L], true where a token may attend; None allows all tokens,
+            or all earlier ones in a causal encoder.
+        dropout: dropout rate of the attention probabilities.
+        scaling: scaling of the scores; None is 1 / sqrt(H / heads).
+        packing: a `mtlv.models.fast.packing.Packing` if the documents are in one row; then B is 1 and L is N.
+        more: further arguments of `sdpa`.
+
+    Returns:
+        [B, L, heads, H / heads], and None for the probabilities.
+    """
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    if packing is not None and attention_mask is None and not more.get("is_causal"):
+
+        def padded(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return attention(module, q, k, v, mask, dropout=dropout, scaling=scaling, **more)[0]
+
+        return packing.attend(padded, query, key, value), None
+    unlike = more.get("position_bias") is not None or query.shape[1] != key.shape[1]
+    if attention_mask is None:  # `sdpa` then uses causal attention depending on `is_causal`, also for None
+        asked = more.get("is_causal")
+        unlike |= getattr(module, "is_causal", True) if asked is None else asked
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if dropout == 0 and _fast_in_bf16(query, key) and not unlike:
+        return _in_bf16(query, key, value, attention_mask, scale), None
+    if dropout == 0 or query.device.type != "cpu" or unlike:
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
+        )
+    scores = torch.matmul(query * scale, key.transpose(-1, -2))  # [B, heads, L, L]
+    if attention_mask is not None:
+        scores = scores + _additive(attention_mask, scores.dtype)
+    shares = drop(scores.softmax(-1), dropout)
+    return torch.matmul(shares, value).transpose(1, 2).contiguous(), None
+
+
+def _fast_in_bf16(query: torch.Tensor, key: torch.Tensor) -> bool:
+    here = query.device.type == "cpu" and query.dtype == torch.bfloat16 and not torch.is_grad_enabled()
+    return here and key.shape[2] <= LONGEST
+
+
+def _in_bf16(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scale: float
+) -> torch.Tensor:
+    """Return [B, L, heads, H / heads] of `attention`, with keys padded to a multiple of `VECTOR`.
+
+    In bf16 throughout, also where autocast would compute the softmax in fp32.
+    """
+    documents, heads, length, _ = query.shape
+    more = -length % VECTOR
+    added = query.new_zeros(documents, 1, 1, length) if mask is None else _additive(mask, query.dtype)
+    added = functional.pad(added, (0, more), value=torch.finfo(query.dtype).min)
+    added = added.expand(documents, heads, -1, -1).flatten(0, 1)
+    keys, values = (functional.pad(each, (0, 0, 0, more)).flatten(0, 1) for each in (key, value))
+    with torch.autocast("cpu", enabled=False):
+        scores = torch.baddbmm(added, query.flatten(0, 1), keys.mT, alpha=scale)  # [B * heads, L, L + more]
+        found = torch.bmm(scores.softmax(-1), values)
+    return found.unflatten(0, (documents, heads)).transpose(1, 2).contiguous()
+
+
+def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return 0 where a token may attend, else the lowest value."""
+    if mask.dtype != torch.bool:
+        return mask
+    one = mask[:, :, :1] if mask.stride(2) == 0 else mask  # the same row for all queries
+    return torch.zeros(one.shape, dtype=dtype).masked_fill_(~one, torch.finfo(dtype).min)
+
+
+def mask_of(attention_mask: torch.Tensor | None = None, **more: Any) -> torch.Tensor | None:
+    """Return Transformers' mask for `sdpa`, without checking on another device whether it is true everywhere.
+
+    Reading the result would synchronize with the device. A batch without padding has no mask: see
+    `Batch.padded`.
+    """
+    from transformers.masking_utils import sdpa_mask
+
+    if attention_mask is not None and attention_mask.device.type != "cpu":
+        more["allow_is_bidirectional_skip"] = False
+    return sdpa_mask(attention_mask=attention_mask, **more)
+
+
+def use_fast_attention(model: nn.Module) -> None:
+    """Replace `sdpa` by `attention` in the encoders of a model."""
+    for part in model.modules():
+        implementation = getattr(getattr(part, "config", None), "_attn_implementation", None)
+        change = getattr(part, "set_attn_implementation", None)
+        if implementation == "sdpa" and change is not None:
+            _register()
+            change(ATTENTION)
+
+
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(ATTENTION, attention)
+    AttentionMaskInterface.register(ATTENTION, mask_of)
