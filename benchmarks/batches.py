@@ -1,13 +1,13 @@
-"""What random batches cost: documents per second of training, and who meets whom again; about 6 minutes.
+"""Cost of random batches: training throughput, and how often documents share a batch again; about 6 minutes.
 
     python benchmarks/batches.py --reports FOLDER/indiana_reports.csv --abstracts OHSUMED.tar.gz
 
-MTL of `minilm`, 128 tokens, batches of 16, on 160, 600 and 2,366 reports of Open-I and on 14,000 abstracts of
-OHSUMED; without them on generated reports. Four ways to compute batches: this package's (drawn at random,
-each without padding), the same in parts of similar length (as for an encoder that needs padding), windows
-of 50 batches sorted by length, padded, and random batches, padded.
-The first batches of an epoch are timed. In the details: of documents that share a batch, how many times as
-often as by chance they do so in the next epoch, and the padding of an epoch, in percent of its tokens.
+MTL with `minilm`, 128 tokens and batches of 16, on 160, 600 and 2,366 Open-I reports (without --reports:
+generated ones) and, with --abstracts, on 14,000 OHSUMED abstracts. Four kinds of batches are compared: random
+without padding (this package's), the same in parts of similar length (as for an encoder that needs padding),
+sorted by length within windows of 50 batches and padded, and random and padded.
+The first batches of an epoch are timed. The details contain how often documents that share a batch do so
+again in the next epoch, relative to chance, and the padding of an epoch in percent of its tokens.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Order = Callable[[NDArray[np.int64], int], list[NDArray[np.int64]]]
 
 
 def at_random(lengths: NDArray[np.int64], epoch: int) -> list[NDArray[np.int64]]:
-    """This package's."""
+    """Return random batches, as this package makes them."""
     return random_batches(lengths, SIZE, seed=0, epoch=epoch)
 
 
 def windows(lengths: NDArray[np.int64], epoch: int) -> list[NDArray[np.int64]]:
-    """Sorted by length in windows of so many batches."""
+    """Return batches that are sorted by length within windows of `WINDOW` batches."""
     rng = np.random.default_rng([0, epoch])
     order = rng.permutation(len(lengths))
     batches = []
@@ -59,12 +59,12 @@ WAYS: dict[str, Order] = {
 }
 OURS, IN_PARTS, BEFORE, RANDOM = WAYS
 PARTS = {IN_PARTS: loop.OF_A_PART}
-"""Documents that are computed at once, where not all of a batch are."""
+"""Documents per part, for batches that are computed in parts."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Documents of one size."""
+    """A number of documents of one corpus."""
 
     work: Work
 
@@ -73,7 +73,7 @@ class Case:
         return self.work.tokens.lengths[self.work.index]
 
     def speed(self, way: str, count: int) -> float:
-        """Documents per second of the first batches of an epoch."""
+        """Return the documents per second of the first `count` batches of an epoch."""
         work = self.work
         model = multi_task(work)
         if way != OURS:
@@ -96,7 +96,7 @@ class Case:
         return 100 * (padded / int(lengths.sum()) - 1)
 
     def again(self, order: Order) -> float:
-        """Of documents that share a batch, how many do so in the next epoch, over what is expected."""
+        """Return how often documents that share a batch do so in the next epoch, relative to chance."""
         epochs, pairs = [order(self.lengths, epoch) for epoch in range(EPOCHS)], []
         for before, after in pairwise(epochs):
             place = np.empty(len(self.lengths), np.int64)

@@ -1,8 +1,7 @@
-"""How long training waits for a checkpoint of `minilm`: python benchmarks/checkpoints.py; half a minute
+"""Time that training waits for a checkpoint of `minilm`: python benchmarks/checkpoints.py; half a minute
 
-Takes and writes the state of one optimizer step a few times. Training waits while it is taken, another thread
-writes it. Beside it, in turn: the same state written by `torch.save` in the thread that trains, with fsync,
-as checkpoints often are.
+Copies and writes the state after one optimizer step a few times. Training waits only for the copy; another
+thread writes it. The peer is `torch.save` of the same state in the training thread, with fsync, as is common.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ WAITS, WRITTEN, SAVED = "mtlv: training waits", "mtlv: written beside it", "torc
 
 
 def after_a_step() -> TrainingState:
-    """A model of 23 tasks, its optimizer and schedule, one step on."""
+    """Return a model of 23 tasks, its optimizer and schedule, after one step."""
     names = [f"task {number}" for number in range(23)]
     heads = ARCHITECTURES["mtl"].build(names, (), 1).models[0].heads
     tasks = {name: Task(name) for name in names}
@@ -47,7 +46,7 @@ def after_a_step() -> TrainingState:
 
 
 def save(trained: TrainingState, path: Path) -> None:
-    """The plain way, in the thread that trains."""
+    """Save the state with `torch.save` in the training thread."""
     parts = {"model": trained.model, "optimizer": trained.optimizer, "scheduler": trained.scheduler}
     with path.open("wb") as file:
         torch.save({name: part.state_dict() for name, part in parts.items()}, file)
@@ -56,7 +55,7 @@ def save(trained: TrainingState, path: Path) -> None:
 
 
 def main() -> int:
-    """Write both ways in turn, and publish."""
+    """Measure both ways and publish the result."""
     keep_freed_memory()
     trained, written = after_a_step(), []
     with tempfile.TemporaryDirectory() as place:

@@ -1,11 +1,11 @@
 """Wall time and memory of `mtlv compare`: python benchmarks/compare.py [OHSUMED]
 
-Makes stores out of random scores (no model is trained) by the package's own writing: 4 architectures x 4
-folds x 23 labels on a table of 600 documents, the same on OHSUMED's 13,929 where its file or folder is given
-(it is read again for the documents' texts), and 500 runs (125 members x 3 folds, and the members themselves).
-Then times `mtlv compare` on each in a process of its own, its record in the store included. Limits: 10 s;
-60 s with 1 GB. Where the Vega library is not kept in ~/.cache/mtlv yet, the first takes 2 s more. There is no
-peer: nothing else draws this page.
+Runs suites with random scores instead of training: 4 architectures x 4 folds x 23 labels on a table of 600
+documents, the same on OHSUMED's 13,929 if its file or folder is given (it is read again for the texts), and
+500 runs (125 members x 3 folds, and the members themselves). Then measures `mtlv compare` on each in a
+separate process, including its record in the store. Limits: 10 s; for 500 runs 60 s and 1 GB. The first run
+takes 2 s longer if the Vega library is not yet in ~/.cache/mtlv. No other tool makes this page, so there is
+no peer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ matrix: {{architecture: [stl, mtl, gmhl, gmtl]}}
 
 
 class RandomScores:
-    """Stands for the executor: every unit's scores are drawn at random, by its key."""
+    """Executor that draws the scores of each unit at random, with its key as the seed."""
 
     def __init__(self, cache, *_):
         self.cache = cache
@@ -104,7 +104,7 @@ class RandomScores:
 
 
 def make_table(path):
-    """600 documents with 23 labels, the rarest in one of thirty."""
+    """Write 600 documents with 23 labels; one document in thirty has the rarest."""
     rng = np.random.default_rng(0)
     rows = [",".join(["text", *LABELS])]
     for n in range(600):
@@ -118,7 +118,7 @@ def make_table(path):
 
 
 def make_store(folder, *, folds, seeds, corpus=None):
-    """A store of a whole suite in `folder`."""
+    """Run a whole suite with random scores in `folder`."""
     from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite import run as running
@@ -141,7 +141,7 @@ def make_store(folder, *, folds, seeds, corpus=None):
 
 
 def clone(folder, *, members, folds):
-    """Further members out of the first `folds` folds of those that are there, figures a little shifted."""
+    """Add copies of members with their first `folds` folds, with slightly changed metrics."""
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Param, RunTag
 
@@ -164,7 +164,7 @@ def clone(folder, *, members, folds):
         if parent is not None:
             tags["mlflow.parentRunId"] = parent
         made = client.create_run(experiment, tags=tags, run_name=f"{run.info.run_name} · {number}")
-        # Scores alone: counts are held against the artifacts.
+        # Only scores: counts must match the artifacts.
         shifted = {k: float(v + 0.01 * rng.normal()) if 0 < v < 1 else v for k, v in run.data.metrics.items()}
         metrics = [Metric(k, v, 1, 0) for k, v in shifted.items()]
         params = [Param(k, v) for k, v in run.data.params.items()]
@@ -190,13 +190,13 @@ def clone(folder, *, members, folds):
 
 
 def asked():
-    """What `mtlv compare` is run with."""
+    """Return the arguments and environment of `mtlv compare`."""
     env = os.environ | {"PYTHONPATH": str(ROOT), "MLFLOW_DISABLE_TELEMETRY": "true"}
     return ["-m", "mtlv", "compare", "--experiment", "compare", "--out", "page"], env
 
 
 def measure(folder):
-    """Wall seconds of each repeat, the highest memory of all its processes together in MB, MB of the page."""
+    """Return wall seconds of each repeat, peak memory of all processes together and page size, in MB."""
     argv, env = asked()
     times, memory = [], 0
     for _ in range(REPEATS):
@@ -215,7 +215,7 @@ def measure(folder):
 
 
 def profile():
-    """Where the time of the process of `mtlv compare` goes; figures are drawn by processes beside it."""
+    """Return a profile of the main process of `mtlv compare`; other processes draw the figures."""
     argv, env = asked()
     with tempfile.TemporaryDirectory() as place:
         make_store(Path(place), folds=sized(4, 2), seeds=0)
@@ -224,21 +224,21 @@ def profile():
         subprocess.run(whole, cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
         text = io.StringIO()
         pstats.Stats(str(spent), stream=text).strip_dirs().sort_stats("tottime").print_stats(15)
-    return text.getvalue().split("\n", 1)[1].strip()  # its first line names a folder
+    return text.getvalue().split("\n", 1)[1].strip()  # the first line contains a path
 
 
 def resident(session):
-    """Bytes in memory of all processes of a session; what they share is counted more than once."""
+    """Return the resident bytes of all processes of a session; shared memory counts more than once."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == session:
                 total += int((folder / "statm").read_text().split()[1]) * resource.getpagesize()
     return total
 
 
 def result_of(found):
-    """Seconds of every case, and its limits."""
+    """Return the result with the seconds of each case and its claims."""
     seconds = {name: case["seconds"] for name, case in found.items()}
     result = Result("compare", "Seconds of `mtlv compare`", "s", {"the command, from start to end": seconds})
     result.claims = [

@@ -1,4 +1,4 @@
-"""Draws results from their JSON: python benchmarks/figure.py [NAME ...]; all of results/ without a name."""
+"""Draw results from their JSON: python benchmarks/figure.py [NAME ...]; without a name, all of results/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OURS, OTHERS = "#1f6fb4", "#a9bccd"
 
 
 def draw(content: dict[str, Any], path: Path) -> None:
-    """A panel for each row, a bar for each peer, whose line goes from its lowest to its highest."""
+    """Draw a panel for each row and a bar for each peer, with a line from lowest to highest value."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -68,7 +68,7 @@ def _panel(axes: Any, row: str, peers: dict[str, list[float]], right: float) -> 
 
 
 def main() -> int:
-    """Draw each result again."""
+    """Draw the figure of each result."""
     for name in sys.argv[1:] or sorted(path.stem for path in RESULTS.glob("*.json")):
         content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         if "values" in content:

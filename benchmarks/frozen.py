@@ -1,9 +1,9 @@
-"""What frozen layers save, and what computing them once saves: python benchmarks/frozen.py; about 5 minutes
+"""Time saved by frozen layers and by caching their outputs: python benchmarks/frozen.py; about 5 minutes
 
-Four single-task models of `minilm` (6 layers) in one process, two epochs each on generated reports, with the
-encoder's lowest 0, 3 or 5 layers frozen (`encoder.frozen_layers`). What frozen layers come to is computed
-anew in every batch of every model, or once for all models and epochs, as units of a suite have it. Weights
-must be the same up to rounding; how far they are apart is told.
+Trains four single-task models with `minilm` (6 layers) in one process, for two epochs each on generated
+reports, with the lowest 0, 3 or 5 layers frozen (`encoder.frozen_layers`). The outputs of frozen layers are
+computed in every batch of every model, or once for all models and epochs, as in a suite. Weights should be
+equal except for rounding; the details contain the largest difference.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ANEW, ONCE = "computed in every batch", "computed once"
 
 
 def train_all(frozen, shared, documents, folder=None):
-    """Seconds of training; the last model's weights go to `folder`."""
+    """Return the seconds of training; save the last model's weights in `folder`."""
     import numpy as np
     import torch
     from throughput import learn, read
 
     from mtlv.data.batches import PartDocuments
     from mtlv.data.columns import dense
-    from mtlv.models.frozen_cache import FrozenCache
+    from mtlv.models.fast.frozen_cache import FrozenCache
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.plan import Task
     from mtlv.registries import ARCHITECTURES
@@ -61,7 +61,7 @@ def train_all(frozen, shared, documents, folder=None):
 
 
 def apart(folder, frozen):
-    """The largest difference between weights of models with and without what was computed once."""
+    """Return the largest difference between weights trained with and without the cache."""
     import torch
 
     one, other = (torch.load(Path(folder) / f"{frozen}-{shared}.pt") for shared in (0, 1))
@@ -72,7 +72,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--documents", type=int, default=sized(64, 20))
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
-    parser.add_argument("--only", help="FROZEN,SHARED,FOLDER: one case, as JSON")
+    parser.add_argument("--only", help="FROZEN,SHARED,FOLDER: run one case, print JSON")
     args = parser.parse_args()
     if args.only:
         frozen, shared, folder = args.only.split(",", 2)

@@ -1,23 +1,23 @@
-"""What only a GPU can tell, the most valuable first; about 25 minutes there, at once or in several calls.
+"""Measurements that need a GPU, the most important first; about 25 minutes, in one call or several.
 
     python benchmarks/gpu.py --out gpu-results --data FOLDER/indiana_reports.csv
 
-Steps, each with a limit of its own: `tests` (tests/gpu), `speed` (training of BERT-base with random weights,
-batches of 16 and 128, beside the Trainer), `suite` (19 single-task models against one of all tasks, by one
-process and by several, plain and as CUDA graphs), `train` (Open-I with `minilm` in what time is left, see
-`gpu_training.py`). `inference` and `sweep` run only if --steps names them. A step that fails is
-reported and the next one goes on. No MLflow is needed.
+Each step has its own time limit: `tests` (tests/gpu), `speed` (training of BERT-base with random weights,
+batches of 16 and 128, compared with the Trainer), `suite` (19 single-task models compared with one model of
+all tasks, in one process and in several, plain and with CUDA graphs) and `train` (Open-I with `minilm` in the
+remaining time, see `gpu_training.py`). `inference` and `sweep` run only if --steps names them. If a step
+fails, this is reported and the next step runs. MLflow is not needed.
 
-Results are in --out seconds after they were found: summary.md, summary.json, log.txt, and work.tar.gz, from
-which the same command goes on where it was ended. A step that is done is not run again.
+Results are saved in --out every few seconds: summary.md, summary.json, log.txt, and work.tar.gz, from which
+the same command resumes. Finished steps are not run again.
 
 For a machine without a network that has PyTorch, Transformers, accelerate, scikit-learn and pytest:
 
     python benchmarks/gpu.py --pack gpu-pack --data FOLDER/indiana_reports.csv    # here
     python benchmarks/gpu.py --carried gpu-pack --out OUT --minutes 9             # there
 
-The folder has the corpus, the encoder in 16 bits (45 MB) and, for --python, the packages that are missing
-there. To go on on another machine, copy what was in OUT to gpu-pack/earlier first.
+The folder contains the corpus, the encoder in 16 bits (45 MB) and the missing packages for --python.
+To resume on another machine, first copy the contents of OUT to gpu-pack/earlier.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ HERE = Path(__file__).resolve().parent
 USUAL = ("tests", "speed", "suite", "train")
 BERT = sized("./bert-base-random", "tiny")
 CORPUS = "openi.csv"
-KEPT = ("journal.jsonl", "rounds.jsonl", "results", "store/units")  # of the working folder, for another call
+KEPT = ("journal.jsonl", "rounds.jsonl", "results", "store/units")  # in the working folder, for the next call
 PACKAGES = ("pydantic", "pydantic-core", "annotated-types", "typing-inspection", "iterative-stratification")
 PLATFORMS = ("manylinux_2_17_x86_64", "manylinux2014_x86_64")
-LOOK = sized(5.0, 0.2)  # seconds between looks at what a step has found
-GRACE = 10  # seconds in which a step may end by itself
-LEAST = sized(30, 0)  # seconds for which no step is begun
+LOOK = sized(5.0, 0.2)  # seconds between checks for new results of a step
+GRACE = 10  # seconds between SIGTERM and SIGKILL
+LEAST = sized(30, 0)  # minimum seconds left to start a step
 DONE = "done"
 DEVICE = """
 import json, torch
@@ -65,12 +65,12 @@ Command = Sequence[str]
 
 @dataclass(frozen=True)
 class Step:
-    """A part of the programme.
+    """A step of the programme.
 
     Args:
-        minutes: that it may take at most.
-        commands: what follows on `python`, run in the working folder one after another.
-        patience: seconds for each process of a benchmark; then its peer is left out.
+        minutes: time limit.
+        commands: arguments of `python`, run in the working folder one after another.
+        patience: time limit of each process of a benchmark, in seconds; slower peers are left out.
     """
 
     minutes: float
@@ -79,20 +79,20 @@ class Step:
 
 
 def script(name: str, *arguments: str) -> Command:
-    """The command of a benchmark."""
+    """Return the command of a benchmark."""
     return (f"{HERE / name}.py", *arguments)
 
 
 def steps_of(work: Path, encoder: str) -> dict[str, Step]:
-    """The steps in their order. Paths that a journal would keep are relative to the working folder.
+    """Return the steps in order. Paths that the journal records are relative to the working folder.
 
     Args:
         work: working folder, with a link to the corpus.
-        encoder: name or folder of the encoder of real training.
+        encoder: name or folder of the encoder of the `train` step.
     """
     data = ("--data", f"./{CORPUS}") if (work / CORPUS).exists() else ()
     bert = (*data, "--encoder", BERT)
-    there = BERT == "tiny" or (work / BERT / "tokenizer_config.json").exists()  # what is written last
+    there = BERT == "tiny" or (work / BERT / "tokenizer_config.json").exists()  # it is written last
     random = () if there else (script("random_encoder", BERT, *data),)
     size = sized(("--documents", "2560", "--repeats", "1"), ())
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", f"{ROOT}", f"{ROOT}/tests/gpu")
@@ -110,12 +110,12 @@ def steps_of(work: Path, encoder: str) -> dict[str, Step]:
 
 
 class Programme:
-    """Runs steps and keeps what they find.
+    """Runs steps and saves their results.
 
     Args:
-        out: folder of results; goes on with those that are there.
+        out: folder of results; resumes from those of an earlier call.
         work: empty working folder of the steps.
-        seconds: that all steps may take.
+        seconds: time limit of all steps together.
     """
 
     def __init__(self, out: Path, work: Path, seconds: float) -> None:
@@ -130,7 +130,7 @@ class Programme:
             self.state = json.loads((out / "summary.json").read_text(encoding="utf-8"))
 
     def run(self, name: str, step: Step) -> None:
-        """Run a step within its limit unless it is done, and keep how it ended."""
+        """Run a step within its limit, unless it is done, and save how it ended."""
         steps, begun = self.state["steps"], time.monotonic()
         seconds = min(60 * step.minutes, self.until - begun)
         if steps.get(name, {}).get("state") == DONE:
@@ -155,7 +155,7 @@ class Programme:
         print(f"{name}: {state} ({steps[name]['seconds']:.0f} s)", flush=True)
 
     def ended(self, command: Command, log: IO[bytes], until: float, patience: float) -> int | None:
-        """The exit code of a command; None where its time was over, and it was ended with all it began."""
+        """Run a command; return its exit code, or None if its process group was ended at the time limit."""
         log.write(f"\n== python {' '.join(command)}\n".encode())
         log.flush()
         paths = (f"{self.work}/site", f"{ROOT}", os.environ.get("PYTHONPATH"))
@@ -181,17 +181,17 @@ class Programme:
             self.save()
 
     def kept(self) -> list[Path]:
-        """The files of the archive."""
+        """Return the files for the archive."""
         return sorted(path for name in KEPT for path in below(self.work / name))
 
     def save(self) -> None:
-        """Write what is known, if that is more than before. Each file is the old or the new one."""
+        """Write the results if they have changed. Each file is replaced atomically."""
         known = [(path, path.stat().st_size) for path in self.kept()], json.dumps(self.state["steps"])
         if known == self.saved:
             return
         self.saved = known
         results = self.work / "results"
-        # Read before the files of the archive are listed: a round that is told has its models in the archive.
+        # Read before the archive is written, so that it contains the models of all rounds in the summary.
         self.state |= {
             "taken": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "calls": journal(self.work / "journal.jsonl"),
@@ -215,7 +215,7 @@ class Programme:
 
 
 def below(place: Path) -> Iterator[Path]:
-    """A file, or the files of a folder without those that are being written."""
+    """Yield a file, or the files of a folder except hidden ones, which are still being written."""
     if place.is_file():
         yield place
     for folder, folders, names in os.walk(place):
@@ -224,23 +224,23 @@ def below(place: Path) -> Iterator[Path]:
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place, then put it there."""
+    """Write a file under a temporary name, then rename it."""
     beside = path.with_name(f".{path.name}")
     write(beside)
     os.replace(beside, path)
 
 
 def end(process: subprocess.Popen) -> None:
-    """End a process and all that it has begun."""
+    """End a process and its process group."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):  # they have ended
+        with suppress(ProcessLookupError):  # all have ended
             os.killpg(process.pid, sign)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
 
 
 def summary(state: dict[str, Any], results: Path) -> list[str]:
-    """What is known in Markdown."""
+    """Return the summary in Markdown."""
     out = ["# What a GPU told", "", f"{state['taken']}; {state.get('device', '')}", ""]
     out += ["| step | state | seconds | last line of its log |", "| --- | --- | ---: | --- |"]
     for name, step in state["steps"].items():
@@ -266,12 +266,12 @@ def summary(state: dict[str, Any], results: Path) -> list[str]:
 
 
 def seconds_of(value: Any) -> float | None:
-    """Of a process of a benchmark; None for what was no measurement of time."""
+    """Return the seconds in the output of a benchmark's process; None if it has none."""
     return value.get("seconds", value.get("wall")) if isinstance(value, dict) else None
 
 
 def pack(folder: Path, data: Path, python: str) -> None:
-    """Write what has to be carried to a machine without a network."""
+    """Write a folder for a machine without a network."""
     from mtlv.models.encoder import load_encoder
 
     encoder = load_encoder("minilm")
@@ -287,7 +287,7 @@ def pack(folder: Path, data: Path, python: str) -> None:
 
 
 def unpack(carried: Path, out: Path, work: Path) -> None:
-    """Install the packages that are carried, and go on with what was found on another machine."""
+    """Install the packages of the folder, and copy the results of another machine to resume from."""
     if wheels := sorted((carried / "wheels").glob("*.whl")):
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target"]
         subprocess.run([*pip, f"{work}/site", *map(str, wheels)], check=True)
@@ -299,11 +299,11 @@ def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("gpu-results"), help="folder of the results")
     parser.add_argument("--data", type=Path, default=os.environ.get("MTLV_OPENI"), help="Open-I's CSV")
-    parser.add_argument("--steps", default=",".join(USUAL), help="names with commas between")
-    parser.add_argument("--minutes", type=float, default=25, help="of all steps")
-    parser.add_argument("--carried", type=Path, help="folder that --pack has written")
+    parser.add_argument("--steps", default=",".join(USUAL), help="comma-separated names")
+    parser.add_argument("--minutes", type=float, default=25, help="time limit of all steps together")
+    parser.add_argument("--carried", type=Path, help="folder written by --pack")
     parser.add_argument("--pack", type=Path, help="write this folder and run nothing")
-    parser.add_argument("--python", default="3.12", help="version for which packages are packed")
+    parser.add_argument("--python", default="3.12", help="Python version of the packed packages")
     args = parser.parse_args()
     if args.carried:
         args.data = args.carried / CORPUS
@@ -317,7 +317,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the steps; 1 where one of them failed."""
+    """Run the steps; return 1 if one of them failed."""
     args = arguments()
     if args.pack:
         pack(args.pack, args.data, args.python)
@@ -326,7 +326,7 @@ def main() -> int:
     if not device["GPUs"] and not QUICK:
         print("there is no GPU here: nothing is measured")
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # steps are ended, results saved
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the step, saves results
     with tempfile.TemporaryDirectory(prefix="mtlv-gpu-") as folder:
         work, seconds = Path(folder), 60 * args.minutes
         if args.carried:

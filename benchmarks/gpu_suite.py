@@ -1,13 +1,13 @@
-"""STL of all tasks against one MTL run on a GPU, and the thesis's whole sweep; about 10 minutes there.
+"""STL of all tasks compared with one MTL run on a GPU, and the thesis's whole sweep; about 10 minutes.
 
     python benchmarks/random_encoder.py /tmp/bert-base-random --data FOLDER/indiana_reports.csv
     python benchmarks/gpu_suite.py --data FOLDER/indiana_reports.csv --encoder /tmp/bert-base-random
     python benchmarks/gpu_suite.py --data ... --encoder ... --sweep
 
-Seconds of suites from the end of planning, each in a process and a store of its own: MTL, STL with processes
-by `auto` (see `mtlv/execution/concurrency.py`) and STL by one process, the latter two plain and as CUDA
-graphs. With `--sweep`: STL of all tasks, 4 folds and 10 epochs, once. No MLflow is needed.
-Without a GPU nothing is measured, but for a quick look at whether it runs.
+Measures the seconds of suites from the end of planning, each in a separate process with its own store: MTL
+and STL with `auto` processes (see `mtlv/execution/concurrency.py`), plain and with CUDA graphs, and STL in
+one process. With `--sweep`: only STL of all tasks, with 4 folds and 10 epochs. MLflow is not needed.
+Without a GPU, nothing is measured except in a quick check.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from throughput import open_i
 
 from mtlv.training.optim import resolve_device
 
-TIMES, SWEEP, TASKS = 6, 360, 19  # limits: STL over MTL, seconds of the sweep; and for how many tasks
+TIMES, SWEEP, TASKS = 6, 360, 19  # limits: STL / MTL, seconds of the sweep; their number of tasks
 MTL, STL = "mtl,auto,false", "stl,auto,false"
 WAYS = {
     MTL: "MTL",
@@ -37,7 +37,7 @@ WAYS = {
 
 
 def one(args: argparse.Namespace, way: str) -> dict:
-    """One suite in this process: seconds from the end of planning, units, tasks, and what was noted."""
+    """Run one suite in this process; return seconds from the end of planning, units, tasks and notes."""
     architecture, processes, compiled = way.split(",")
     changes = [
         f"data.limit={args.documents}" if args.documents else "data.limit=null",
@@ -62,7 +62,7 @@ def one(args: argparse.Namespace, way: str) -> dict:
 
 
 def claims(result: Result, on_gpu: bool) -> list[Claim]:
-    """STL over MTL; the limit is of 19 tasks of BERT-base."""
+    """Return the claims; limits apply to 19 tasks with BERT-base on a GPU."""
     setting, (row,) = result.setting, result.values
     usual = on_gpu and setting["tasks"] == TASKS and "bert-base" in str(setting["encoder"])
     if setting["sweep"]:
@@ -84,15 +84,15 @@ def claims(result: Result, on_gpu: bool) -> list[Claim]:
 
 
 def main() -> int:
-    """Measure every way and publish."""
+    """Measure every way and publish the result."""
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI")
-    parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="a folder of random_encoder.py")
-    parser.add_argument("--documents", type=int, default=sized(None, 60), help="none: all")
+    parser.add_argument("--data", type=Path, default=open_i(), help="Open-I's CSV; default: $MTLV_OPENI")
+    parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="name or folder of the encoder")
+    parser.add_argument("--documents", type=int, default=sized(None, 60), help="default: all")
     parser.add_argument("--max-length", type=int, default=sized(128, 16))
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--sweep", action="store_true")
-    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,COMPILED: one suite alone, as JSON")
+    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,COMPILED: run one suite, print JSON")
     args = parser.parse_args()
     args.folds, args.epochs = (4, 10) if args.sweep else (1, sized(2, 1))
     if args.only:

@@ -1,11 +1,11 @@
-"""Real training on a GPU: a whole comparison of the architectures, fold by fold and seed by seed.
+"""Training on a GPU: a full comparison of the architectures, fold by fold and seed by seed.
 
     python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv [KEY=VALUE ...]
 
-Trains experiments/openi-minilm/config-gpu.yml in rounds: all architectures on a fold with a seed, then the
-next fold, then the next seed. Each architecture of a round is a line of --lines as soon as it is tested, and
-each model is in the store ./store as soon as it is trained; a second call goes on from there. It needs no
-MLflow, and ends when all is trained or somebody ends it: `gpu.py` does, and makes a table of the lines.
+Trains experiments/openi-minilm/config-gpu.yml in rounds: all architectures on one fold with one seed, then
+the next fold, then the next seed. Each architecture of a round is written to --lines as soon as it is tested,
+and each model to ./store as soon as it is trained; a second call resumes from there. MLflow is not needed.
+`gpu.py` stops the training at its time limit, and makes a table of the lines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from harness import ROOT, journal, number, parser_of, sized
 
 CONFIG = ROOT / "experiments" / "openi-minilm" / "config-gpu.yml"
-ARCHITECTURES = ("mtl", "gmhl", "gmtl", "stl")  # of the config, in its order
+ARCHITECTURES = ("mtl", "gmhl", "gmtl", "stl")  # in the order of the config
 SHOWN = ("f1_macro", "f1_micro", "average_precision_macro", "subset_accuracy", "hamming_score")
 BASELINE = "stl"
 QUICK = ("data.limit=60", "data.max_length=16", "data.folds=2", "seed=0", "training.epochs=1")
@@ -29,13 +29,13 @@ Line = dict[str, Any]
 
 
 def tell(event: Any) -> None:
-    """Print what is of use in a log."""
+    """Print an event if it is useful in a log."""
     if type(event).__name__ in ("UnitEnded", "UnitFailed", "NoteGiven", "WarningGiven"):
         print(getattr(event, "text", None) or f"{type(event).__name__}: {event.name}", flush=True)
 
 
 def train(args: argparse.Namespace) -> int:
-    """Train what has no line yet, round by round; 1 where a model could not be trained."""
+    """Train what has no line yet, round by round; return 1 if a model could not be trained."""
     from mtlv.errors import TrainingError
     from mtlv.execution.choose import executor_of
     from mtlv.planning.resolve import resolve_all
@@ -55,7 +55,7 @@ def train(args: argparse.Namespace) -> int:
         for member in resolve_all(cache, suite.members)
         for child in member.children
     ]
-    rounds.sort(key=lambda each: (each[2].seed, each[2].fold.index))  # members stay in their order
+    rounds.sort(key=lambda each: (each[2].seed, each[2].fold.index))  # members keep their order
     rounds = [each for each in rounds if (each[0], each[1].member.settings.architecture.name) not in known]
     if not rounds:
         return 0
@@ -72,13 +72,13 @@ def train(args: argparse.Namespace) -> int:
                 print(f"{name}, {member.name}: {error}", flush=True)
                 continue
             line = {"round": name, **tested(member, child, records)}
-            with args.lines.open("a", encoding="utf-8") as file:  # the line before may have been cut off
+            with args.lines.open("a", encoding="utf-8") as file:  # the last line may be incomplete
                 file.write(f"\n{json.dumps(line)}\n")
     return failed
 
 
 def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
-    """Metrics and costs of one architecture on one fold with one seed, in plain values."""
+    """Return metrics and costs of one architecture on one fold with one seed, as plain values."""
     from mtlv.reporting.plan_result import outcome
 
     settings = member.member.settings
@@ -95,7 +95,7 @@ def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
 
 
 def whole(lines: Iterable[Line]) -> list[dict[str, Line]]:
-    """The rounds in which every architecture was tested: architecture -> line."""
+    """Return the rounds in which every architecture was tested: architecture -> line."""
     rounds: dict[str, dict[str, Line]] = {}
     for line in lines:
         rounds.setdefault(line["round"], {})[line["architecture"]] = line
@@ -103,7 +103,7 @@ def whole(lines: Iterable[Line]) -> list[dict[str, Line]]:
 
 
 def table(lines: Sequence[Line]) -> list[str]:
-    """The whole rounds in Markdown: means, and the difference to single-task models in the same rounds."""
+    """Return the complete rounds in Markdown: means, and differences to single-task models by round."""
     rounds = whole(lines)
     if not rounds:
         return [f"No round is whole; {len(lines)} results of architectures are in summary.json."]
@@ -124,17 +124,17 @@ def table(lines: Sequence[Line]) -> list[str]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean, and the standard deviation (ddof 1) where there are several values."""
+    """Return the mean, and the standard deviation (ddof 1) if there are several values."""
     return f"{fmean(values):.4f}" + (f" ({stdev(values):.4f})" if len(values) > 1 else "")
 
 
 def main() -> int:
-    """Train until the end."""
+    """Train all rounds."""
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, help="Open-I's CSV; none: generated reports")
-    parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="or a folder with it")
+    parser.add_argument("--data", type=Path, help="Open-I's CSV; default: generated reports")
+    parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="name or folder")
     parser.add_argument("--lines", type=Path, default=Path("rounds.jsonl"))
-    parser.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the config")
+    parser.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="changes to the config")
     return train(parser.parse_args())
 
 

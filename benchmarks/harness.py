@@ -1,13 +1,14 @@
-"""What the benchmarks share: peers in turn, medians, claims with their limits, a table, JSON and a figure.
+"""Shared code of the benchmarks: measuring peers in turn, claims with limits, tables, JSON and figures.
 
-A benchmark measures named peers in one run (`interleaved`; `alone` where each needs a process of its own) and
-hands a `Result` to `publish`, which prints it and writes results/NAME.json and results/NAME.png. Its exit
-code is 1 where a claim is not met. `summary.py` reads the JSON of all, `figure.py` draws it. With
-MTLV_BENCH_QUICK=FOLDER each takes its smallest size, to see that it runs, and results go to that folder:
-nothing of them is a measurement. MTLV_BENCH_OUT=FOLDER is where a trial with arguments of its own leaves
-results/ as it is. With MTLV_BENCH_JOURNAL=FILE (`gpu.py`), what a process came to
-is a line of that file as soon as it ends, a benchmark that was cut off goes on from there, and a peer that
-fails, or takes longer than MTLV_BENCH_PATIENCE seconds, is left out.
+A benchmark measures named peers in one run (`interleaved`; `alone` if each needs a separate process) and
+passes a `Result` to `publish`, which prints it and writes results/NAME.json and results/NAME.png. The exit
+code is 1 if a claim is not met. `summary.py` prints the claims of all results, `figure.py` draws the figures.
+
+Environment variables:
+    MTLV_BENCH_QUICK=FOLDER: use the smallest sizes, only to check that it runs, and write to FOLDER.
+    MTLV_BENCH_OUT=FOLDER: write to FOLDER instead of results/, for trials with other arguments.
+    MTLV_BENCH_JOURNAL=FILE (set by `gpu.py`): append the output of each process to FILE as soon as it ends,
+        and resume from there; leave out a peer that fails or takes longer than MTLV_BENCH_PATIENCE seconds.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ if str(ROOT) not in sys.path:
 
 
 def sized(usual: Any, least: Any) -> Any:
-    """A size of the benchmark: `usual`, or `least` for a quick look at whether it runs."""
+    """Return a size of the benchmark: `usual`, or `least` in a quick check."""
     return least if QUICK else usual
 
 
 def parser_of(description: str | None) -> argparse.ArgumentParser:
-    """A parser whose help shows a docstring as it is."""
+    """Return a parser whose help shows a docstring unchanged."""
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,15 +55,15 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
 
 @dataclass(frozen=True)
 class Claim:
-    """What was promised, and what was measured.
+    """A claim and its measured value.
 
     Args:
         text: the claim, as in the table of docs/performance.md.
-        limit: what the value is held to; None where it is only told.
-        value: None where it was not measured.
-        unit: behind both numbers: `x`, `%`, `s`, ...
-        at_least: whether the value must not be below the limit; else not above.
-        why: of a value that was not measured, or how it was.
+        limit: limit of the value; None if it has none.
+        value: measured value; None if it was not measured.
+        unit: unit of both numbers: `x`, `%`, `s`, ...
+        at_least: whether the limit is a minimum; otherwise it is a maximum.
+        why: why the value was not measured, or how it was.
     """
 
     text: str
@@ -74,7 +75,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """`met`, `not met`, `not measured`, or `no limit`."""
+        """Either `met`, `not met`, `not measured` or `no limit`."""
         if self.value is None:
             return "not measured"
         if self.limit is None:
@@ -85,18 +86,18 @@ class Claim:
 
 @dataclass
 class Result:
-    """A benchmark's figures.
+    """Results of a benchmark.
 
     Args:
-        name: of the files in results/.
-        title: what was measured, in a line.
-        unit: of the values, such as `s` or `documents/s`.
-        values: row -> peer -> its repeats. A row is a case, such as `2000 labels`.
-        claims: with their limits and verdicts.
-        setting: what was trained or grouped, in plain values.
-        profile: where the time goes, as text.
-        details: anything else, in plain values.
-        apart: whether rows differ so much that each has an axis of its own in the figure.
+        name: name of the files in results/.
+        title: what was measured, in one line.
+        unit: unit of the values, such as `s` or `documents/s`.
+        values: row -> peer -> values of its repeats. A row is a case, such as `2000 labels`.
+        claims: claims with limits and values.
+        setting: what was trained or grouped, as plain values.
+        profile: profile as text.
+        details: anything else, as plain values.
+        apart: whether each row has its own axis in the figure, because rows differ very much.
     """
 
     name: str
@@ -110,12 +111,12 @@ class Result:
     apart: bool = False
 
     def ratio(self, row: str, peer: str, other: str) -> float:
-        """Median of `peer` over the median of `other`."""
+        """Return the median of `peer` divided by the median of `other`."""
         return median(self.values[row][peer]) / median(self.values[row][other])
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall seconds of one call."""
+    """Return the wall seconds that one call takes."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
@@ -124,12 +125,12 @@ def seconds(work: Callable[[], object]) -> float:
 def interleaved(
     peers: Mapping[str, Callable[[], float]], repeats: int, *, warm: int = 0
 ) -> dict[str, list[float]]:
-    """What each peer gives, `repeats` times; who begins turns, so that a slow minute falls on all of them.
+    """Measure each peer `repeats` times. The order rotates, so that a slow minute affects all peers.
 
     Args:
-        peers: name -> a call that gives its figure, such as `lambda: seconds(work)`.
-        repeats: that are kept.
-        warm: rounds before them that are not.
+        peers: name -> function that returns a measurement, such as `lambda: seconds(work)`.
+        repeats: number of repeats that are kept.
+        warm: number of warm-up rounds, which are not kept.
     """
     names = list(peers)
     found: dict[str, list[float]] = {name: [] for name in names}
@@ -156,35 +157,35 @@ def alone(
     env: Mapping[str, str] | None = None,
     patience: float | None = None,
 ) -> Any:
-    """The JSON value in the last line that a Python script prints, run in a process of its own.
+    """Run a Python script in a separate process and return the JSON value in its last line of output.
 
     Args:
         argv: the script and its arguments.
-        python: what runs it.
-        env: what differs from the environment of here.
-        patience: seconds it may take.
+        python: Python interpreter.
+        env: changes to the environment.
+        patience: time limit in seconds.
 
     Raises:
-        SystemExit: it failed; its messages are shown.
-        TimeoutExpired: it took longer.
+        SystemExit: it failed; the message contains its errors.
+        TimeoutExpired: it exceeded the time limit.
     """
     call = [Path(argv[0]).name, *argv[1:]]
     earlier = next((line for line in _earlier() if line["call"] == call), None)
     if earlier is not None:
-        _earlier().remove(earlier)  # the next of equal calls is another repeat
+        _earlier().remove(earlier)  # the next equal call is another repeat
         return earlier["value"]
     if QUICK and python == sys.executable:
         value = json.loads(_here(argv).strip().splitlines()[-1])
     else:
         value = json.loads(_apart([python, *argv], env or {}, patience).strip().splitlines()[-1])
     if JOURNAL is not None:
-        with Path(JOURNAL).open("a", encoding="utf-8") as file:  # the line before may have been cut off
+        with Path(JOURNAL).open("a", encoding="utf-8") as file:  # the last line may be incomplete
             file.write(f"\n{json.dumps({'call': call, 'value': value})}\n")
     return value
 
 
 def journal(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a file of JSON lines; none where there is no file."""
+    """Return the complete lines of a file of JSON lines; none if there is no file."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         with contextlib.suppress(ValueError):
@@ -198,7 +199,7 @@ def _earlier() -> list[dict[str, Any]]:
 
 
 def _apart(argv: Sequence[str], env: Mapping[str, str], patience: float | None) -> str:
-    """What a script prints in a process of its own, which finds this checkout first."""
+    """Return the output of a script in a separate process, which imports from this checkout first."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     whole = os.environ | {"PYTHONPATH": path} | dict(env)
     limit = min(PATIENCE, float("inf") if patience is None else patience)
@@ -211,7 +212,7 @@ def _apart(argv: Sequence[str], env: Mapping[str, str], patience: float | None) 
 
 
 def _here(argv: Sequence[str]) -> str:
-    """What a script prints in this process: a quick look need not import PyTorch for each peer again."""
+    """Return the output of a script in this process, so that a quick check imports PyTorch only once."""
     before, folder, told = sys.argv, os.getcwd(), io.StringIO()
     sys.argv = list(argv)
     try:
@@ -224,7 +225,7 @@ def _here(argv: Sequence[str]) -> str:
 
 
 def profiled(work: Callable[[], object], lines: int = 15) -> str:
-    """The functions in which `work` spends most time, by cProfile."""
+    """Return the functions in which `work` spends the most time, by cProfile."""
     profile = cProfile.Profile()
     profile.runcall(work)
     text = io.StringIO()
@@ -233,14 +234,14 @@ def profiled(work: Callable[[], object], lines: int = 15) -> str:
 
 
 def shares(spent: Mapping[str, float], lines: int = 15) -> str:
-    """A profile as text: the largest parts of a whole, in percent."""
+    """Return a profile as text: the largest parts in percent of the whole."""
     whole = sum(spent.values())
     largest = sorted(spent, key=lambda name: -spent[name])[:lines]
     return "\n".join(f"{100 * spent[name] / whole:6.1f}%  {name}" for name in largest)
 
 
 def publish(result: Result) -> int:
-    """Print a result, write its JSON and its figure; 1 where a claim is not met and no journal is kept."""
+    """Print and write a result; return 1 if a claim is not met (0 if quick or with a journal)."""
     print(f"\n{result.title}\n")
     print("\n".join(_table(result)))
     for claim in result.claims:
@@ -252,7 +253,7 @@ def publish(result: Result) -> int:
 
 
 def write(name: str, content: dict[str, Any]) -> None:
-    """Write a result's JSON, and its figure where matplotlib is."""
+    """Write a result's JSON, and its figure if matplotlib is installed."""
     from figure import draw
 
     RESULTS.mkdir(exist_ok=True, parents=True)
@@ -261,24 +262,24 @@ def write(name: str, content: dict[str, Any]) -> None:
     os.replace(part, path)
     try:
         draw(content, path.with_suffix(".png"))
-    except ImportError as missing:  # a bare machine with a GPU
+    except ImportError as missing:  # such as on a bare machine with a GPU
         print(f"no figure: {missing}")
 
 
 def bound(claim: Claim) -> str:
-    """The limit in words."""
+    """Return the limit as text."""
     if claim.limit is None:
         return ""
     return f"{'at least' if claim.at_least else 'at most'} {claim.limit:g} {claim.unit}"
 
 
 def number(value: float) -> str:
-    """Three digits, or all before the point."""
+    """Return a number with three significant digits, or as an integer from 1,000."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def measured(claim: Claim) -> str:
-    """The value in words."""
+    """Return the value as text."""
     return "" if claim.value is None else f"{number(claim.value)} {claim.unit}"
 
 
@@ -288,7 +289,7 @@ def _sentence(claim: Claim) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """What is written of a result; the time, the machine and the versions are those of now."""
+    """Return the JSON content of a result, with the current time, machine and versions."""
     from mtlv.environment import machine, versions
 
     return {

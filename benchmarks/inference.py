@@ -1,12 +1,12 @@
-"""Documents per second of prediction by a model of all tasks, side by side in one run.
+"""Documents per second of prediction by a model of all tasks, compared in one run.
 
     python benchmarks/inference.py --data FOLDER/indiana_reports.csv --encoder minilm --documents 640
 
 Peers: `predict` of Hugging Face's Trainer with its defaults (batches of 8, in the documents' order), with
 larger batches, and with the documents sorted by length by hand. Each predicts the same documents with weights
-of the same size, in a process of its own, after a warm-up of 16 documents; the order of peers turns with each
-repeat, and medians are shown, with a profile of ours, by operation. Results are
-results/inference-DEVICE-PRECISION.json. About 5 minutes on 2 quiet cores.
+of the same size, in a separate process, after a warm-up of 16 documents. The order of the peers rotates.
+Prints medians and writes results/inference-DEVICE-PRECISION.json, with a profile of this package by
+operation. About 5 minutes on 2 idle cores.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DEFAULTS = "Trainer, defaults"
 
 
 def ours(work: Work) -> float:
-    """What validation, the test and `mtlv predict` call."""
+    """Measure `predict`, which validation, the test and `mtlv predict` call."""
     model = multi_task(work)
 
     def run(index: np.ndarray) -> None:
@@ -59,7 +59,7 @@ def ours(work: Work) -> float:
 
 
 def trainer(*, by_length: bool = False, **settings: Any) -> Callable[[Work], float]:
-    """Hugging Face's Trainer; everything is its default unless given."""
+    """Return a measurement of Hugging Face's Trainer; `settings` change its defaults."""
 
     def run(work: Work) -> float:
         from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
@@ -85,7 +85,7 @@ def trainer(*, by_length: bool = False, **settings: Any) -> Callable[[Work], flo
 
 
 def timed(run: Callable[[np.ndarray], object], work: Work) -> float:
-    """Seconds for all documents, once some of them are done."""
+    """Return the seconds for all documents, after a warm-up."""
     run(work.index[:WARM])
     start = time.perf_counter()
     run(work.index)
@@ -93,7 +93,7 @@ def timed(run: Callable[[np.ndarray], object], work: Work) -> float:
 
 
 def of(size: int) -> dict[str, int]:
-    """The Trainer's setting for batches of `size`."""
+    """Return the Trainer's setting for batches of `size`."""
     return {"per_device_eval_batch_size": size}
 
 
@@ -108,7 +108,7 @@ PEERS: dict[str, Callable[[Work], float]] = {
 
 
 def claims(result: Result) -> list[Claim]:
-    """What is claimed: nothing against peers whose documents were sorted by hand."""
+    """Return the claims; there is no limit against peers with documents sorted by hand."""
     text, trainers = f"inference, {case(result)}, against the Trainer's `predict`", best(result, "Trainer")
     return [
         held(result, f"{text} defaults", 3, over(result, DEFAULTS)),
@@ -117,7 +117,7 @@ def claims(result: Result) -> list[Claim]:
 
 
 def main() -> int:
-    """Measure every peer and publish."""
+    """Measure every peer and publish the result."""
     args = arguments(__doc__, PEERS)
     if args.only:
         only(args, PEERS, lambda work: spent(lambda: ours(work), work))

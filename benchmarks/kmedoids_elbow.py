@@ -1,10 +1,10 @@
-"""The elbow of k = 1..50 on 20, 200 and 2,000 labels: python benchmarks/kmedoids_elbow.py; about 10 minutes
+"""Elbow curve of k = 1..50 on 20, 200 and 2,000 labels: python benchmarks/kmedoids_elbow.py; about 10 minutes
 
-Label vectors are made up: 384 wide, around 40 centres, each dimension scaled to [0, 1]. Each peer computes
-the curve in a process of its own, imports not counted; `mtlv` with distances and silhouettes. Where
-scikit-learn-extra is (its `pam`, from BUILD) says MTLV_SKLEARN_EXTRA_PYTHON, else it is looked for in the
-environment of `make test-sklearn-extra`. The package `kmedoids` is under the GPL: it is measured where it is
-installed, and nothing here needs it. scikit-learn's KMeans minimises squares: its curve is another one.
+Label vectors are synthetic: 384 dimensions, 40 centres, each dimension scaled to [0, 1]. Each peer computes
+the curve in a separate process, without imports; `mtlv` includes distances and silhouettes.
+MTLV_SKLEARN_EXTRA_PYTHON is a Python with scikit-learn-extra (`pam`, initialised by BUILD), by default that
+of `make test-sklearn-extra`. The package `kmedoids` is under the GPL: it is measured if installed, but not
+required. scikit-learn's KMeans minimises squared distances, so its curve differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ONE, TWENTY = "mtlv, 1 start", "mtlv, 20 starts (default)"
 
 
 def made_up(items):
-    """Label vectors [T, D]."""
+    """Return synthetic label vectors [T, D]."""
     rng = np.random.default_rng(0)
     found = (
         rng.normal(size=(items, WIDTH)) + 2 * rng.normal(size=(CENTRES, WIDTH))[np.arange(items) % CENTRES]
@@ -49,7 +49,7 @@ def pam(features, k_max):
     from sklearn_extra.cluster import KMedoids
 
     table = _table(features)
-    found = [float(table.sum(axis=1).min())]  # its `pam` refuses k = 1
+    found = [float(table.sum(axis=1).min())]  # `pam` does not accept k = 1
     for k in range(2, k_max + 1):
         model = KMedoids(k, metric="precomputed", method="pam", init="build").fit(table)
         found.append(float(table[model.medoid_indices_].min(axis=0).sum()))
@@ -88,7 +88,7 @@ PEERS = {
 def one(name, items):
     """Print a peer's seconds and curve as JSON."""
     features = made_up(items)
-    PEERS[name](made_up(12), 3)  # imports, and the first calls of libraries
+    PEERS[name](made_up(12), 3)  # warm-up: imports and first calls of libraries
     begun, cpu = time.perf_counter(), time.process_time()
     inertia = PEERS[name](features, min(K_MAX, items))
     took = {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - cpu}
@@ -96,7 +96,7 @@ def one(name, items):
 
 
 def interpreters():
-    """The peers that can run here, and the Python of each."""
+    """Return the peers that can run here, and the Python of each."""
     extra = os.environ.get("MTLV_SKLEARN_EXTRA_PYTHON", ROOT / ".venv-sklearn-extra" / "bin" / "python")
     found = dict.fromkeys(PEERS, sys.executable)
     for name, package in NEEDS.items():
@@ -117,7 +117,7 @@ def _imports(python, package):
 
 
 def measure(items, curves, cpu):
-    """Seconds of each peer's repeats."""
+    """Return the seconds of each peer's repeats; fill `curves` and `cpu`."""
 
     def timed(name, python):
         def run():
@@ -132,7 +132,7 @@ def measure(items, curves, cpu):
 
 
 def claims(values, curves, cpu):
-    """What is claimed of 2,000 labels and told of fewer, against `pam` where that could run."""
+    """Return the claims against `pam`; only those of 2,000 labels have limits."""
     return [claim for items in SIZES for claim in _claims(items, values, curves, cpu)]
 
 
@@ -147,7 +147,7 @@ def _claims(items, values, curves, cpu):
     for ours, held in ((ONE, limit), (TWENTY, None)):
         speed, spent = (median(kind[row][PAM]) / median(kind[row][ours]) for kind in (values, cpu))
         pairs = zip(curves[row][ours], curves[row][PAM], strict=True)
-        over = [mine / theirs if theirs else 1 + mine for mine, theirs in pairs]  # 0 with k = T
+        over = [mine / theirs if theirs else 1 + mine for mine, theirs in pairs]  # inertia is 0 for k = T
         higher = sum(each > 1 + ROUNDING for each in over)
         lower = sum(each < 1 - ROUNDING for each in over)
         why = f"the highest; higher at {higher} k, lower at {lower}"
@@ -163,7 +163,7 @@ def _claims(items, values, curves, cpu):
 def main():
     parser = parser_of(__doc__)
     parser.add_argument("--only", choices=list(PEERS))
-    parser.add_argument("--items", type=int, default=0, help="only so many labels: 20, 200 or 2000")
+    parser.add_argument("--items", type=int, default=0, help="only this number of labels: 20, 200 or 2000")
     args = parser.parse_args()
     if args.only:
         one(args.only, args.items)

@@ -1,9 +1,9 @@
 """Cost of STL, GMTL, GMHL and MTL as labels grow from 5 to 100: python benchmarks/labels.py; about 10 minutes
 
-Made-up tables of 300 documents of 20 words, `tiny`, one epoch, groups of about five labels by their names.
-Told are the CPU seconds of a run without tracking, each member in a process of its own (STL of 100 labels
-trains 100 models), and what MTL and the grouping of 1,000 labels take with tracking and figures: wall seconds
-of `mtlv run` and `mtlv cluster`. `tiny` is so small that what a batch costs besides arithmetic weighs most.
+Synthetic tables of 300 documents of 20 words, `tiny`, one epoch, and 2 to 12 groups of labels by their names.
+Measures CPU seconds of a suite without tracking, each member in a separate process (STL of 100 labels trains
+100 models), and wall seconds of `mtlv run` with MTL and of `mtlv cluster`, on 600 documents with 1,000
+labels, with tracking and figures. `tiny` is so small that the cost of a batch is mostly overhead.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ tracking: {{models: none, uri: 'sqlite:///{folder}/mlflow.db'}}
 
 
 def make(folder, labels, documents, architecture):
-    """A table with a word for each label, and a config."""
+    """Write a table whose texts have a word for each true label, at most 20, and a config."""
     rng = np.random.default_rng(0)
     names = [f"{('heart', 'lung', 'bone', 'liver', 'skin')[n % 5]} finding {n}" for n in range(labels)]
     with (folder / "table.csv").open("w", newline="", encoding="utf-8") as file:
@@ -54,11 +54,11 @@ def make(folder, labels, documents, architecture):
 
 
 def one(folder, profile):
-    """Train a member's units without tracking; print CPU seconds as JSON, or a profile.
+    """Train a member's units without tracking; print CPU seconds or a profile as JSON.
 
-    A small suite comes first: what is imported on first use (matplotlib, BERT's classes) takes seconds.
+    A small suite runs first, because imports on first use (matplotlib, BERT's classes) take seconds.
     """
-    import mtlv.units.train  # noqa: F401 - with PyTorch and Transformers, not counted
+    import mtlv.units.train  # noqa: F401 - PyTorch and Transformers are not counted
     from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite.run import run_suite
@@ -79,14 +79,14 @@ def one(folder, profile):
 
 
 def pair(folder, labels, architecture):
-    """A suite, and a small one to begin with."""
+    """Write a suite, and a small one to run first."""
     make(folder, labels, 300, architecture)
     (folder / "warm").mkdir()
     make(folder / "warm", 3, 40, architecture)
 
 
 def cost(labels, architecture, units):
-    """CPU seconds of one member."""
+    """Return the CPU seconds of one member; add its measurements to `units`."""
     with tempfile.TemporaryDirectory() as place:
         pair(Path(place), labels, architecture)
         answer = alone([__file__, "--only", place], env={"OMP_NUM_THREADS": "1"})
@@ -95,14 +95,14 @@ def cost(labels, architecture, units):
 
 
 def profile():
-    """Where the time of MTL of the most labels goes."""
+    """Return a profile of MTL with the most labels."""
     with tempfile.TemporaryDirectory() as place:
         pair(Path(place), SIZES[-1], "mtl")
         return alone([__file__, "--only", place, "--profile"], env={"OMP_NUM_THREADS": "1"})
 
 
 def command(*argv):
-    """Wall seconds of `mtlv run` or `mtlv cluster` with 1,000 labels."""
+    """Return the wall seconds of `mtlv run` or `mtlv cluster` with 1,000 labels."""
     with tempfile.TemporaryDirectory() as place:
         make(Path(place), MANY, 600, "mtl" if argv[0] == "run" else "gmtl")
         env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

@@ -1,10 +1,10 @@
-"""100,000 units on 1,000 workers by the planner alone: python benchmarks/many_units.py [--units N]; minutes
+"""Cost of scheduling 100,000 units on 1,000 workers: python benchmarks/many_units.py [--units N]; minutes
 
-Nothing is trained: workers are made up, each takes a second or so of a made-up clock for a unit and says what
-a worker of Ray says. What is measured is the driver: seconds of its processor to lay out the units, to hand
-them out, to hear and to show them (the file that `mtlv status` reads is written as in a real run), and its
-memory. Half of the units are of a second stage and wait for one of the first. Sizes are a process each; the
-growth from one size to the next tells where it would end.
+Nothing is trained: simulated workers take about one second of simulated time per unit and send the messages
+of a Ray worker. Measures the memory of the driver, and its CPU seconds to plan the units, to distribute them,
+and to receive and show messages (the file that `mtlv status` reads is written as in a real run). Half of the
+units are of a second stage and wait for one of the first. Each size runs in a separate process; the growth
+between sizes shows how far it scales.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ training: {{epochs: 1}}
 
 
 def one(units: int, workers: int) -> dict:
-    """What the driver took."""
+    """Return CPU seconds and memory of the driver."""
     from mtlv.events import BatchTrained, EpochEnded, UnitStarted, ignore, together
     from mtlv.execution.async_executor import AsyncExecutor
     from mtlv.execution.messages import Trained
@@ -45,7 +45,7 @@ def one(units: int, workers: int) -> dict:
     from mtlv.units.job import each_once
 
     class Kept(Store):
-        """Keeps nothing but which units are done."""
+        """Store that only keeps which units are done."""
 
         done: set[str]
 
@@ -59,7 +59,7 @@ def one(units: int, workers: int) -> dict:
             return key
 
     class MadeUp(AsyncExecutor):
-        """Workers of a made-up clock; one unit in a hundred is lost and handed on."""
+        """Executor with simulated workers; one unit in a hundred is lost and assigned again."""
 
         now, lost, most = 0.0, 0, 0
 
@@ -120,20 +120,20 @@ def one(units: int, workers: int) -> dict:
 
 
 def profile() -> str:
-    """Where the driver's time goes with 1,000 units."""
+    """Return a profile of the driver with 1,000 units."""
     return alone([__file__, "--units", str(SIZES[0]), "--profile"])
 
 
 def peak_mb() -> float:
-    """Most memory of this process so far."""
+    """Return the peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 def main() -> int:
-    """Every size in a process of its own."""
+    """Measure each size in a separate process."""
     parser = parser_of(__doc__)
-    parser.add_argument("--units", type=int, help="one size alone, as JSON")
-    parser.add_argument("--profile", action="store_true", help="of `--units`, as JSON")
+    parser.add_argument("--units", type=int, help="run one size, print JSON")
+    parser.add_argument("--profile", action="store_true", help="profile `--units`, print JSON")
     parser.add_argument("--workers", type=int, default=WORKERS)
     args = parser.parse_args()
     if args.profile:
@@ -160,7 +160,7 @@ def main() -> int:
 
 
 def total(found: dict) -> float:
-    """Seconds of the driver's processor."""
+    """Return the CPU seconds of the driver."""
     return sum(found["seconds"].values())
 
 

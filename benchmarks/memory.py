@@ -1,10 +1,10 @@
-"""Memory against corpus size, generated documents of 128 tokens: python benchmarks/memory.py [--largest N]
+"""Memory by corpus size, generated documents of 128 tokens: python benchmarks/memory.py [--largest N]
 
 A table of 10^3 to 10^5 documents (2 minutes; `--largest 1000000` adds 10^6: half an hour, 1 GB on disk) is
-read, divided, tokenised, and walked through as an epoch of training and one of validation would, each size in
-a process of its own; 20 steps are trained with `tiny`. Told are the most memory of each part, with what was
-there before it, and its seconds. The limit is for all that, Python and PyTorch (0.3 GB) too, but no encoder
-worth speaking of: memory beside model and optimizer.
+read, split, tokenised, and iterated over as in an epoch of training and one of validation, each size in a
+separate process; 20 steps are trained with `tiny`. Measures the seconds of each part and the peak memory of
+the process during it. The limit includes Python and PyTorch (0.3 GB); the encoder is negligible, so this is
+memory in addition to model and optimizer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ store: {{uri: store}}
 
 
 def make_table(path, documents):
-    """Texts of 126 words of a vocabulary of 2,000, a token each; a word tells of each label."""
+    """Write texts of 126 words of one token, from a vocabulary of 2,000; word i decides label i."""
     rng = np.random.default_rng(0)
     words = np.array([f"w{number}" for number in range(2000)])
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -45,7 +45,7 @@ def make_table(path, documents):
 
 
 def make_encoder(folder, table):
-    """`tiny` with the words of the table's first texts: to be read as any encoder is."""
+    """Save `tiny` with the words of the table's first 1,000 texts, to be loaded as any encoder."""
     from itertools import islice
 
     from mtlv.models.encoder import load_encoder
@@ -58,7 +58,7 @@ def make_encoder(folder, table):
 
 
 class Meter:
-    """Most memory (MB) and wall seconds of each part; the kernel's own count, set back before each."""
+    """Measures peak memory (MB) and wall seconds of each part; the kernel's peak is reset before it."""
 
     def __init__(self):
         self.found = {}
@@ -75,7 +75,7 @@ class Meter:
 
 
 def one(folder):
-    """Go through all parts in `folder`; print what they took as JSON."""
+    """Run all parts in `folder`; print their memory and seconds as JSON."""
     meter = Meter()
     with meter.part("imports"):
         import torch  # noqa: F401
@@ -115,7 +115,7 @@ def one(folder):
 
 
 def trainer(encoder, corpus):
-    """A step of training as a call."""
+    """Return a function that trains one step."""
     import copy
 
     from mtlv.models.multitask import MultiTaskModel
@@ -145,7 +145,7 @@ def trainer(encoder, corpus):
 
 
 def measure(documents):
-    """What the parts took for so many documents."""
+    """Return the memory and seconds of each part for a number of documents."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make_table(folder / "table.csv", documents)
@@ -156,7 +156,7 @@ def measure(documents):
 
 
 def profile(seconds):
-    """Where the time of the largest size goes, of the seconds of every size."""
+    """Return a profile of the largest size, given the seconds of all sizes."""
     return shares(list(seconds.values())[-1])
 
 

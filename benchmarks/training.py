@@ -51,7 +51,7 @@ from throughput import (
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
-from mtlv.models.compiled import MULTIPLE, with_cuda_graphs
+from mtlv.models.fast.compiled import MULTIPLE, with_cuda_graphs
 from mtlv.training.hooks import EpochLosses, Hook
 
 RATE = 2e-4
