@@ -1,7 +1,7 @@
-"""The best partition of tasks by the gains of pairs: python benchmarks/partition.py; 4 minutes
+"""Time to find the best partition of tasks by gains of pairs: python benchmarks/partition.py; 4 minutes
 
-Gains are made up. `noise`: normal, which is hard; `planted`: groups of about five tasks help each
-other, the others harm. On 16 tasks, the local search is compared with dynamic programming.
+Gains are synthetic. `noise`: normal, which is hard; `planted`: the same, but groups of about five tasks help
+each other and harm the rest. On 16 tasks, local search is compared with dynamic programming.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ LIMITS = {
     "200 tasks": 30,
     "200 tasks, k = 20": 30,
 }
-REPEATS = sized(3, 1)  # of up to 18 tasks; of more one
-SEEDS = sized(10, 1)  # gains on which the local search is compared
+REPEATS = sized(3, 1)  # for up to 18 tasks; one for more
+SEEDS = sized(10, 1)  # draws of gains on which local search is compared
 VALUES = {"mean": PairMeans, "sum": PairSums}
 
 
 def gains(items: int, kind: str, seed: int = 0) -> np.ndarray:
-    """Gains [T, T]."""
+    """Return gains [T, T]."""
     rng = np.random.default_rng(seed)
     group = rng.integers(max(items // 5, 1), size=items)
     planted = np.where(group[:, None] == group, 1.0, -1.0)
@@ -49,7 +49,7 @@ def gains(items: int, kind: str, seed: int = 0) -> np.ndarray:
 
 
 def measure(items, k, found):
-    """Seconds of each kind of gains and of value."""
+    """Return the seconds of each kind of gains and value."""
 
     def timed(kind, value):
         def run():
@@ -63,7 +63,7 @@ def measure(items, k, found):
 
 
 def missed(items):
-    """How often the local search from 50 starts falls below dynamic programming, of how many."""
+    """Return how often local search from 50 starts is below dynamic programming, and the number of draws."""
     below = 0
     for seed in range(SEEDS):
         for value in VALUES.values():

@@ -1,9 +1,9 @@
-"""Seconds to plan a suite of 1,000 units and more, without training any: python benchmarks/planning.py
+"""Seconds to plan a suite of 1,000 units or more, without training: python benchmarks/planning.py
 
-Under a minute. Generated suites on one generated corpus with `tiny`: many members, many seeds, two stages.
-For each: reading the config, the proof of `mtlv check`, and laying out all units with their keys, as
-`mtlv run` does before training. Corpus, split, tokens and encoder are read before the clock starts, for their
-time does not grow with units. All in this process; processor time too, which other work changes less.
+Less than a minute. Generated suites on a generated corpus with `tiny`: many members, many seeds, two stages.
+Measures reading the config, the checks of `mtlv check`, and planning all units with their keys, as `mtlv run`
+does before training. Corpus, split, tokens and encoder are not measured: their time does not depend on the
+number of units. All in this process; also CPU time, which other work affects less.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SUITES = {
 
 
 def once(text: str) -> tuple[dict[str, float], int]:
-    """Seconds of each part, and how many units there are."""
+    """Return the seconds of each part, and the number of units."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "c.yml"
         config.write_text(text, encoding="utf-8")
@@ -63,7 +63,7 @@ def once(text: str) -> tuple[dict[str, float], int]:
 
 
 def result_of(values: dict[str, dict[str, list[float]]], units: dict[str, int]) -> Result:
-    """The seconds of each suite, and the slowest of them per 1,000 units."""
+    """Return the result; its claim is about the slowest suite per 1,000 units."""
     result = Result("planning", "Seconds to plan a suite", "s", values, details={"units": units})
     each = {name: 1000 * median(parts[WHOLE]) / units[name] for name, parts in values.items()}
     slowest = max(each, key=lambda name: each[name])
@@ -76,13 +76,13 @@ def result_of(values: dict[str, dict[str, list[float]]], units: dict[str, int]) 
 
 
 def profile() -> str:
-    """Where the time goes in the suite of most members, once all is imported."""
+    """Return a profile of the suite with the most members, without imports."""
     once(SUITES[MANY])
     return profiled(lambda: once(SUITES[MANY]))
 
 
 def main() -> int:
-    """Plan each suite in turn and publish."""
+    """Plan each suite in turn and publish the result."""
     values: dict[str, dict[str, list[float]]] = {name: {} for name in SUITES}
     units: dict[str, int] = {}
 

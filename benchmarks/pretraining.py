@@ -1,12 +1,12 @@
-"""Tokens per second of masked language modelling, beside Hugging Face's `run_mlm`; about 6 minutes.
+"""Tokens per second of masked language modelling, compared with Hugging Face's `run_mlm`; about 6 minutes.
 
     python benchmarks/pretraining.py --data FOLDER/indiana_reports.csv
 
-Peers: the Trainer with `BertForMaskedLM` and `DataCollatorForLanguageModeling`, as Transformers' example
-`run_mlm.py` has it: texts concatenated and cut into blocks, or a text a row
-(`--line_by_line`), each in fp32 and, where the device computes it, in bf16. Each reads the same texts from
-the same weights once, in a process of its own; the order of peers turns. Counted are the tokens of
-the texts with two special tokens each, whatever a peer makes of them. All hide 15%; this package whole words.
+Peers: the Trainer with `BertForMaskedLM` and `DataCollatorForLanguageModeling`, as in Transformers' example
+`run_mlm.py`: texts concatenated and cut into blocks, or one text per row (`--line_by_line`), each in fp32
+and, if the device supports it, in bf16. Each trains one epoch on the same texts from the same weights, in a
+separate process; the order of the peers rotates. For all peers, the tokens of the texts are counted, with two
+special tokens per text. All mask 15%; this package masks whole words.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LINES = "run_mlm, a text a row"
 
 
 def ours(work: Work) -> float:
-    """Seconds of one epoch of this package's loop."""
+    """Return the seconds of one epoch of this package's loop."""
     if work.device.type == "cpu":
         keep_freed_memory()
     heads, tasks = [HeadSpec(("text",))], {"text": Task("text", "mlm")}
@@ -74,7 +74,7 @@ def ours(work: Work) -> float:
 
 
 def rows_of(work: Work, *, blocks: bool) -> list[dict[str, Any]]:
-    """The texts as the Trainer takes them: concatenated and cut into blocks, or one a row."""
+    """Return the texts as rows for the Trainer: concatenated and cut into blocks, or one text per row."""
     bounds = work.tokens.offsets
     texts = [work.tokens.ids[bounds[doc] : bounds[doc + 1]].tolist() for doc in work.index.tolist()]
     if blocks:
@@ -84,7 +84,7 @@ def rows_of(work: Work, *, blocks: bool) -> list[dict[str, Any]]:
 
 
 def run_mlm(*, blocks: bool, **settings: Any) -> Callable[[Work], float]:
-    """The Trainer, as Transformers' example sets it up."""
+    """Return a function that measures the Trainer, configured as in Transformers' example."""
 
     def run(work: Work) -> float:
         from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
@@ -108,13 +108,13 @@ PEERS: dict[str, Callable[[Work], float]] = {
 
 
 def inside(work: Work) -> dict[str, float]:
-    """Seconds of each operation of ours, on few texts."""
+    """Return the seconds of each operation of this package's loop, on a few texts."""
     few = replace(work, index=work.index[:PROFILED])
     return spent(lambda: ours(few), few)
 
 
 def main() -> int:
-    """Measure every peer and publish."""
+    """Measure every peer and publish the result."""
     args = arguments(__doc__, PEERS)
     if args.only:
         only(args, PEERS, inside)

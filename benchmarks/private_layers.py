@@ -1,9 +1,9 @@
-"""What private layers of GMHL cost: python benchmarks/private_layers.py; about 5 minutes on one core
+"""Cost of private layers in GMHL: python benchmarks/private_layers.py; about 5 minutes on one core
 
-A BERT of 12 layers, 384 wide and of random weights, trained on the generated reports: by one model for all
-labels (`mtl`), and by one with 5 heads, each with its own copy of the top 2 layers
-(`architecture.private_layers`). Each peer trains an epoch, in turn, in one process. The cost is in seconds of
-the processor: with one thread these are the same beside other work.
+Trains a BERT with random weights, 12 layers of width 384, on generated reports: one model for all labels
+(`mtl`), and one with 5 heads, each with its own copy of the top 2 layers (`architecture.private_layers`).
+The peers train one epoch in turn, in one process. The cost is in CPU seconds, which with one thread do not
+depend on other work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHARED, OWN = "MTL", f"{GROUPS} heads with {PRIVATE} private layers"
 
 
 def trainers():
-    """An epoch of training of each peer, as a call that returns seconds of the processor."""
+    """Return a function for each peer that trains one epoch and returns its CPU seconds."""
     import numpy as np
     import torch
     from throughput import learn

@@ -1,9 +1,9 @@
-"""What the gradient probe costs: python benchmarks/probe.py; about 8 minutes on one core
+"""Cost of the gradient probe: python benchmarks/probe.py; about 8 minutes on one core
 
-One `minilm` for all labels of the generated reports (`mtl`), trained for 20 steps with and without the probe
-of the top two layers after every 10th step (`training.probe`), in turn. The probe's share of an epoch is what
-it adds, in seconds of the processor: with one thread these are the same beside other work. Weights must be
-equal bit for bit.
+Trains one `minilm` for all labels of generated reports (`mtl`) for 20 steps, in turn with and without the
+probe of the top two layers after every 10th step (`training.probe`). The cost is the increase in CPU seconds,
+which with one thread do not depend on other work. The details say whether the weights are equal bit for bit,
+as they must be.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WITHOUT, WITH = "without", f"top:{LAYERS} every {EVERY} steps"
 
 
 def train_one(probed, documents, folder=None):
-    """Seconds of the processor for an epoch of training; the weights go to `folder`."""
+    """Train one epoch, save the weights in `folder` if given, and return CPU seconds and number of tasks."""
     import numpy as np
     import torch
     from throughput import learn, read
@@ -64,7 +64,7 @@ def train_one(probed, documents, folder=None):
 
 
 def same(folder):
-    """Whether the weights with and without the probe are equal."""
+    """Return whether the weights with and without the probe are equal."""
     import torch
 
     one, other = (torch.load(Path(folder) / f"{probed}.pt") for probed in (0, 1))
@@ -75,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--documents", type=int, default=sized(320, 40))
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
-    parser.add_argument("--only", help="PROBED,FOLDER: one case, as JSON")
+    parser.add_argument("--only", help="PROBED,FOLDER: run one case, print JSON")
     args = parser.parse_args()
     if args.only:
         probed, folder = args.only.split(",", 1)

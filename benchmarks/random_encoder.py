@@ -1,8 +1,7 @@
-"""A BERT of random weights, for speed where there is no hub: python benchmarks/random_encoder.py FOLDER
+"""A BERT with random weights, to measure speed without a hub: python benchmarks/random_encoder.py FOLDER
 
-The size is BERT-base's unless told otherwise, with its 30,522 rows of word embeddings; the vocabulary is that
-of `tiny`, trained on generated reports or on Open-I's. What it learns is worth nothing; what it costs is the
-same.
+By default, the size is that of BERT-base, with 30,522 rows of word embeddings. The vocabulary is that of
+`tiny`, trained on generated reports or on Open-I. Its outputs are useless, but its cost is the same.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ VOCABULARY = 30_522
 
 
 def main() -> None:
-    """Write it."""
+    """Write the encoder and its tokenizer."""
     import torch
     from transformers import BertConfig, BertModel
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="`bert-base` in its name has the GPU's claims held to it")
-    parser.add_argument("--data", type=Path, help="Open-I's CSV; none: generated reports")
+    parser.add_argument("folder", type=Path, help="output; limits for GPUs apply if its path has `bert-base`")
+    parser.add_argument("--data", type=Path, help="Open-I's CSV; default: generated reports")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--width", type=int, default=768)
     args = parser.parse_args()

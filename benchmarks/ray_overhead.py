@@ -1,9 +1,9 @@
-"""1,000 empty units on Ray against plain tasks of Ray: python benchmarks/ray_overhead.py; about a minute
+"""1,000 empty units on Ray compared with plain Ray tasks: python benchmarks/ray_overhead.py; about a minute
 
-The executor hands out units that do nothing but say that they are done: what is left is the board, the
-hand-over of a unit with its settings, and its words on the way back. Beside it as many plain tasks, which are
-given the same unit and a reference to the same material and return at once. Everything is in one cluster of
-this machine, whose workers have been used before the clock starts.
+The executor runs units that only report that they are finished: the remaining cost is scheduling, sending
+each unit with its settings, and receiving its messages. The peer is as many plain tasks that get the same
+unit and a reference to the same inputs, and return at once. Both use one cluster on this machine, after a
+warm-up of its workers.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ LIMIT, REPEATS = 1.3, sized(5, 1)
 
 
 class Nothing(Store):
-    """A store in which every unit that was asked for is done, and nothing is kept."""
+    """A store that keeps nothing and returns a unit's key as its record."""
 
     def load(self, key):
         return key
 
 
 def empty(parcel, references):
-    """In place of a unit."""
+    """Yield the messages of a unit that trains nothing."""
     name = unpacked(parcel, references[1:]).request.job.name
     yield [OnNode(name, "here", "here"), Trained(0.0)]
 
 
 def plain(order, store, threads, inputs):  # noqa: ARG001
-    """A task that does the same without us."""
+    """Return the same as a plain task."""
     return [Trained(0.0)]
 
 
 def by_executor(cache, store, jobs, slots):
-    """All units, as a suite asks for them."""
+    """Return the seconds of all units by the executor, requested as by a suite."""
     head = RayHead(None, slots)
     executor = RayExecutor(
         cache, store, ignore, jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty
@@ -72,7 +72,7 @@ def by_executor(cache, store, jobs, slots):
 
 
 def by_ray(cache, store, jobs):
-    """The same as plain tasks, all handed over at once."""
+    """Return the seconds of the same units as plain tasks, all submitted at once."""
     import ray
 
     from mtlv.execution.worker import TrainRequest
@@ -92,7 +92,7 @@ def by_ray(cache, store, jobs):
 
 @contextmanager
 def prepared(units: int):
-    """An input cache, a store and `units` jobs, beside a cluster of this machine."""
+    """Yield an input cache, a store and `units` jobs; a cluster runs meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "c.yml"
         seeds = ", ".join(map(str, range(-(-units // 36))))  # 9 models, 4 folds
@@ -106,15 +106,15 @@ def prepared(units: int):
 
 
 def profile() -> str:
-    """Where the driver's time goes; of a script, because workers do not know what a module defines."""
+    """Return a profile of the driver, from a script: workers could not import this module."""
     return alone([__file__, "--profile"])
 
 
 def main() -> int:
-    """Measure both, print, write."""
+    """Measure both peers and publish the result."""
     parser = parser_of(__doc__)
     parser.add_argument("--units", type=int, default=sized(1000, 36))
-    parser.add_argument("--profile", action="store_true", help="alone, as JSON")
+    parser.add_argument("--profile", action="store_true", help="only print the profile as JSON")
     args = parser.parse_args()
     slots = cores()
     with prepared(args.units) as (cache, store, jobs):

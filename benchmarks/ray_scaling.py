@@ -1,8 +1,8 @@
 """A suite of real units on Ray with one worker and with two: python benchmarks/ray_scaling.py; 10 minutes
 
-STL of six tasks with `minilm`, a thread for each unit: trained by Ray on one CPU and on two of this machine,
-and by the executor of here, one unit after the other. Told are documents per second from the end of planning
-to the end of the suite, so that a worker's start (PyTorch, the encoder from the object store) counts. The
+Trains STL of six tasks with `minilm`, one thread per unit: on Ray with one and with two CPUs of this machine,
+and with the local executor, one unit after the other. Measures documents per second from the end of planning
+to the end of the suite, so the start of workers (PyTorch, the encoder from the object store) is included. The
 claim needs two idle cores.
 """
 
@@ -33,7 +33,7 @@ PEERS = {
 
 
 def one(engine: str, workers: int, documents: int) -> None:
-    """Print what one run came to, as JSON."""
+    """Run one suite in this process and print its measurements as JSON."""
     config = CONFIG.format(documents=documents, labels=", ".join(LABELS), encoder=ENCODER)
     execution = [f"engine={engine}", f"processes={workers}", "threads=1"]
     found = ran(config, [f"execution.{change}" for change in execution])
@@ -42,22 +42,22 @@ def one(engine: str, workers: int, documents: int) -> None:
 
 
 def profile(runs: dict[str, list[dict[str, float]]]) -> str:
-    """How much of each suite's time its units take; the rest is the start of Ray and PyTorch, and scores."""
+    """Return the time of each suite and its units; the rest is the start of Ray and PyTorch, and scores."""
     lines = []
     for name, found in runs.items():
         wall = median(run["wall"] for run in found)
-        # Units of one run overlap where there are two workers.
+        # With two workers, the units of a run overlap.
         units = median(run["units"] for run in found) / PEERS[name][1]
         lines.append(f"{name:24} {wall:6.1f} s, its units {units:6.1f} s of each worker")
     return "\n".join(lines)
 
 
 def main() -> int:
-    """Every run in a process of its own, in turn."""
+    """Measure every run in a separate process, in turn, and publish the result."""
     parser = parser_of(__doc__)
     parser.add_argument("--documents", type=int, default=sized(600, 40))
     parser.add_argument("--repeats", type=int, default=sized(2, 1))
-    parser.add_argument("--only", help="ENGINE,WORKERS: one run alone, as JSON")
+    parser.add_argument("--only", help="ENGINE,WORKERS: run one suite, print JSON")
     args = parser.parse_args()
     if args.only:
         engine, workers = args.only.split(",")

@@ -1,10 +1,10 @@
 """Tokenisation, time to the first step, evaluation: python benchmarks/readiness.py; about 3 minutes
 
-Each in one run beside a peer: a corpus's token ids against the tokenizer called for each text; from a new
-process to the first trained batch of `minilm` (320 generated documents), beside the imports alone; F1, its
-thresholds and average precision of made-up scores of 20 and 200 labels against scikit-learn called for each
-label. How fast the machine multiplies fp32 matrices (one thread and all) and copies memory is measured too:
-the limit of everything else.
+Each is compared with a peer in one run: tokenisation of a corpus, with calling the tokenizer for each text;
+the time from a new process to the first training step of `minilm` (320 generated documents), with the imports
+alone; F1, its thresholds and average precision of synthetic scores of 20 and 200 labels, with calling
+scikit-learn for each label. Also measures fp32 matrix products (one thread and all) and memory copies, which
+limit everything else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCORED, WIDTH = sized(2000, 50), sized(1024, 64)
 
 
 def first_step():
-    """Print the seconds until the imports are done, the encoder is loaded, and the first step is made."""
+    """Print the seconds until the imports, the encoder and the first step are done, as JSON."""
     begun = time.perf_counter()
     import torch  # noqa: F401
     import transformers  # noqa: F401
@@ -54,13 +54,13 @@ def first_step():
 
 
 def starts():
-    """Seconds of each milestone, by repeat."""
+    """Return the seconds until each milestone, by repeat."""
     found = [alone([__file__, "--first-step"]) for _ in range(REPEATS)]
     return {name: [each[name] for each in found] for name in found[0]}
 
 
 def tokenisation():
-    """Documents per second."""
+    """Return documents per second of each peer."""
     from mtlv.data import catalog
     from mtlv.data.options import DataOptions
     from mtlv.data.tokens import tokenise
@@ -83,7 +83,7 @@ def tokenisation():
 
 
 def evaluation(labels):
-    """Seconds of the figures of 2,000 documents, thresholds included."""
+    """Return the seconds that each peer takes for thresholds and metrics of 2,000 documents."""
     from sklearn.metrics import average_precision_score, f1_score
 
     from mtlv.evaluation.metrics import evaluate
@@ -114,7 +114,7 @@ def evaluation(labels):
 
 
 def limits():
-    """GFLOP/s of fp32 matrix products and GB/s of copies of this machine."""
+    """Return GFLOP/s of fp32 matrix products and GB/s of copies on this machine."""
     import torch
 
     left, right = torch.rand(WIDTH, WIDTH), torch.rand(WIDTH, WIDTH)

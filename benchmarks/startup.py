@@ -1,8 +1,8 @@
-"""Start-up of each command: python benchmarks/startup.py [runs]; about 2 minutes
+"""Start-up time of each command: python benchmarks/startup.py [runs]; about 2 minutes
 
-Each command answers in a process of its own, in turn, after one round that warms the file cache. Held to the
-limit: `mtlv --help` and `mtlv check`, by the median of wall seconds on a machine that does nothing else. CPU
-seconds are told beside, which other work disturbs less.
+Each command runs in a separate process, in turn, after a round that warms the file cache. The limit applies
+to `mtlv --help` and `mtlv check`, to the median of wall seconds on an idle machine. Also measures CPU
+seconds, which other work affects less.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ASKED = ASKED[: sized(None, 3)]
 
 
 def answer(argv, cpu):
-    """Wall seconds of one run; CPU seconds go to `cpu`."""
+    """Return the wall seconds of one run, and append its CPU seconds to `cpu`."""
     script = Path(sys.executable).parent / "mtlv"
     start = [str(script)] if script.is_file() else [sys.executable, "-m", "mtlv"]
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
@@ -44,7 +44,7 @@ def answer(argv, cpu):
 
 
 def imports():
-    """The modules of `mtlv check` that take longest to import, with what they bring."""
+    """Return the modules of `mtlv check` that take longest to import, including what they import."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "mtlv", *CHECKS[0]],
         cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,

@@ -1,13 +1,12 @@
-"""STL of several tasks against as many times one MTL run, and what several processes gain; about 6 minutes.
+"""STL of T tasks compared with T times one MTL run, and the gain by several processes; about 6 minutes.
 
     python benchmarks/stl_suite.py --data FOLDER/indiana_reports.csv --encoder minilm
 
-A model per task does the whole encoder's work each, so on a processor STL of T tasks costs T times one MTL
-model of them: the claim is that the suite around it (planning left out; validation, scores, weights, tracking
-and comparison counted) adds no more than 5%. Then the same STL suite by 1 process of all cores, by a process
-per core of one thread, and by as many processes of all cores each. Every run is in a process of its own with
-a store of its own; the order turns with each repeat, medians are shown. Without --data the generated corpus
-is used.
+Each single-task model computes the whole encoder, so on a CPU STL of T tasks costs T times one MTL model of
+them. The claim is that the rest of the suite (validation, scores, weights, tracking and comparison, but not
+planning) adds at most 5%. Then compares the STL suite in one process that uses all cores with one process per
+core, of one thread or of all cores each. Every run is in a separate process with its own store. The order
+rotates with each repeat; medians are shown. Without --data, the generated corpus is used.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ Runs = dict[str, list[dict[str, float]]]
 
 @dataclass
 class Watch:
-    """What the events of a suite tell: when planning was done, how much there was to do, and the notes."""
+    """A callback that records the end of a suite's planning, its number of documents, and its notes."""
 
     at: float = 0.0
     documents: int = 0
@@ -60,7 +59,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a suite came to."""
+    """Measurements and records of a suite."""
 
     wall: float  # seconds from the end of planning
     watch: Watch
@@ -68,7 +67,7 @@ class Ran:
 
 
 def ran(config: str, changes: Sequence[str]) -> Ran:
-    """Run a suite in this process, with a store of its own; what is tracked goes to a journal."""
+    """Run a suite in this process with its own store, and track it in a journal."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.yml"
         path.write_text(config, encoding="utf-8")
@@ -82,13 +81,13 @@ def ran(config: str, changes: Sequence[str]) -> Ran:
 
 
 def config_of(data: Path | None) -> str:
-    """A config that reads Open-I's CSV, or generated reports."""
+    """Return a config that reads Open-I's CSV, or generated reports."""
     corpus = f"{{name: openi, path: {data.absolute()}}}" if data else "synthetic"
     return f"experiment: bench\ndata: {corpus}\n"
 
 
 def one(args: argparse.Namespace, way: str) -> dict[str, float]:
-    """One suite in this process: seconds from the end of planning, and of the units alone."""
+    """Run one suite in this process; return its seconds from the end of planning, and those of its units."""
     architecture, processes, threads = way.split(",")
     changes = [
         f"data.labels={json.dumps(list(LABELS if args.data else GENERATED))}",
@@ -108,13 +107,13 @@ def one(args: argparse.Namespace, way: str) -> dict[str, float]:
 
 
 def shown(way: str) -> str:
-    """`stl,2,1` in words."""
+    """Return the name of a way in the table: `STL, 2 x 1` for `stl,2,1`."""
     architecture, processes, threads = way.split(",")
     return f"{architecture.upper()}, {processes} x {threads}"
 
 
 def result_of(setting: dict, runs: Runs, n: int, profile: str = "") -> Result:
-    """Values and claims of runs by way; `n` are the cores."""
+    """Return the result of `runs` by way; `n` is the number of cores."""
     mtl, stl, tasks = f"mtl,1,{n}", f"stl,1,{n}", setting["tasks"]
     values = {
         row: {shown(way): [run[kind] for run in each] for way, each in runs.items()}
@@ -124,7 +123,7 @@ def result_of(setting: dict, runs: Runs, n: int, profile: str = "") -> Result:
         f"STL of {tasks} tasks and one MTL run, {setting['documents']} documents, {setting['encoder']}:"
         " seconds by processes x threads"
     )
-    # Pairs of one repeat, so that what else the machine does weighs on both.
+    # Paired by repeat, so that other work on the machine affects both.
     pairs = [s["wall"] / (tasks * m["wall"]) for m, s in zip(runs[mtl], runs[stl], strict=True)]
     alike = median(run["units"] for run in runs[stl]) / (tasks * median(run["units"] for run in runs[mtl]))
     why = f"median of pairs, {min(pairs):.2f} to {max(pairs):.2f}; T = {tasks}"
@@ -144,19 +143,19 @@ def result_of(setting: dict, runs: Runs, n: int, profile: str = "") -> Result:
 
 
 def main() -> int:
-    """Measure every way and publish."""
+    """Measure every way and publish the result."""
     parser = parser_of(__doc__)
     parser.add_argument(
-        "--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI; none: generated reports"
+        "--data", type=Path, default=open_i(), help="Open-I's CSV; default: $MTLV_OPENI or generated reports"
     )
     parser.add_argument("--encoder", default=sized("minilm", "tiny"))
     parser.add_argument(
-        "--documents", type=int, default=sized(160, 60), help="read in all; 60%% of them train"
+        "--documents", type=int, default=sized(160, 60), help="in total; 60%% are for training"
     )
     parser.add_argument("--max-length", type=int, default=sized(128, 16))
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
-    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,THREADS: one run alone, or `profile`, as JSON")
+    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,THREADS or `profile`: run one, print JSON")
     args = parser.parse_args()
     n = cores()
     stl = f"stl,1,{n}"

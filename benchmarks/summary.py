@@ -11,7 +11,7 @@ HEAD = ("| claim | limit | measured | verdict | on | benchmark |", "| --- | --- 
 
 
 def rows(folder=RESULTS):
-    """A line of the table for each claim, in the order of the files."""
+    """Return a table row for each claim, in the order of the files."""
     found = []
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""What the benchmarks of training and of prediction share: documents, peers' models, turns, and the result.
+"""Shared code of the benchmarks of training and prediction: documents, peers' models, measuring and results.
 
-Every peer works on the same documents with weights of the same size, in a process of its own. Nothing here or
-in those two files needs MLflow or matplotlib, so that they run on a bare machine with a GPU.
+Every peer uses the same documents and weights of the same size, in a separate process. These benchmarks need
+neither MLflow nor matplotlib, so that they run on a bare machine with a GPU.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.state import TrainingState
 
-PROFILE = "profile"  # in place of a peer
-USUAL = 16  # documents of a batch, and then not in a result's name
-OURS, ON_GPU = "mtlv", "on a GPU"  # the latter in the name of who needs one
+PROFILE = "profile"  # a value of --only besides the peers
+USUAL = 16  # default batch size; other sizes are part of the result's name
+OURS, ON_GPU = "mtlv", "on a GPU"  # the latter is in the names of peers that need one
 Peers = Mapping[str, Callable[["Work"], float]]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What every peer works on."""
+    """Documents, model and settings that all peers share."""
 
     corpus: Corpus
     encoder: Encoder
@@ -59,7 +59,7 @@ class Work:
 
 
 def multi_task(work: Work) -> MultiTaskModel:
-    """The model that a run of MTL trains, on the work's device."""
+    """Return the model that an MTL run trains, on the device of `work`."""
     if work.device.type == "cpu":
         keep_freed_memory()
     tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
@@ -78,13 +78,13 @@ def learn(
     precision: str = "fp32",
     hooks: Sequence[Hook] = (),
 ) -> None:
-    """Train a model in place by this package's loop, with the optimizer and the objective of a plain run.
+    """Train a model in place with this package's loop, and the optimizer and objective of a plain run.
 
     Args:
-        model: on its device.
-        batches: of an epoch, by its number.
+        model: the model, on its device.
+        batches: function of an epoch's number that returns its batches.
         rate: learning rate.
-        steps: of the schedule.
+        steps: number of steps of the schedule.
         epochs, precision, hooks: as for `mtlv.training.loop.train`.
     """
     optimizer = adamw(model, learning_rate=rate, weight_decay=0.01)
@@ -104,7 +104,7 @@ def learn(
 def read(
     name: str, path: Path | None, *, documents: int, encoder: str, max_length: int = 128
 ) -> tuple[Corpus, Encoder, Tokens]:
-    """A corpus of the catalog, an encoder, and its tokens."""
+    """Return a corpus of the catalog, an encoder, and the corpus's tokens."""
     corpus = catalog.load(name, DataOptions(path=path, documents=documents))
     loaded = load_encoder(encoder, texts=corpus.texts)
     tokenizer = loaded.tokenizer
@@ -113,7 +113,7 @@ def read(
 
 
 def classifier(work: Work) -> Any:
-    """The same encoder under Transformers' own multi-label head."""
+    """Return the same encoder with Transformers' multi-label head."""
     from transformers import BertForSequenceClassification
 
     config = copy.deepcopy(work.encoder.module.config)
@@ -125,7 +125,7 @@ def classifier(work: Work) -> Any:
 
 
 class Rows(torch.utils.data.Dataset):
-    """Documents as the Trainer takes them."""
+    """Data set of the documents for the Trainer."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -140,10 +140,10 @@ class Rows(torch.utils.data.Dataset):
 
 
 def arguments(description: str | None, peers: Iterable[str]) -> argparse.Namespace:
-    """What both take."""
+    """Return the arguments, which these benchmarks share."""
     parser = parser_of(description)
     parser.add_argument(
-        "--data", type=Path, default=open_i(), help="Open-I's CSV, or $MTLV_OPENI; none: generated reports"
+        "--data", type=Path, default=open_i(), help="Open-I's CSV; default: $MTLV_OPENI or generated reports"
     )
     parser.add_argument("--encoder", default=sized("minilm", "tiny"))
     parser.add_argument("--documents", type=int, default=sized(640, 20))
@@ -151,17 +151,17 @@ def arguments(description: str | None, peers: Iterable[str]) -> argparse.Namespa
     parser.add_argument("--batch-size", type=int, default=USUAL)
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--only", choices=[*peers, PROFILE], help="one peer alone, as JSON")
+    parser.add_argument("--only", choices=[*peers, PROFILE], help="run one peer, print JSON")
     return parser.parse_args()
 
 
 def open_i() -> Path | None:
-    """Open-I's CSV where $MTLV_OPENI says."""
+    """Return the path in $MTLV_OPENI, of Open-I's CSV; None if unset."""
     return Path(os.environ["MTLV_OPENI"]) if os.environ.get("MTLV_OPENI") else None
 
 
 def prepare(args: argparse.Namespace) -> Work:
-    """Read, tokenise and load once for all peers."""
+    """Read and tokenise the documents, and load the encoder."""
     corpus, encoder, tokens = read(
         "openi" if args.data else "synthetic",
         args.data,
@@ -177,7 +177,7 @@ def prepare(args: argparse.Namespace) -> Work:
 
 
 def spent(run: Callable[[], object], work: Work) -> dict[str, float]:
-    """Seconds of each operation while `run` runs, what it calls not counted."""
+    """Return the seconds of each operation during `run`, without those of the operations that it calls."""
     from torch.profiler import ProfilerActivity, profile
 
     activities = [ProfilerActivity.CPU]
@@ -189,18 +189,18 @@ def spent(run: Callable[[], object], work: Work) -> dict[str, float]:
 
 
 def only(args: argparse.Namespace, peers: Peers, profile: Callable[[Work], Any]) -> None:
-    """Print what one peer came to, as JSON."""
+    """Print the seconds of one peer, or the profile, as JSON."""
     work = prepare(args)
     print(json.dumps(profile(work) if args.only == PROFILE else {"seconds": peers[args.only](work)}))
 
 
 def apart(name: str) -> Any:
-    """What `only` prints of one peer, in a process of its own, so that no peer's settings reach another."""
+    """Return what `only` prints, run in a separate process, so that no peer's settings affect another."""
     return alone([*sys.argv, "--only", name])
 
 
 def measured(args: argparse.Namespace, work: Work, peers: Peers) -> dict[str, list[float]]:
-    """Seconds of each peer that the device can compute, again and again; who comes first turns."""
+    """Return the seconds of each repeat of the peers that the device supports; their order rotates."""
     missing = {"bf16": work.precision != "bf16", ON_GPU: work.device.type != "cuda"}
     names = [name for name in peers if not any(word in name for word, lacks in missing.items() if lacks)]
     return interleaved({name: lambda n=name: apart(n)["seconds"] for name in names}, args.repeats)
@@ -213,14 +213,14 @@ def outcome(
     place: Mapping[str, str],
     seconds: Mapping[str, list[float]],
 ) -> Result:
-    """Documents per second of every repeat, in a result of the device and the precision.
+    """Return a result with documents per second of every repeat, named by device and precision.
 
     Args:
-        stem: of the name.
-        what: is measured.
-        setting: the arguments that were given.
-        place: `device` and `precision` that were computed with, and the `corpus`.
-        seconds: peer -> its repeats.
+        stem: first part of the name.
+        what: what is measured, for the title.
+        setting: values of the arguments.
+        place: `device`, `precision` and `corpus`.
+        seconds: peer -> seconds of its repeats.
     """
     count = int(setting["documents"])
     row = f"{count} documents of {place['corpus']}, at most {setting['max_length']} tokens"
@@ -235,20 +235,20 @@ def outcome(
 
 
 def over(result: Result, peer: str) -> float | None:
-    """How many times as fast as a peer ours is; None if the peer was left out."""
+    """Return this package's speed relative to a peer's; None if the peer was not measured."""
     (row,) = result.values
     return result.ratio(row, OURS, peer) if peer in result.values[row] else None
 
 
 def best(result: Result, begins: str) -> str:
-    """The fastest of the peers whose name begins so; empty if all were left out."""
+    """Return the fastest peer whose name starts with `begins`; empty if none was measured."""
     (found,) = result.values.values()
     names = [name for name in found if name.startswith(begins)]
     return max(names, key=lambda name: median(found[name]), default="")
 
 
 def held(result: Result, text: str, limit: float, value: float | None) -> Claim:
-    """A claim of what was promised of `minilm` on Open-I and a processor; of anything else it is told."""
+    """Return a claim whose limit applies to `minilm` on Open-I and a CPU only."""
     setting = result.setting
     usual = ("minilm", "openi", "cpu")
     if (setting["encoder"], setting["corpus"], setting["device"]) == usual:
@@ -257,12 +257,12 @@ def held(result: Result, text: str, limit: float, value: float | None) -> Claim:
 
 
 def location_of(work: Work) -> dict[str, str]:
-    """Device, precision and corpus in words."""
+    """Return the names of device, precision and corpus."""
     return {"device": work.device.type, "precision": work.precision, "corpus": work.corpus.name}
 
 
 def case(result: Result) -> str:
-    """What was computed with, in a claim's words."""
+    """Return device, precision, encoder and corpus as text for a claim."""
     setting = result.setting
     device = {"cpu": "CPU", "cuda": "GPU"}.get(setting["device"], setting["device"])
     return f"{device} with {setting['precision']}, `{setting['encoder']}`, {setting['corpus']}"

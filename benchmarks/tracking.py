@@ -1,15 +1,15 @@
-"""What tracking costs training: python benchmarks/tracking.py
+"""Cost of tracking during training: python benchmarks/tracking.py; about 10 minutes
 
-Trains MTL, GMHL and GMTL on a made-up table of 23 labels, in turn with nothing tracked and with all that
-`mtlv run` tracks: a journal, and a process that delivers it to an SQLite store. With one core left to that
-process, and with all cores training. Measures
+Trains MTL, GMHL and GMTL on a synthetic table of 23 labels, in turn without tracking and with everything that
+`mtlv run` tracks: a journal, and a process that uploads it to an SQLite store. First with one core left to
+that process, then with training on all cores. Measures
 
-- the share of the training thread's time that it spends in calls of the tracker: exact, whatever else runs;
-- the seconds of training with and without, pair by pair: with the noise of the machine;
+- the share of training time that the training thread spends in calls of the tracker, exact on any machine;
+- the seconds of training with and without tracking, in pairs, which include the noise of the machine;
 - the CPU seconds of the other process while the suite trains.
 
-About 10 minutes. Nothing listens on a port here; a server over HTTP is measured in tracking_http.py. Not met
-where calls take 1% of training, or pairs say that it certainly takes more than 1% longer.
+No server is used; tracking_http.py measures one. A claim is not met if calls take more than 1% of training
+time, or if training takes more than 1% longer after two standard errors are subtracted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ARCHITECTURES = sized("mtl, gmhl, gmtl", "mtl")
 
 
 class Clock:
-    """Seconds that this process spends in calls of a journal, and the other one's CPU seconds meanwhile."""
+    """A timer of this process's calls of a journal, and of the CPU seconds of the upload process."""
 
     def __init__(self):
         from mtlv.tracking.journal import Journal
@@ -74,7 +74,7 @@ def _cpu_seconds(pid):
 
 
 def trained(folder, tracked):
-    """Seconds of training."""
+    """Train the suite in `folder`; return its seconds of training."""
     from mtlv.events import ignore
     from mtlv.settings import load_suite
     from mtlv.suite.run import run_suite
@@ -92,7 +92,7 @@ def trained(folder, tracked):
 
 
 def pairs(clock):
-    """Figures of each pair; the first, which warms up, is left out."""
+    """Return the measurements of each pair, without the first, which is a warm-up."""
     found = []
     for pair in range(PAIRS + 1):
         seconds = {}
@@ -122,15 +122,15 @@ def summary(found):
 
 
 def profile():
-    """Where the time of training and tracking goes, in the process that trains."""
-    import mtlv.units.train  # noqa: F401 - with PyTorch and Transformers, not counted
+    """Return a profile of training and tracking in the process that trains."""
+    import mtlv.units.train  # noqa: F401 - so that imports of PyTorch and Transformers are not profiled
 
     with tempfile.TemporaryDirectory() as place:
         return profiled(lambda: trained(Path(place), tracked=True))
 
 
 def result_of(found, cores):
-    """Seconds of training with and without, by the number of threads that train."""
+    """Return seconds of training with and without tracking, by number of threads, and the claims."""
     values = {
         f"{threads} of {cores} cores train": {
             name: [each[kind] for each in one["pairs"]]

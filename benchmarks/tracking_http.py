@@ -1,10 +1,10 @@
-"""Tracking 23, 300 and 3,000 metrics an epoch over HTTP: python benchmarks/tracking_http.py; about 3 minutes
+"""Tracking 23, 300 and 3,000 metrics per epoch over HTTP: python benchmarks/tracking_http.py; about 3 minutes
 
-The server is MLflow's own with one worker and SQLite, on this machine. Told are the seconds for which metrics
-hold up the process that trains: by the journal here, by MLflow's client in one call, and by a call for each
-metric (for 23 only: more would take minutes). The claim is the journal's share of an epoch of `minilm` on 320
-documents, which is timed in the same run; epochs of real corpora are longer. How much longer training takes
-with another process beside it is measured in tracking.py.
+The server is MLflow's with one worker and SQLite, on this machine. Measures the seconds for which metrics
+block the training process: with this package's journal, with MLflow's client in one call, and with one call
+per metric (only for 23: more would take minutes). The claim is about the journal's share of an epoch of
+`minilm` on 320 documents, which is measured in the same run; epochs on real corpora are longer. tracking.py
+measures how much the upload process slows down training.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JOURNAL, CLIENT, SINGLE = "journal (mtlv)", "MLflow client, log_batch", "MLflow 
 
 @contextmanager
 def server(folder):
-    """Address of a server of our own."""
+    """Start a server and yield its address."""
     from mtlv.tracking.mlflow_server import ServerAddress, serve
 
     with socket.socket() as free:
@@ -44,7 +44,7 @@ def points(count, epoch):
 
 
 def calls(client, run, tracker, ours, count):
-    """A call for each way that tracks another epoch of so many metrics, and gives its seconds."""
+    """Return a function for each way that tracks another epoch of `count` metrics and returns the seconds."""
     from mlflow.entities import Metric
 
     epoch = iter(range(10**6))
@@ -66,7 +66,7 @@ def calls(client, run, tracker, ours, count):
 
 
 def measure(uri, folder):
-    """Seconds by number of metrics and way, how the delivery ended, and a profile of the journal."""
+    """Return seconds by number of metrics and way, the number of calls not uploaded, and a profile."""
     from mlflow import MlflowClient
 
     from mtlv.tracking import RunSpec
@@ -95,7 +95,7 @@ def measure(uri, folder):
 
 
 def epoch_seconds():
-    """Wall seconds of an epoch of MTL with `minilm` on generated reports."""
+    """Return the wall seconds of an epoch of MTL with `minilm` on generated reports."""
     from throughput import learn, read
 
     from mtlv.data.batches import PartDocuments

@@ -1,16 +1,16 @@
-"""Documents per second of MTL training, side by side in one run.
+"""Documents per second of MTL training, compared in one run.
 
     python benchmarks/training.py --data FOLDER/indiana_reports.csv --encoder minilm
 
-Peers: Hugging Face's Trainer with its defaults, the Trainer with length grouping (and bf16 where the device
-computes it), and a plain loop that pads every document to the maximum length in fp32 (the thesis's way). Each
-trains the same documents for one epoch from the same weights, in a process of its own; the order of peers
-turns with each repeat, and medians are shown. Without --data the generated corpus is used, of which nothing
-is claimed. On a GPU ours is also measured as CUDA graphs (`training.compile`): the first epoch, with the time
-to compile, and the second. Beside the table: the limit, documents per second if nothing but matrix products
-were computed, at the speed that this machine reaches in one such product; and a profile of ours, by
-operation. Results are results/training-DEVICE-PRECISION.json. About 5 minutes on 2 quiet cores with
---documents 320. For BERT-base see `random_encoder.py`.
+Peers: Hugging Face's Trainer with its defaults, the Trainer with length grouping (and with bf16 if the device
+supports it), and a plain loop that pads every document to the maximum length in fp32 (as in the thesis). Each
+trains one epoch on the same documents from the same weights, in a separate process. The order of the peers
+rotates with each repeat; medians are shown. Without --data, the generated corpus is used, for which claims on
+a CPU have no limits. On a GPU, this package is also measured with CUDA graphs (`training.compile`): the first
+epoch, with compilation, and the second. The details contain the limit: documents per second if only matrix
+products were computed, at the measured speed of one such product. The profile of this package is by
+operation. Writes results/training-DEVICE-PRECISION.json. About 5 minutes on 2 idle cores with
+--documents 320. For BERT-base, see `random_encoder.py`.
 """
 
 from __future__ import annotations
@@ -59,24 +59,24 @@ PROFILED = 96  # documents
 GRAPHS = f"CUDA graphs, {ON_GPU}"
 DEFAULTS, PADDED = "Trainer, defaults", "padded to the maximum, fp32"
 GROUPED = {"train_sampling_strategy": "group_by_length"}
-# Of BERT-base on one GPU: model FLOPs utilisation in percent, by batch size.
+# Limits of BERT-base on one GPU: model FLOPs utilisation in percent, by batch size.
 SHARES = {16: 25, 128: 50}
-# TFLOP/s of bf16 products without sparsity, by NVIDIA's data sheets: what utilisation is the share of.
+# Peak TFLOP/s of bf16 products without sparsity, from NVIDIA's data sheets, for the utilisation.
 PEAKS = {"H200": 989, "H100": 989, "A100": 312}
 
 
 class Ended(Hook):
-    """When each epoch was done, the device's work too."""
+    """A hook that records when each epoch has ended, also on the device."""
 
     def __init__(self) -> None:
         self.at = [time.perf_counter()]
 
-    def on_epoch(self, losses: EpochLosses) -> None:  # the loop has read them: the device is done
+    def on_epoch(self, losses: EpochLosses) -> None:  # the loop has read them, so the device is done
         self.at.append(time.perf_counter())
 
 
 def epochs_of(work: Work, count: int, *, compiled: bool = False) -> list[float]:
-    """Seconds of each epoch of this package's loop: length buckets, fused AdamW, the device's precision."""
+    """Return the seconds of each epoch of this package's loop: fused AdamW, the device's precision."""
     model = multi_task(work)
     if compiled:
         model.use_compiled(with_cuda_graphs)
@@ -96,12 +96,12 @@ def epochs_of(work: Work, count: int, *, compiled: bool = False) -> list[float]:
 
 
 def ours(work: Work) -> float:
-    """The first epoch, with whatever has to begin."""
+    """Return the seconds of the first epoch, including one-time costs."""
     return epochs_of(work, 1)[0]
 
 
 def trainer(**settings: Any) -> Callable[[Work], float]:
-    """Hugging Face's Trainer; everything but the batch size and one epoch is its default unless given."""
+    """Return a function that measures the Trainer: defaults except batch size, one epoch and `settings`."""
 
     def run(work: Work) -> float:
         from transformers import DataCollatorWithPadding
@@ -113,7 +113,7 @@ def trainer(**settings: Any) -> Callable[[Work], float]:
 
 
 def trained_by_trainer(work: Work, model: Any, rows: Any, collator: Any, **settings: Any) -> float:
-    """Seconds of an epoch of Hugging Face's Trainer."""
+    """Return the seconds of an epoch of Hugging Face's Trainer."""
     from transformers import Trainer, TrainingArguments
 
     with tempfile.TemporaryDirectory() as folder:
@@ -138,7 +138,7 @@ def trained_by_trainer(work: Work, model: Any, rows: Any, collator: Any, **setti
 
 
 def padded(work: Work) -> float:
-    """The thesis's way: every document padded to the maximum length, fp32, in file order."""
+    """Return the seconds of an epoch as in the thesis: padded to the maximum length, fp32, not shuffled."""
     model = classifier(work)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.0)
     targets = torch.from_numpy(work.targets)
@@ -172,7 +172,7 @@ PEERS: dict[str, Callable[[Work], float]] = {
 
 
 def inside(work: Work) -> dict[str, Any]:
-    """Where the time of ours goes, and how fast it could be with matrix products alone."""
+    """Return the time of this package by operation, and its limit with matrix products alone."""
     few = replace(work, index=work.index[:PROFILED])
     speed, needed = product_speed(few), flops(few)
     return {
@@ -185,17 +185,17 @@ def inside(work: Work) -> dict[str, Any]:
 
 
 def flops(work: Work) -> float:
-    """Floating-point operations of training on a mean document's matrix products, padding left out."""
+    """Return the mean FLOPs of matrix products in training on a document, without padding."""
     config = work.encoder.module.config
     lengths = work.tokens.lengths[work.index].astype(float)
     width, inner = config.hidden_size, config.intermediate_size
     per_token = 2 * (4 * width**2 + 2 * width * inner)  # queries, keys, values, output, and the two inner
     layers = config.num_hidden_layers * (per_token * lengths + 4 * width * lengths**2)
-    return 3 * float(layers.mean())  # forward, and the gradients of inputs and of weights
+    return 3 * float(layers.mean())  # forward, and gradients of inputs and weights
 
 
 def product_speed(work: Work) -> float:
-    """Floating-point operations per second of the product that an encoder's layer mostly is; best of ten."""
+    """Return the FLOP/s of the largest matrix product of a layer; the best of ten."""
     config = work.encoder.module.config
     rows = round(work.batch_size * work.tokens.lengths[work.index].mean())
     kind = torch.bfloat16 if work.precision == "bf16" else torch.float32
@@ -214,7 +214,7 @@ def product_speed(work: Work) -> float:
 
 
 def claims(result: Result, found: dict[str, Any]) -> list[Claim]:
-    """What is claimed of the peers, and of what the device could do (`found` by `inside`)."""
+    """Return the claims about the peers and the device's limit; `found` is what `inside` returned."""
     text = f"MTL training, {case(result)}, against"
     trainers = best(result, "Trainer")
     claimed = [
@@ -236,7 +236,7 @@ def claims(result: Result, found: dict[str, Any]) -> list[Claim]:
 
 
 def utilisation(result: Result, found: dict[str, Any], peer: str, size: int, *, held: bool) -> Claim:
-    """Model FLOPs utilisation where the device's peak is known; the fastest is `held` to the claim."""
+    """Return model FLOPs utilisation, if the peak is known; only the fastest peer has a limit (`held`)."""
     (row,) = result.values
     text = f"model FLOPs utilisation of MTL, batches of {size}: {peer}"
     peak = next((speed for name, speed in PEAKS.items() if name in found["device"]), None)
@@ -248,7 +248,7 @@ def utilisation(result: Result, found: dict[str, Any], peer: str, size: int, *, 
 
 
 def main() -> int:
-    """Measure every peer and publish."""
+    """Measure every peer and publish the result."""
     args = arguments(__doc__, PEERS)
     if args.only:
         only(args, PEERS, inside)

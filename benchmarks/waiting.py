@@ -1,12 +1,12 @@
-"""How threads that wait for each other should wait, on a quiet and on a busy machine; about 12 minutes.
+"""How threads should wait for each other, on a quiet and on a busy machine; about 12 minutes.
 
     python benchmarks/waiting.py --data FOLDER/indiana_reports.csv --documents 96
 
-GNU OpenMP, which PyTorch uses on Linux, lets a thread spin for milliseconds before it sleeps. Beside other
-work a spinning thread takes the core that the thread it waits for needs. Each setting trains MTL in a process
-of its own with a thread per core: alone on the machine, and beside a busy process for each core. The machine
-must be quiet when it starts. Values are documents per second; CPU seconds are in the details. `mtlv` leaves
-a quiet machine to OpenMP, and sets the spins where it finds a busy one when it starts.
+GNU OpenMP, which PyTorch uses on Linux, lets a thread spin for milliseconds before it sleeps. On a busy
+machine, a spinning thread occupies the core that the thread it waits for needs. Each setting trains MTL in a
+separate process with one thread per core: alone on the machine, and with one busy process per core. The
+machine must be quiet at the start. Values are documents per second; CPU seconds are in the details. If the
+machine is quiet when `mtlv` starts, it keeps OpenMP's default; otherwise it sets the number of spins.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ QUIET, BUSY = "quiet machine", "busy machine"
 
 @contextmanager
 def company(count: int) -> Iterator[None]:
-    """So many processes that keep a core busy each."""
+    """Run `count` processes, each of which keeps a core busy."""
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -53,7 +53,7 @@ def main() -> int:
     args = arguments(__doc__, WAYS)
     if args.only:
         work = prepare(args)
-        ours(work)  # what begins is not measured
+        ours(work)  # one-time costs are not measured
         cpu, seconds = time.process_time(), ours(work)
         print(json.dumps({"seconds": seconds, "cpu": time.process_time() - cpu}))
         return 0

@@ -1,8 +1,8 @@
-"""Settings of the documentation's site: make docs
+"""Sphinx configuration of the documentation site: make docs
 
-The pages are the Markdown files beside this one, as they are read elsewhere too. What depends on the code is
-added when the site is built: the order of the pages (the lists of `index.md`), the parts of `reference/` that
-`make_reference.py` makes, and the Python API by autodoc.
+The pages are the Markdown files in this folder, which can also be read without the site. Added when the site
+is built: the order of the pages (from the lists in `index.md`), the generated parts of `reference/`
+(`make_reference.py`), and the Python API by autodoc.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ project = "mtlv"
 release = mtlv.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["deflist"]
-nb_execution_mode = "off"  # notebooks are shown as they were saved; tests run them
-myst_heading_anchors = 4  # links to headings, with the anchors that GitHub makes
+nb_execution_mode = "off"  # notebooks are shown as saved; tests run them
+myst_heading_anchors = 4  # the same anchors of headings as on GitHub
 default_role = "literal"  # `name` in docstrings is code, as in Markdown
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 80
@@ -39,11 +39,11 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
-html_theme_options = {"top_of_page_buttons": []}  # there is no public address of the sources
+html_theme_options = {"top_of_page_buttons": []}  # the sources have no public address
 
 LISTED = re.compile(r"^(?:-|\d+\.) \[([^\]]*)\]\(([^)]*)\.(?:md|ipynb)\)", re.MULTILINE)
 CONFIG = re.compile(r"\]\((?:\.\./)+config/([^)]*)\)")
-ELSEWHERE = (  # files outside this folder whose text is on a page of the site, and others
+ELSEWHERE = (  # links to files outside this folder: to the page with their text, or as plain text
     (re.compile(r"\]\((?:\.\./)+mtlv/settings/defaults\.yml\)"), "](/reference/config.md)"),
     (re.compile(r"\]\((?:\.\./)+config\)"), "](/reference/examples.md)"),
     (
@@ -54,7 +54,7 @@ ELSEWHERE = (  # files outside this folder whose text is on a page of the site, 
 
 
 def _complete(_: Any, page: str, source: list[str]) -> None:
-    """Add what is made to the text of a page."""
+    """Add the generated text of a page, and replace links to files outside this folder."""
     text = source[0]
     if page in ("index", "decisions/README"):
         text += _contents(text)
@@ -68,7 +68,7 @@ def _complete(_: Any, page: str, source: list[str]) -> None:
 
 
 def _contents(text: str) -> str:
-    """The order of the site: a table of contents for each section of lists, in the sidebar only."""
+    """Return a table of contents for each section with a list, for the sidebar only: the order of pages."""
     out = []
     for section in re.split(r"^##? ", text, flags=re.MULTILINE)[1:]:
         title = section.partition("\n")[0]
@@ -79,13 +79,13 @@ def _contents(text: str) -> str:
 
 
 def _autodoc() -> str:
-    """The sections of `api.md`, from the docstrings."""
+    """Return the sections of `api.md` as directives of autodoc."""
     out = []
     for title, names in API["ORDER"]:
         out.append(f"\n## {title}\n\n```{{eval-rst}}")
         for name in names:
             if isinstance(getattr(mtlv, name), type):
-                out.append(f".. autoclass:: mtlv.{name}()\n   :members:\n")  # nobody makes one by hand
+                out.append(f".. autoclass:: mtlv.{name}()\n   :members:\n")  # users do not construct them
             else:
                 out.append(f".. autofunction:: mtlv.{name}\n")
         out.append("```")
@@ -93,7 +93,7 @@ def _autodoc() -> str:
 
 
 def _without_arguments(_: Any, what: str, __: str, ___: Any, ____: Any, lines: list[str]) -> None:
-    """Leave out the arguments of classes."""
+    """Remove the arguments from docstrings of classes."""
     if what == "class" and "Args:" in lines:
         del lines[lines.index("Args:") :]
 

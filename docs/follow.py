@@ -1,8 +1,8 @@
 """Follow the tutorial as a reader does: make tutorial
 
-Blocks of Python that begin with the name of a file are saved, and blocks of `sh` are run one after another.
-Each line of an `output` block has to be printed by the command before, and each block of YAML has to be in a
-config that was written. Numbers of the output may differ.
+Python blocks that begin with a file name are saved, and `sh` blocks are run in order. Each line of an
+`output` block must be printed by the previous command, and each YAML block must be in a config that was
+written. Numbers in the output may differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def follow(folder: Path, until: str = "") -> list[str]:
         The commands that were run.
 
     Raises:
-        AssertionError: a command failed, or something that the page shows is not there.
+        AssertionError: a command failed, or something that the page shows is missing.
     """
     text = PAGE.read_text(encoding="utf-8")
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -58,7 +58,7 @@ def follow(folder: Path, until: str = "") -> list[str]:
 
 
 def _masked(line: str) -> str:
-    """A line without its numbers."""
+    """Return a line with its numbers replaced by `#`."""
     return re.sub(r"\d+", "#", line).strip()
 
 

@@ -51,7 +51,7 @@ result.predict(["The heart is enlarged."])
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     parts = [START]
     for title, names in ORDER:
         parts.append(f"## {title}\n")
@@ -68,14 +68,14 @@ def _function(name: str, thing: Any) -> Iterator[str]:
 
 
 def _signature(thing: Any) -> str:
-    """Without `self`, and without quotes round annotations."""
+    """Return the signature without `self` and without quotes around annotations."""
     text = re.sub(r"""(: |-> )(['"])(.*?)\2(?=[,) ])""", r"\1\3", f"{inspect.signature(thing)} ")
     return text.strip().replace("(self, ", "(").replace("(self)", "()")
 
 
 def _class(name: str, thing: type) -> Iterator[str]:
     yield f"### `mtlv.{name}`\n"
-    yield f"{(inspect.getdoc(thing) or '').split(chr(10) * 2 + 'Args:')[0]}\n"  # nobody makes one by hand
+    yield f"{(inspect.getdoc(thing) or '').split(chr(10) * 2 + 'Args:')[0]}\n"  # users do not construct them
     rows = []
     for key, value in vars(thing).items():
         inner = value.fget if isinstance(value, property) else value
@@ -88,7 +88,7 @@ def _class(name: str, thing: type) -> Iterator[str]:
 
 
 def _folded(signature: str) -> str:
-    """One argument a line where the signature is long."""
+    """Return the signature, with one argument per line if it is long."""
     if len(signature) < 80:
         return signature
     inner, _, returns = signature[1:].rpartition(") ->")
@@ -103,7 +103,7 @@ def _folded(signature: str) -> str:
 
 
 def _text(thing: Any) -> str:
-    """A docstring as Markdown: its sections become lists and code."""
+    """Return a docstring as Markdown: its sections become lists and code blocks."""
     out: list[str] = []
     section = ""
     for line in (inspect.getdoc(thing) or "").split("\n"):

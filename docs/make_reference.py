@@ -1,4 +1,4 @@
-"""The parts of `reference/` that are made from the code when the site is built (`conf.py`)."""
+"""Generates the parts of `reference/` that depend on the code when the site is built (`conf.py`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mtlv.settings.json_schema import comments, config_schema, titles  # noqa: E
 
 
 def config() -> str:
-    """Every key with its default, its comment in `defaults.yml` and its allowed values."""
+    """Return every key with its default, its comment in `defaults.yml` and its allowed values."""
     schema, said, values = config_schema(), dict(comments()), defaults()
     sections: dict[str, list[str]] = {"General": []}
     for key in known_keys():
@@ -39,7 +39,7 @@ def config() -> str:
         out.append(f"## {title}\n\n{_comment(said.get((title.strip('`'),), ()))}")
         for key in keys:
             path = split(key)
-            if path[:-1] in said and len(path) > 2:  # a section in a section
+            if path[:-1] in said and len(path) > 2:  # a nested section
                 out.append(f"**`{'.'.join(path[:-1])}`**: {_comment(said.pop(path[:-1]))}")
             value: Any = values
             for part in path:
@@ -53,7 +53,7 @@ def config() -> str:
 
 
 def _comment(lines: Iterable[str]) -> str:
-    """Sentences as text, and indented lines as an example."""
+    """Return a comment as Markdown: sentences as text, indented lines as an example."""
     out: list[str] = []
     example = False
     for line in lines:
@@ -66,7 +66,7 @@ def _comment(lines: Iterable[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which stars and pages of this documentation are no Markdown but links."""
+    """Return text with stars escaped, and with links to pages of this documentation."""
     words = (
         f"[{word.strip('(;).,')}](/{word.strip('(;).,').removeprefix('docs/')})" if "docs/" in word else word
         for word in text.replace("*", r"\*").split(" ")
@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 
 def _held(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    """The schema of a value."""
+    """Return the schema of a value."""
     held: Any = schema
     for key in path:
         either = held.get("anyOf", [held])
@@ -85,14 +85,14 @@ def _held(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _allowed(held: Mapping[str, Any]) -> str:
-    """The allowed values in words, or as a list of names."""
+    """Return the allowed values as a sentence, or as a list of names."""
     said = str(held.get("description", "")).partition(" Allowed: ")[2]
     names = [name for each in held.get("anyOf", [held]) for name in each.get("enum", ())]
     return _plain(said) or ", ".join(f"`{name}`" for name in names)
 
 
 def choices() -> str:
-    """What a config may name: everything that is registered here."""
+    """Return tables of the names that a config may use."""
     return "\n".join(
         [
             "## Architectures\n\n`architecture.name`; formulas in [Methods](/methods.md).\n",
@@ -140,7 +140,7 @@ def _card(name: str) -> tuple[str, ...]:
 
 
 def _titles(registry: Registry[Any]) -> Iterator[tuple[str, str]]:
-    """Each choice with its line; a dash for one of another package that has none."""
+    """Return the choices with their titles; a dash for one of another package that has none."""
     return ((name, registry.title(name) or "–") for name in registry)
 
 
@@ -153,7 +153,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def options() -> str:
-    """Every command with its arguments, from their parser."""
+    """Return every command with its arguments, from the parser."""
     return "\n".join(_commands(command_parser(), "mtlv"))
 
 
@@ -175,7 +175,7 @@ def _usage(own: argparse.ArgumentParser, name: str) -> str:
 
 
 def _called(action: argparse.Action) -> str:
-    """An argument as it is typed, such as `--last N`."""
+    """Return an argument as it is typed, such as `--last N`."""
     taken = action.metavar or (f"{{{','.join(action.choices)}}}" if action.choices else action.dest.upper())
     if not action.option_strings:
         return str(action.metavar or action.dest)
@@ -183,7 +183,7 @@ def _called(action: argparse.Action) -> str:
 
 
 def examples() -> str:
-    """The files of `config/`."""
+    """Return the files in `config/`."""
     out = []
     for path in sorted((ROOT / "config").rglob("*")):
         if path.suffix in (".yml", ".sh"):

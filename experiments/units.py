@@ -3,10 +3,10 @@
     python experiments/units.py keep CONFIG data.path=FILE
     python experiments/units.py restore CONFIG data.path=FILE
 
-`keep` writes results/KEY.npz beside the config (results/small/ for config-small.yml) for each finished unit
-of the config's store; `restore` writes the units back, with the targets of the corpus, so that `mtlv run`
-continues where an earlier machine stopped. Outputs for training documents are kept of teachers with weights
-(`store.keep_weights`), so that they can still teach.
+`keep` writes results/KEY.npz next to the config (results/small/ for config-small.yml) for each finished unit
+in the config's store. `restore` writes the units back, with the targets of the corpus, so that `mtlv run`
+resumes where an earlier machine stopped. For teachers with weights (`store.keep_weights`), outputs for the
+training documents are kept too, so that they can still teach.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def keep(store: Store, job: Job, cache: InputCache, path: Path, *, teaches: bool
 
 
 def restore(store: Store, job: Job, cache: InputCache, path: Path) -> None:
-    """Write a unit to the store, and what it taught, also of one that another experiment has restored."""
+    """Write a unit and its teacher outputs to the store; the latter also if it already has the unit."""
     found, folder = by_part(path, job.unit.model.tasks), store.units / job.unit.key
     if not store.has(job.unit.key):
         restore_unit(store, job, cache, path, found)
@@ -93,7 +93,7 @@ def restore_unit(store: Store, job: Job, cache: InputCache, path: Path, found: M
 
 
 def by_part(path: Path, names: Sequence[str]) -> dict[str, Outputs]:
-    """Return outputs by part (`curve 0`, ...) and task; earlier files have a matrix of all tasks for each."""
+    """Return outputs by part (`curve 0`, ...) and task; older files have a matrix of all tasks per part."""
     kept = dict(np.load(path))
     old = {f"curve {epoch}": values for epoch, values in enumerate(kept.pop("curve", ()))}
     old |= {part: kept.pop(part) for part in ("validation", "test", "lessons") if part in kept}
@@ -110,7 +110,7 @@ def own(outputs: Outputs, masks: Mapping[str, NDArray]) -> Outputs:
 
 
 def packed(values: NDArray) -> NDArray:
-    """Return spans as text, because NumPy would pickle them; other values as they are."""
+    """Return spans as text, because NumPy would pickle them; other values unchanged."""
     return np.array(json.dumps(values.tolist())) if values.dtype == object else values
 
 
@@ -124,20 +124,20 @@ def jobs(cache: InputCache, config: str, overrides: list[str]) -> Iterator[Job]:
     members = load_suite(config, overrides).members
     for member in resolve_all(cache, [each for each in members if not each.settings.grouping.sources]):
         yield from member.jobs
-    with suppress(UnfinishedError):  # groups that follow from units that are neither trained nor kept
+    with suppress(UnfinishedError):  # groups may depend on units that are neither trained nor kept
         for member in resolve_all(cache, members):
             yield from member.jobs
 
 
 def main(do: str, config: str, *overrides: str) -> None:
-    """Keep or restore what there is of the config's units."""
+    """Keep or restore the config's finished units."""
     store = Store(Path(load_suite(config, list(overrides)).members[0].settings.store.uri))
     cache = InputCache(store)
     results = Path(config).parent / "results" / Path(config).stem.removeprefix("config").removeprefix("-")
     results.mkdir(parents=True, exist_ok=True)
     found = jobs(cache, config, list(overrides))
     if do == "restore":
-        for job in found:  # one after the other: groups may follow from units restored before
+        for job in found:  # lazily: groups may depend on units restored before
             path = results / f"{job.unit.key}.npz"
             if path.is_file():
                 restore(store, job, cache, path)

@@ -1,16 +1,16 @@
-"""Does the training loop learn as fast as a plain PyTorch loop that shuffles anew every epoch?
+"""Does the training loop learn as fast as a plain PyTorch loop that reshuffles every epoch?
 
     python experiments/batch-composition/measure.py train ARM SEED --data FOLDER/indiana_reports.csv
     python experiments/batch-composition/measure.py show
 
 Arms: `mtlv` (this package's batches, model and loop, computed without padding), `parts` (the same, computed
-in padded parts of similar length), `windows` and `pairs` (as `parts`, with batches made by length: 50, or
-two, are drawn together and shared out by length) and `plain` (Transformers' model, PyTorch's dropout, a fresh
-permutation each epoch, the last batch smaller). All train MTL of 19 labels on all of Open-I: `minilm`, 128
-tokens, batch 16, 10 epochs, learning rate 2e-4, warm-up of a tenth, linear decay, AdamW with weight decay
-0.01, clipping at 1, one split, validation scored after each epoch by scikit-learn. `train`
-writes results/ARM-SEED.json; `show` prints differences, paired by seed, with 95% t intervals and draws
-results/curves.png. No test document is scored.
+in padded parts of similar length), `windows` and `pairs` (as `parts`, but documents are sorted by length
+within windows of 50 or of two batches) and `plain` (Transformers' model, PyTorch's dropout, a new permutation
+each epoch, a smaller last batch). All train MTL of 19 labels on all of Open-I: `minilm`, 128 tokens, batches
+of 16, 10 epochs, learning rate 2e-4, warm-up over a tenth of the steps, linear decay, AdamW with weight decay
+0.01, clipping at 1, one split. Validation is scored after each epoch by scikit-learn; no test document is
+scored. `train` writes results/ARM-SEED.json; `show` prints differences, paired by seed, with 95% t intervals
+and draws results/curves.png.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Batches = list[NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Work:
-    """What every arm trains on: N documents of one split."""
+    """Documents, encoder and precision that all arms share: N documents of one split."""
 
     corpus: Corpus
     encoder: Encoder
@@ -70,7 +70,7 @@ class Work:
     precision: str
 
     def scores(self, found: NDArray[np.float32]) -> dict[str, float]:
-        """Of probabilities [N, T] on the validation part; the threshold is the best single one there."""
+        """Return the metrics of probabilities [N, T] on the validation part, at its best single threshold."""
         true = self.targets[self.validation]
         f1 = [f1_score(true, found >= at, average="macro", zero_division=0) for at in THRESHOLDS]
         precision = average_precision_score(true, found, average="macro")
@@ -81,7 +81,7 @@ def prepare(path: Path) -> Work:
     corpus = catalog.load("openi", DataOptions(path=path))
     encoder = load_encoder("minilm", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=LENGTH, pad=encoder.tokenizer.pad_token_id)
-    (fold,) = make_folds(corpus, repeats="keep")  # drawn by exact texts
+    (fold,) = make_folds(corpus, repeats="keep")  # split by exact texts
     precision = optim.resolve_precision("auto", torch.device("cpu"))
     targets = corpus.matrix().astype(np.float32)
     return Work(corpus, encoder, tokens, targets, fold.train, fold.validation, precision)
@@ -90,7 +90,7 @@ def prepare(path: Path) -> Work:
 def sorted_windows(
     lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int, window: int = 50
 ) -> Batches:
-    """Batches of windows of so many, sorted by length."""
+    """Return batches of similar length, sorted within windows of `window` batches, in random order."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(lengths))
     batches: Batches = []
@@ -102,7 +102,7 @@ def sorted_windows(
 
 
 class Scored(Hook):
-    """Loss and validation scores of each epoch."""
+    """A hook that records loss and validation scores of each epoch."""
 
     def __init__(self, work: Work, model: MultiTaskModel) -> None:
         self.work, self.model, self.epochs = work, model, list[dict[str, float]]()
@@ -119,7 +119,7 @@ class Scored(Hook):
 def ours(
     work: Work, seed: int, order: Callable[..., Batches] | None = None, *, padded: bool = True
 ) -> list[dict[str, float]]:
-    """This package's model and loop; `order` makes other batches than its own."""
+    """Train with this package's model and loop, and batches by `order` if given; return scores by epoch."""
     keep_freed_memory()
     tasks = {task.name: Task(task.name) for task in work.corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
@@ -149,7 +149,7 @@ def ours(
 
 
 class Plain(nn.Module):
-    """Transformers' encoder, the mean of its token vectors, dropout and a linear layer."""
+    """Transformers' encoder with mean pooling, dropout and a linear layer."""
 
     def __init__(self, encoder: Any, outputs: int) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class Plain(nn.Module):
 
 
 def plain(work: Work, seed: int) -> list[dict[str, float]]:
-    """A loop as one writes it in an afternoon, with nothing of this package's training."""
+    """Train with a plain loop without this package's training code; return scores by epoch."""
     model = Plain(copy.deepcopy(work.encoder.module), len(work.corpus.tasks))
     steps = -(-len(work.train) // BATCH) * EPOCHS
     warm = round(steps * WARMUP)
@@ -230,7 +230,7 @@ ARMS: dict[str, Callable[[Work, int], list[dict[str, float]]]] = {
 
 
 def train(arm: str, seed: int, path: Path) -> None:
-    """One arm with one seed, unless that was done before."""
+    """Train one arm with one seed, unless its file exists."""
     file = RESULTS / f"{arm}-{seed}.json"
     if file.exists():
         return
@@ -246,7 +246,7 @@ def train(arm: str, seed: int, path: Path) -> None:
 
 
 def kept() -> dict[str, dict[int, list[dict[str, float]]]]:
-    """Results by arm and seed."""
+    """Return the results by arm and seed."""
     found: dict[str, dict[int, list[dict[str, float]]]] = {}
     for file in sorted(RESULTS.glob("*-*.json")):
         content = json.loads(file.read_text())
@@ -255,7 +255,7 @@ def kept() -> dict[str, dict[int, list[dict[str, float]]]]:
 
 
 def show() -> None:
-    """Differences to `plain`, paired by seed, and the curves."""
+    """Print differences to `plain`, paired by seed, and draw the curves."""
     found = kept()
     for metric in ("loss", "average_precision_macro", "f1_macro"):
         for arm in (name for name in ARMS if name != "plain" and name in found):
@@ -299,11 +299,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("train", help="one arm with one seed")
+    one = commands.add_parser("train", help="train one arm with one seed")
     one.add_argument("arm", choices=list(ARMS))
     one.add_argument("seed", type=int)
     one.add_argument("--data", type=Path, required=True, help="Open-I's CSV")
-    commands.add_parser("show", help="what is in results/")
+    commands.add_parser("show", help="compare the results in results/")
     args = parser.parse_args()
     if args.command == "train":
         train(args.arm, args.seed, args.data)

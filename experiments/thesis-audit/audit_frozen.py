@@ -1,7 +1,7 @@
-"""The encoder's vectors, computed once, with two small layers that are trained in its place.
+"""The encoder's vectors, computed once, and two small layers that are trained instead of the encoder.
 
-Training all of a Transformer for every row takes a GPU. With fixed vectors a model takes seconds, so there
-can be several seeds. What is shared between tasks and trained is then these two layers.
+Training a whole Transformer for every row requires a GPU. With fixed vectors, a model takes seconds, which
+allows several seeds. The trained layers that tasks share are then these two.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mtlv.units.inputs import UnitInputs
 
 
 class FixedVectors(nn.Module):
-    """Stands for an encoder: a document's only "token" is its row in a table of vectors.
+    """Replacement of an encoder: a document's only "token" is its row in a table of vectors.
 
     Args:
-        vectors: [N, H], one per document of the corpus; brought to length sqrt(H).
+        vectors: [N, H] vectors of the documents of the corpus; scaled to length sqrt(H).
     """
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
@@ -41,17 +41,17 @@ class FixedVectors(nn.Module):
         self.config = SimpleNamespace(hidden_size=width, hidden_dropout_prob=0.1)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:
-        """Rows [B, 1] to `last_hidden_state` [B, 1, H]."""
+        """Return `last_hidden_state` [B, 1, H] of rows [B, 1]."""
         return SimpleNamespace(last_hidden_state=self.layers(self.table[input_ids]))
 
 
 def frozen(inputs: UnitInputs, *, max_length: int, folder: Path) -> UnitInputs:
-    """The same corpus with fixed vectors in the encoder's place.
+    """Return the same corpus with fixed vectors instead of the encoder.
 
     Args:
-        inputs: the corpus and the real encoder, which makes the vectors (mean over tokens).
-        max_length: tokens kept of a document.
-        folder: where the vectors are kept for the next time.
+        inputs: the corpus and the encoder that computes the vectors (mean over tokens).
+        max_length: maximum number of tokens per document.
+        folder: folder in which the vectors are cached.
     """
     corpus, encoder = inputs.corpus, inputs.encoder
     digest = content_key(["fixed vectors", encoder.digest, corpus.digest, max_length])

@@ -1,4 +1,4 @@
-"""The audit's table and figure, from nothing but measured scores."""
+"""The audit's tables and figure, from measured metrics only."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A row as measured.
+    """A row with its measured metrics.
 
     Args:
-        row: what it is.
-        seeds: those for which it was measured; with a twin, those for which both were.
+        row: the row.
+        seeds: seeds for which the row, and its twin if it has one, were measured.
         values: metric -> one value per seed.
         differences: metric -> one difference from the twin per seed; empty without a twin.
     """
@@ -45,11 +45,11 @@ class Line:
 
 
 def measured(rows: Sequence[Row], found: Mapping[str, Mapping[int, Figures]]) -> list[Line]:
-    """Lines of the rows of which something was measured.
+    """Return lines of the rows that were measured.
 
     Args:
-        rows: in the order wanted.
-        found: row id -> seed -> figures.
+        rows: rows, in the order of the table.
+        found: row id -> seed -> metrics.
     """
     out = []
     for row in rows:
@@ -70,14 +70,14 @@ def measured(rows: Sequence[Row], found: Mapping[str, Mapping[int, Figures]]) ->
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Standard deviation over seeds (ddof 1); None for a single one."""
+    """Return the standard deviation over seeds (ddof 1); None for a single seed."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def interval(line: Line, metric: str) -> tuple[float, float] | None:
-    """Student's 95% interval of the mean of the paired differences; None of fewer than three seeds.
+    """Return Student's 95% interval of the mean of the paired differences.
 
-    None as well where all differences are 0: then the defect changed nothing that could be judged.
+    None with fewer than three seeds, or if all differences are 0: then the defect changed nothing.
     """
     gaps = line.differences.get(metric, [])
     if not any(gaps) or len(gaps) < FEWEST:
@@ -87,7 +87,7 @@ def interval(line: Line, metric: str) -> tuple[float, float] | None:
 
 
 def verdict(line: Line, metric: str) -> str:
-    """Whether the seeds show a difference: the interval does not hold 0 (the rule of `docs/transfer.md`)."""
+    """Return the verdict: `higher` or `lower` if the interval excludes 0 (as in `docs/transfer.md`)."""
     if not line.differences:
         return ""
     known = interval(line, metric)
@@ -98,7 +98,7 @@ def verdict(line: Line, metric: str) -> str:
 
 
 def p_values(lines: Sequence[Line]) -> dict[tuple[str, str], tuple[float | None, float | None]]:
-    """(row, metric) -> p of the paired t-test, and the same after Holm's correction for all intervals."""
+    """Return (row, metric) -> p of the paired t-test, and p after Holm's correction for all intervals."""
     judged = [(line, metric) for line in lines for metric in METRICS if interval(line, metric)]
     found = [float(ttest_1samp(line.differences[metric], 0).pvalue) for line, metric in judged]
     keys = [(line.row.id, metric) for line, metric in judged]
@@ -106,7 +106,7 @@ def p_values(lines: Sequence[Line]) -> dict[tuple[str, str], tuple[float | None,
 
 
 def write_csv(lines: Sequence[Line], path: Path) -> None:
-    """A line per row and metric; fractions with 6 decimals."""
+    """Write a line per row and metric; numbers have 6 decimals."""
     tests = p_values(lines)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -124,7 +124,7 @@ def write_csv(lines: Sequence[Line], path: Path) -> None:
 
 
 def write_seeds(lines: Sequence[Line], path: Path) -> None:
-    """A line per row and seed: the figures as they were measured."""
+    """Write a line per row and seed with the measured metrics."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["row", "twin", "seed", *METRICS, "threshold"])
@@ -135,7 +135,7 @@ def write_seeds(lines: Sequence[Line], path: Path) -> None:
 
 
 def read_seeds(path: Path) -> dict[str, dict[int, Figures]]:
-    """Row id -> seed -> figures, as `write_seeds` wrote them."""
+    """Return row id -> seed -> metrics from a file of `write_seeds`."""
     out: dict[str, dict[int, Figures]] = {}
     with path.open(newline="", encoding="utf-8") as file:
         for cells in csv.DictReader(file):
@@ -145,7 +145,7 @@ def read_seeds(path: Path) -> dict[str, dict[int, Figures]]:
 
 
 def table(lines: Sequence[Line]) -> str:
-    """The table in Markdown, in hundredths; a difference is bold where its interval does not hold 0."""
+    """Return the table in Markdown, in hundredths; a difference is bold if its interval excludes 0."""
     head = ["", "seeds", *HEADINGS.values()]
     out = ["| " + " | ".join(head) + " |", "| --- | ---: |" + " ---: |" * len(METRICS)]
     section = ""
@@ -183,7 +183,7 @@ def _gap(line: Line, metric: str) -> str:
 
 
 def draw(lines: Sequence[Line], path: Path, *, title: str) -> Path:
-    """Macro F1 and the column "subset accuracy": honest and with the defect, joined by a line."""
+    """Draw macro F1 and the column "subset accuracy", without and with the defect, joined by a line."""
     pairs = [line for line in lines if line.differences]
     with canvas.style():
         height = 1.6 + 0.36 * (len(pairs) + len({p.row.section for p in pairs}))
@@ -198,7 +198,7 @@ def draw(lines: Sequence[Line], path: Path, *, title: str) -> Path:
 
 
 def _places(pairs: Sequence[Line]) -> tuple[list[float], list[tuple[float, str]]]:
-    """Height of each row, and of each section's heading above its rows."""
+    """Return the position of each row, and of each section's heading above its rows."""
     places, heads, at, section = [], [], 0.0, ""
     for line in pairs:
         if line.row.section != section:

@@ -1,4 +1,4 @@
-"""What the audit compares: honest runs, each defect beside its honest twin, and all defects together."""
+"""Rows of the audit: honest runs, each defect compared with its honest twin, and all defects together."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ METRICS = ("f1_macro", "f1_micro", "subset_accuracy", "hamming_score")
 
 @dataclass(frozen=True)
 class Scoring:
-    """How scores become figures; the default is the package's way.
+    """How metrics are computed from scores; by default as the package does.
 
     Args:
-        chosen_on: `validation`, or `test` (a defect).
-        thesis_grid: thresholds 0.4, 0.5, ..., 0.9 instead of the config's grid.
-        swapped: subset accuracy and Jaccard score stand in each other's column.
+        chosen_on: part on which the threshold is chosen: `validation`, or `test` (a defect).
+        thesis_grid: whether thresholds are 0.4, 0.5, ..., 0.9 instead of the config's grid.
+        swapped: whether subset accuracy and Jaccard score are in each other's column.
     """
 
     chosen_on: str = "validation"
@@ -47,18 +47,18 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the audit's table.
+    """A row of the audit's table.
 
     Args:
-        id: unique; other rows name it as their twin.
-        title: for people.
-        member: which run of the config is trained.
-        twin: the row that is right where this one is wrong; None for an honest run.
-        defects, scoring: what is wrong.
-        codes: groups are made from the class codes.
-        training: other training settings, for row and twin alike.
-        section: heading that the row stands under.
-        extra: whether it can wait until the other rows are there.
+        id: unique id, by which other rows refer to it as their twin.
+        title: title in the table.
+        member: name of the config's run that is trained.
+        twin: id of the row without the defect; None for an honest run.
+        defects, scoring: the defects in training and in scoring.
+        codes: whether groups are computed from the class codes.
+        training: changes to the training settings, the same for row and twin.
+        section: heading above the row.
+        extra: whether it is trained after the other rows.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Row:
 
 
 def rows() -> tuple[Row, ...]:
-    """Every row, each after its twin."""
+    """Return all rows, each after its twin."""
     return (*_honest(), *_heads(), *_thresholds(), *_order(), *_columns(), *_groups(), *_together())
 
 
@@ -213,15 +213,15 @@ def _together() -> list[Row]:
 
 
 def child_of(row: Row, seed: int, suite: Suite, cache: InputCache) -> FoldRun:
-    """The units of a row with one seed.
+    """Return the units of a row with one seed.
 
     Raises:
-        MtlvError: whatever is wrong with data, encoder, groups or device.
+        MtlvError: an error in data, encoder, groups or device.
     """
     member = next(m for m in suite.members if m.name == row.member)
     settings = member.settings.model_copy(update={"seed": seed})
     training = settings.training.model_copy(update=dict(row.training))
-    # Each seed draws its own random groups, so that their spread holds the draw's.
+    # Each seed draws its own random groups, so that the spread over seeds includes that of the draw.
     drawn = {"seed": seed} if settings.grouping.method == "random" else {}
     update: dict[str, Any] = {"training": training, "grouping": settings.grouping.model_copy(update=drawn)}
     settings = settings.model_copy(update=update)
@@ -233,7 +233,7 @@ def child_of(row: Row, seed: int, suite: Suite, cache: InputCache) -> FoldRun:
 
 
 def code_groups(settings: Settings, cache: InputCache) -> tuple[tuple[str, ...], ...]:
-    """The thesis's slip on OHSUMED: the strings C01, C02, ... are embedded where the names should be."""
+    """Return groups with the thesis's mistake on OHSUMED: the codes C01, C02, ... are embedded, not names."""
     corpus = cache.corpus(settings.data)
     code = {label.name: label.code for label in catalog.card(settings.data.name).labels}
     encoder = cache.encoder(settings.encoder, settings.data)
@@ -253,7 +253,7 @@ Figures = dict[str, float]
 def figures(
     validation: Scores, test: Scores, *, names: tuple[str, ...], scoring: Scoring, settings: Settings
 ) -> Figures:
-    """The test part's figures and the threshold, by the scoring of a row."""
+    """Return the metrics on the test part and the threshold, with the scoring of a row."""
     own = settings.evaluation.grid
     grid = THESIS_GRID if scoring.thesis_grid else grid_values(own.start, own.stop, own.step)
     chosen_on = _CHOSEN_ON[scoring.chosen_on](validation, test)
@@ -266,7 +266,7 @@ def figures(
     return {**{metric: plan[metric] for metric in METRICS}, "threshold": fitted.values[names[0]]}
 
 
-# The package refuses to fit on test scores, so the defect has to pass them off as validation scores.
+# The package refuses to fit on test scores, so the defect has to label them as validation scores.
 _CHOSEN_ON: dict[str, Callable[[Scores, Scores], Scores]] = {
     "validation": lambda validation, _: validation,
     "test": lambda _, test: replace(test, split="validation"),

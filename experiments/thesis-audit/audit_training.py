@@ -1,6 +1,6 @@
-"""Train one unit with or without the thesis's defects, from the package's own parts.
+"""Train one unit with or without the thesis's defects, with the package's own parts.
 
-Without defects this gives what `mtlv.units.train.train_unit` gives (a test proves it).
+Without defects, scores equal those of `mtlv.units.train.train_unit` (this is tested).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ORDERS = ("shuffled", "once", "folders")
 
 @dataclass(frozen=True)
 class Defects:
-    """What is done wrong while a model trains; the default is nothing.
+    """Defects in the training of a model; by default none.
 
     Args:
-        frozen_heads: the heads are not in the optimizer, and keep `nn.Linear`'s own first weights, because
-            a plain Python list hides them from BERT's initialisation too.
-        order: `shuffled` anew every epoch; `once`: the first epoch's batches again in every epoch (the
-            thesis's code permuted its documents once, before it split them); `folders`: as the archive has
-            them, all of C01, then what is left of C02, and so on.
+        frozen_heads: whether the heads are not in the optimizer, and keep the initial weights of `nn.Linear`,
+            because a plain Python list hides them from BERT's initialisation too.
+        order: `shuffled`: reshuffled every epoch; `once`: the first epoch's batches in every epoch (the
+            thesis's code permuted the documents once, before splitting them); `folders`: in the archive's
+            order, all of C01, then the rest of C02, and so on.
     """
 
     frozen_heads: bool = False
@@ -53,12 +53,12 @@ class Defects:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a unit came to.
+    """Results of a unit.
 
     Args:
         validation, test: raw scores of the unit's tasks.
-        seconds: of training and prediction.
-        head_shift, encoder_shift: mean absolute change of a weight by training.
+        seconds: seconds of training and prediction.
+        head_shift, encoder_shift: mean absolute change of the weights during training.
     """
 
     validation: Scores
@@ -69,16 +69,16 @@ class Trained:
 
 
 def key_of(job: Job, inputs: UnitInputs, defects: Defects) -> str:
-    """Content key of a unit with defects; equal keys mean equal scores on the same kind of machine."""
+    """Return the content key of a unit with defects; equal keys: equal scores on the same kind of machine."""
     return content_key([job.unit.key, inputs.encoder.digest, asdict(defects)])
 
 
 def train_with(job: Job, inputs: UnitInputs, defects: Defects) -> Trained:
-    """Train a unit as the package does, but for `defects`; score validation and test by its last weights.
+    """Train a unit as the package does, except for `defects`; score validation and test by its last weights.
 
     Raises:
         TrainingError: the loss is not finite.
-        DeviceError: the device asked for is not there.
+        DeviceError: the requested device is not available.
     """
     begun = time.perf_counter()
     settings, unit = job.settings.training, job.unit
@@ -121,20 +121,20 @@ def train_with(job: Job, inputs: UnitInputs, defects: Defects) -> Trained:
 
 
 def hide_heads(model: MultiTaskModel, *, seed: int) -> None:
-    """What a plain Python list does to heads: no training, and the first weights that `nn.Linear` drew."""
+    """Do to heads what a plain Python list does: no training, and the initial weights of `nn.Linear`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for layer in model.heads.modules():
             if isinstance(layer, torch.nn.Linear):
                 fresh = torch.nn.Linear(layer.in_features, layer.out_features)
                 layer.load_state_dict(fresh.state_dict())
-    model.heads.requires_grad_(False)  # or the unused gradients would take part in clipping
+    model.heads.requires_grad_(False)  # otherwise the unused gradients would affect clipping
 
 
 def batches(
     training: PartDocuments, inputs: UnitInputs, job: Job, *, order: str, epoch: int
 ) -> Iterator[Batch]:
-    """An epoch's batches of B documents in one of `ORDERS`."""
+    """Return the batches of an epoch, of B documents each, in one of `ORDERS`."""
     size, seed = job.settings.training.batch_size, job.unit.draw_seed("order")
     if order == "folders":
         return _by_folder(training, inputs, size)
@@ -142,7 +142,7 @@ def batches(
 
 
 def _by_folder(training: PartDocuments, inputs: UnitInputs, size: int) -> Iterator[Batch]:
-    # The corpus's tasks are in the order of their codes, so a document's first task is its first folder.
+    # Tasks of the corpus are ordered by code, so a document's first task is its first folder.
     first = inputs.corpus.matrix()[training.index].argmax(axis=1)  # [n]
     rows = training.index[np.argsort(first, kind="stable")]
     for start in range(0, len(rows), size):
@@ -172,7 +172,7 @@ def _objective(job: Job) -> Objective:
 
 
 def _weights(model: MultiTaskModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Weights of heads and encoder, flat."""
+    """Return the weights of heads and encoder as flat arrays."""
 
     def flat(module: torch.nn.Module) -> NDArray[np.float32]:
         return np.concatenate([p.detach().cpu().numpy().ravel() for p in module.parameters()])
@@ -190,7 +190,7 @@ def _scores(job: Job, inputs: UnitInputs, split: str, rows: NDArray, outputs: di
 
 
 def save(path: Path, trained: Trained) -> None:
-    """Write a unit's scores as one NPZ file, whole or not at all."""
+    """Write a unit's scores to an NPZ file atomically."""
     arrays: dict[str, Any] = {}
     about = {k: getattr(trained, k) for k in ("seconds", "head_shift", "encoder_shift")}
     for scores in (trained.validation, trained.test):
@@ -204,7 +204,7 @@ def save(path: Path, trained: Trained) -> None:
 
 
 def load(path: Path) -> Trained:
-    """Read what `save` wrote."""
+    """Return the results in a file of `save`."""
     with np.load(path, allow_pickle=False) as file:
         about = json.loads(str(file["about"]))
         parts = {}

@@ -1,4 +1,4 @@
-"""The audit's units: which there are, training what is missing, and what the kept ones came to."""
+"""The audit's units: listing them, training the missing ones, and evaluating the finished ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUPED = ("gmtl-names", "gmtl-descriptions", "gmtl-random", "gmtl-codes")
 
 @dataclass(frozen=True)
 class Work:
-    """A row with one seed and its units; `later` is false for the first seed."""
+    """A row with one seed, and its units; `later` is false for the first seed."""
 
     row: Row
     seed: int
@@ -36,12 +36,12 @@ class Work:
 
     @property
     def urgency(self) -> tuple[bool, int, bool, int]:
-        """Seed by seed, extra rows after the others and their further seeds last; cheap rows first."""
+        """Sort key: seed by seed, extra rows after others, their further seeds last; cheap rows first."""
         return self.later and self.row.extra, self.seed, self.row.extra, len(self.child.jobs)
 
 
 class Audit:
-    """Rows, their units and where those are kept."""
+    """Rows of the audit, their units and the folder of units."""
 
     def __init__(self, suite: Suite, units: Path, *, fixed_vectors: bool = False) -> None:
         self.suite, self.units, self.cache = suite, units, InputCache()
@@ -57,7 +57,7 @@ class Audit:
 
     @cached_property
     def inputs(self) -> UnitInputs:
-        """What all units read: rows differ in plans and training, never in data or encoder."""
+        """Inputs of all units: rows differ in plans and training, but not in data or encoder."""
         settings = self.suite.members[0].settings
         real = self.cache.inputs(settings)
         if not self.fixed_vectors:
@@ -65,14 +65,14 @@ class Audit:
         return frozen(real, max_length=settings.data.max_length, folder=self.units)
 
     def path(self, work: Work, place: int) -> Path:
-        """Where a unit of a row is kept."""
+        """Return the path of a unit of a row."""
         return self.units / f"{key_of(work.child.jobs[place], self.inputs, work.row.defects)}.npz"
 
     def paths(self, work: Work) -> list[Path]:
         return [self.path(work, place) for place in range(len(work.child.jobs))]
 
     def missing(self) -> Iterator[tuple[Work, int]]:
-        """Units that are still to be trained, each once: the row and the unit's place in it."""
+        """Yield each unit that is not trained yet once: the row, and the unit's index in it."""
         seen = set()
         for work in self.works:
             for place, path in enumerate(self.paths(work)):
@@ -81,7 +81,7 @@ class Audit:
                 seen.add(path)
 
     def train(self, minutes: float | None, say: Callable[[str], None]) -> None:
-        """Train what is missing; with a limit, start no unit after so many minutes."""
+        """Train the missing units; start none after `minutes` minutes, if given."""
         begun, todo = time.monotonic(), list(self.missing())
         for number, (work, place) in enumerate(todo, start=1):
             if minutes is not None and time.monotonic() - begun > 60 * minutes:
@@ -94,7 +94,7 @@ class Audit:
             say(f"[{number}/{len(todo)}] {where}: {trained.seconds:.0f} s")
 
     def found(self) -> dict[str, dict[int, Figures]]:
-        """Figures of every row and seed whose units are all there."""
+        """Return the metrics of every row and seed whose units are all trained."""
         out: dict[str, dict[int, Figures]] = {}
         for work in self.works:
             paths = self.paths(work)
@@ -111,7 +111,7 @@ class Audit:
         return out
 
     def about(self) -> dict[str, object]:
-        """Data, groups and machine, as found."""
+        """Return facts about data, groups, units and versions, as plain values."""
         work = self.works[0]
         fold, settings = work.child.fold, work.child.jobs[0].settings
         parts = [load(path) for path in sorted(self.units.glob("*.npz"))]
@@ -131,7 +131,7 @@ class Audit:
         }
 
     def groups(self) -> dict[str, list[list[str]]]:
-        """Groups of each grouped row with the first seed."""
+        """Return the groups of each grouped row with the first seed."""
         out: dict[str, list[list[str]]] = {}
         for work in self.works:
             if work.row.id in GROUPED:
@@ -140,7 +140,7 @@ class Audit:
         return out
 
     def agreement(self) -> dict[str, float]:
-        """Adjusted Rand index of each grouping against the groups by names."""
+        """Return the adjusted Rand index of each grouping and the groups by names."""
         labels = {row: _labels(groups) for row, groups in self.groups().items()}
         reference = labels.pop("gmtl-names")
         order = sorted(reference)
@@ -151,7 +151,7 @@ class Audit:
         }
 
     def moved(self) -> dict[str, dict[str, float]]:
-        """Mean absolute change of a weight of heads and encoder, for GMHL's first seed."""
+        """Return the mean absolute change of the weights of heads and encoder, for GMHL's first seed."""
         out = {}
         for work in self.works:
             path = self.path(work, 0)

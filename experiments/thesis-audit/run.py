@@ -1,10 +1,10 @@
-"""What each known defect of the MTLV thesis's code does to its numbers, on one corpus and one encoder.
+"""Effect of each known defect of the MTLV thesis's code on its results, with one corpus and one encoder.
 
     python experiments/thesis-audit/run.py --fixed-vectors data.path=FOLDER_OR_FILE [key=value ...]
 
-Trained units are kept in a folder: the same command goes on where it was stopped, and writes the table
-of what is there. With `--tables` alone table and picture are made again from `seeds.csv`, without any
-training. `README.md` says what each defect is and what was measured.
+Trained units are kept in a folder: the same command resumes where it was stopped, and writes the table of
+the finished units. With `--tables`, only the tables and the figure are written again, from `seeds.csv`,
+without training. `README.md` describes the defects and the results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 
 
 def report(audit: Audit, out: Path) -> str:
-    """Write table, figures per seed, picture and what they were made with into `out`; what was done."""
+    """Write tables, metrics per seed, figure, data and versions to `out`; return a message."""
     lines = measured(rows(), audit.found())
     if not any(line.differences for line in lines):
         return "no row and its twin are both there yet: nothing to report"
@@ -36,7 +36,7 @@ def report(audit: Audit, out: Path) -> str:
 
 
 def tables(lines: Sequence[Line], out: Path) -> str:
-    """Write table and picture into `out`; what was done."""
+    """Write the tables and the figure to `out`; return a message."""
     write_csv(lines, out / "audit.csv")
     (out / "audit.md").write_text(table(lines), encoding="utf-8")
     draw(lines, out / "audit.png", title="What each defect does to the numbers, in points beside the dots")
@@ -44,19 +44,19 @@ def tables(lines: Sequence[Line], out: Path) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command; see the module's first lines."""
+    """Run the command; see the module's docstring."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("changes", nargs="*", help="key=value, laid over config.yml")
+    parser.add_argument("changes", nargs="*", help="key=value: changes to config.yml")
     parser.add_argument(
         "--fixed-vectors",
         action="store_true",
-        help="train two small layers on the encoder's vectors instead of the encoder: seconds per model",
+        help="train two small layers on the encoder's vectors, not the encoder: seconds per model",
     )
-    parser.add_argument("--minutes", type=float, help="start no unit after so many minutes")
-    parser.add_argument("--units", type=Path, default=Path("mtlv-store/thesis-audit"), help="kept units")
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="where table and picture go")
+    parser.add_argument("--minutes", type=float, help="start no unit after this many minutes")
+    parser.add_argument("--units", type=Path, default=Path("mtlv-store/thesis-audit"), help="folder of units")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of tables and figure")
     parser.add_argument("--tables", action="store_true", help="train nothing, read OUT/seeds.csv")
     given = parser.parse_intermixed_args(arguments)
     if given.tables:
