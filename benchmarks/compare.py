@@ -35,7 +35,7 @@ TABLE = """\
 name: table, path: table.csv, columns: {{labels: [{labels}]}}, descriptions: {{{descriptions}}}"""
 CONFIG = """\
 experiment: compare
-seed: {seeds}
+seed: 0
 data: {{{data}, folds: {folds}, max_length: 16}}
 encoder: tiny
 grouping: {{k: 4, k_max: 8}}
@@ -117,7 +117,7 @@ def make_table(path):
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
-def make_store(folder, *, folds, seeds, corpus=None):
+def make_store(folder, *, folds, corpus=None):
     """Run a whole suite with random scores in `folder`."""
     from mtlv.events import ignore
     from mtlv.settings import load_suite
@@ -128,7 +128,7 @@ def make_store(folder, *, folds, seeds, corpus=None):
     data = TABLE.format(labels=", ".join(LABELS), descriptions=descriptions)
     if corpus is not None:
         data = f"name: ohsumed, path: {corpus}"
-    text = CONFIG.format(folder=folder, folds=folds, seeds=seeds, data=data)
+    text = CONFIG.format(folder=folder, folds=folds, data=data)
     (folder / "c.yml").write_text(text, encoding="utf-8")
     before = running.executor_of
     running.executor_of = RandomScores
@@ -218,7 +218,7 @@ def profile():
     """Return a profile of the main process of `mtlv compare`; other processes draw the figures."""
     argv, env = asked()
     with tempfile.TemporaryDirectory() as place:
-        make_store(Path(place), folds=sized(4, 2), seeds=0)
+        make_store(Path(place), folds=sized(4, 2))
         spent = Path(place) / "spent"
         whole = [sys.executable, "-m", "cProfile", "-o", str(spent), *argv]
         subprocess.run(whole, cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
@@ -263,7 +263,7 @@ def main():
     for name, (members, corpus) in cases.items():
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
-            make_store(folder, folds=4 if members is None else 3, seeds=0, corpus=corpus)
+            make_store(folder, folds=4 if members is None else 3, corpus=corpus)
             if members is not None:
                 clone(folder, members=members, folds=3)
             found[name] = measure(folder)

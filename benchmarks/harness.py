@@ -18,6 +18,7 @@ import contextlib
 import cProfile
 import io
 import json
+import math
 import os
 import pstats
 import runpy
@@ -155,7 +156,6 @@ def alone(
     *,
     python: str = sys.executable,
     env: Mapping[str, str] | None = None,
-    patience: float | None = None,
 ) -> Any:
     """Run a Python script in a separate process and return the JSON value in its last line of output.
 
@@ -163,7 +163,6 @@ def alone(
         argv: the script and its arguments.
         python: Python interpreter.
         env: changes to the environment.
-        patience: time limit in seconds.
 
     Raises:
         SystemExit: it failed; the message contains its errors.
@@ -177,7 +176,7 @@ def alone(
     if QUICK and python == sys.executable:
         value = json.loads(_here(argv).strip().splitlines()[-1])
     else:
-        value = json.loads(_apart([python, *argv], env or {}, patience).strip().splitlines()[-1])
+        value = json.loads(_apart([python, *argv], env or {}).strip().splitlines()[-1])
     if JOURNAL is not None:
         with Path(JOURNAL).open("a", encoding="utf-8") as file:  # the last line may be incomplete
             file.write(f"\n{json.dumps({'call': call, 'value': value})}\n")
@@ -198,14 +197,12 @@ def _earlier() -> list[dict[str, Any]]:
     return [] if JOURNAL is None else journal(Path(JOURNAL))
 
 
-def _apart(argv: Sequence[str], env: Mapping[str, str], patience: float | None) -> str:
+def _apart(argv: Sequence[str], env: Mapping[str, str]) -> str:
     """Return the output of a script in a separate process, which imports from this checkout first."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     whole = os.environ | {"PYTHONPATH": path} | dict(env)
-    limit = min(PATIENCE, float("inf") if patience is None else patience)
-    done = subprocess.run(
-        argv, capture_output=True, text=True, env=whole, timeout=None if limit == float("inf") else limit
-    )
+    limit = None if math.isinf(PATIENCE) else PATIENCE
+    done = subprocess.run(argv, capture_output=True, text=True, env=whole, timeout=limit)
     if done.returncode:
         raise SystemExit(f"{' '.join(argv)}: exit code {done.returncode}\n{done.stderr[-4000:]}")
     return done.stdout

@@ -8,13 +8,12 @@ warm-up of its workers.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import Claim, Result, alone, interleaved, parser_of, profiled, publish, seconds, sized
+from harness import Claim, Result, interleaved, parser_of, profiled, publish, seconds, sized
 
 from mtlv.events import ignore
 from mtlv.execution.messages import Trained
@@ -105,16 +104,10 @@ def prepared(units: int):
             yield cache, store, jobs
 
 
-def profile() -> str:
-    """Return a profile of the driver, from a script: workers could not import this module."""
-    return alone([__file__, "--profile"])
-
-
 def main() -> int:
     """Measure both peers and publish the result."""
     parser = parser_of(__doc__)
     parser.add_argument("--units", type=int, default=sized(1000, 36))
-    parser.add_argument("--profile", action="store_true", help="only print the profile as JSON")
     args = parser.parse_args()
     slots = cores()
     with prepared(args.units) as (cache, store, jobs):
@@ -122,11 +115,8 @@ def main() -> int:
             "mtlv's executor": lambda: by_executor(cache, store, jobs, slots),
             "plain tasks": lambda: by_ray(cache, store, jobs),
         }
-        found = interleaved(peers, 0 if args.profile else REPEATS, warm=1)
+        found = interleaved(peers, REPEATS, warm=1)
         spent = profiled(peers["mtlv's executor"])
-    if args.profile:
-        print(json.dumps(spent))
-        return 0
     row = f"{len(jobs)} empty units"
     setting = {"units": len(jobs), "workers": slots}
     result = Result("ray_overhead", "Empty units on Ray", "s", {row: found}, setting=setting, profile=spent)
