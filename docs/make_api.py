@@ -32,7 +32,7 @@ import mtlv
 corpus = mtlv.load("openi", path="indiana_reports.csv")
 groups = mtlv.cluster(corpus, encoder="minilm")
 groups.plot_elbow()
-result = mtlv.train(corpus, architecture="gmtl", groups=groups, encoder="minilm", epochs=3)
+result = mtlv.train(corpus, architecture="gmtl", groups=groups, epochs=10, learning_rate=2e-4)
 result.to_frame()
 result.predict(["The heart is enlarged."])
 ```

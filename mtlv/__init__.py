@@ -2,7 +2,7 @@
 
     corpus = mtlv.load("openi", path="indiana_reports.csv")
     groups = mtlv.cluster(corpus, encoder="minilm")
-    result = mtlv.train(corpus, architecture="gmtl", groups=groups, encoder="minilm")
+    result = mtlv.train(corpus, architecture="gmtl", groups=groups, epochs=10, learning_rate=2e-4)
 
 Names are imported on first use. `docs/api.md` describes them.
 """

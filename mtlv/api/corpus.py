@@ -19,6 +19,7 @@ from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
 from mtlv.settings import load_suite
+from mtlv.settings.data_schema import ColumnSettings
 from mtlv.units.corpora import read_corpus
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def _in_memory(
     name: str,
     columns: Mapping[str, Any],
 ) -> Corpus:
-    if labels is None and not TARGETS & columns.keys():
+    if labels is None and columns.keys() <= ColumnSettings.model_fields.keys() - TARGETS:
         raise ConfigError([NO_LABELS])
     settings: dict[str, Any] = {"data.name": kind, "data.alias": name, "data.columns.text": text}
     if labels is not None:

@@ -347,6 +347,11 @@ WRONG = {
         ConfigError,
         "`labels` is missing; name the columns of 0 and 1",
     ),
+    "a typing mistake": (
+        lambda _: mtlv.from_dataframe(frame(), text="report", label=["heart"]),
+        ConfigError,
+        "`data.columns.label`: unknown key; did you mean `data.columns.labels`",
+    ),
     "no target": (
         lambda _: mtlv.from_dataframe(frame(), text="report", kind="regression"),
         ConfigError,
