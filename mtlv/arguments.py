@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mtlv._version import __version__
-from mtlv.errors import shorten
+from mtlv.errors import nearest, shorten
 from mtlv.formatting import safe
+
+CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors suggest the nearest choice, as Python's do from 3.14."""
+
+    def error(self, message: str) -> NoReturn:
+        wrong = CHOICE.search(message)
+        hint = nearest(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
+        super().error(f"{message}; {hint}" if hint else message)
 
 
 class _Once(argparse.Action):
@@ -37,7 +49,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     more = next((name for name in ("overrides", "targets", "texts") if hasattr(args, name)), "")
     late = [text for text in rest if not text.startswith("-") and ("=" in text or more != "overrides")]
     if len(late) < len(rest) or (late and not more):
-        parser.error(f"unrecognized arguments: {' '.join(safe(text) for text in rest)}")
+        hint = "; change settings by key=value, such as training.epochs=3" if more == "overrides" else ""
+        parser.error(f"unrecognized arguments: {' '.join(safe(text) for text in rest)}{hint}")
     if late:
         setattr(args, more, [*getattr(args, more), *late])
     return args
@@ -45,7 +58,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of every command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mtlv",
         description="Which text tasks should be learned together? Cluster, train, compare, track.",
         epilog="Start with: mtlv run config/quickstart.yml",

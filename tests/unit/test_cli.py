@@ -111,6 +111,27 @@ def test_wrong_usage_is_2(argv: list[str], capsys: Captured) -> None:
     assert "usage: mtlv" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["runn", "c.yml"], "did you mean `run`?"),
+        (["data", "chek"], "did you mean `check`?"),
+        (["check", "c.yml", "--epochs", "3"], "change settings by key=value, such as training.epochs=3"),
+    ],
+)
+def test_wrong_usage_names_the_next_step(argv: list[str], hint: str, capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        parse(argv)
+    assert capsys.readouterr().err.rstrip().endswith(hint)
+
+
+def test_no_hint_is_given_where_there_is_none(capsys: Captured) -> None:
+    for argv in (["xyzzy"], ["completion", "bash", "--epochs"]):
+        with pytest.raises(SystemExit):
+            parse(argv)
+        assert not re.search("did you mean|key=value, such", capsys.readouterr().err)
+
+
 def test_config_problems_are_a_line_each_on_stderr(config: str, capsys: Captured) -> None:
     Path(config).write_text("training:\n  epochs: ten\n  epoch: 3\n", encoding="utf-8")
     assert main(["check", config, "zzz"]) == 2
