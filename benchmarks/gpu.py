@@ -4,8 +4,8 @@
 
 Each step has its own time limit: `tests` (tests/gpu), `speed` (training of BERT-base with random weights,
 batches of 16 and 128, compared with the Trainer), `suite` (19 single-task models compared with one model of
-all tasks, in one process and in several, plain and with CUDA graphs) and `train` (Open-I with `minilm` in the
-remaining time, see `gpu_training.py`). `inference` and `sweep` run only if --steps names them. If a step
+all tasks, in one process and in several, with and without CUDA graphs) and `train` (Open-I with `minilm` in
+the remaining time, see `gpu_training.py`). `inference` and `sweep` run only if --steps names them. If a step
 fails, this is reported and the next step runs. MLflow is not needed.
 
 Results are saved in --out every few seconds: summary.md, summary.json, log.txt, and work.tar.gz, from which
@@ -100,9 +100,9 @@ def steps_of(work: Path, encoder: str) -> dict[str, Step]:
         script("training", *bert, *size, "--batch-size", batch) for batch in sized(("16", "128"), ("16",))
     ]
     return {
-        "tests": Step(4, (tests,)),
-        "speed": Step(7, (*random, *training)),
-        "suite": Step(6, (*random, script("gpu_suite", *bert)), 300),
+        "tests": Step(2, (tests,)),
+        "speed": Step(5, (*random, *training)),
+        "suite": Step(5, (*random, script("gpu_suite", *bert)), 300),
         "train": Step(60, (script("gpu_training", *data, "--encoder", encoder),)),
         "inference": Step(4, (*random, script("inference", *bert, *size))),
         "sweep": Step(10, (*random, script("gpu_suite", *bert, "--sweep")), 600),
@@ -266,8 +266,9 @@ def summary(state: dict[str, Any], results: Path) -> list[str]:
 
 
 def seconds_of(value: Any) -> float | None:
-    """Return the seconds in the output of a benchmark's process; None if it has none."""
-    return value.get("seconds", value.get("wall")) if isinstance(value, dict) else None
+    """Return the seconds in the output of a benchmark's process, of all epochs; None if it has none."""
+    found = value.get("seconds", value.get("wall")) if isinstance(value, dict) else None
+    return sum(found) if isinstance(found, list) else found
 
 
 def pack(folder: Path, data: Path, python: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -20,18 +21,29 @@ from typing import Any
 
 from harness import ROOT, journal, number, parser_of, sized
 
+from mtlv.events import EpochEnded, NoteGiven, UnitFailed, WarningGiven
+
 CONFIG = ROOT / "experiments" / "openi-minilm" / "config-gpu.yml"
 ARCHITECTURES = ("mtl", "gmhl", "gmtl", "stl")  # in the order of the config
 SHOWN = ("f1_macro", "f1_micro", "average_precision_macro", "subset_accuracy", "hamming_score")
 BASELINE = "stl"
+BEGUN = time.perf_counter()
 QUICK = ("data.limit=60", "data.max_length=16", "data.folds=2", "seed=0", "training.epochs=1")
 Line = dict[str, Any]
 
 
 def tell(event: Any) -> None:
-    """Print an event if it is useful in a log."""
-    if type(event).__name__ in ("UnitEnded", "UnitFailed", "NoteGiven", "WarningGiven"):
-        print(getattr(event, "text", None) or f"{type(event).__name__}: {event.name}", flush=True)
+    """Print an event if it is useful in a log, with the seconds since the start of this process."""
+    match event:
+        case NoteGiven() | WarningGiven():
+            text = event.text
+        case EpochEnded() if event.epoch == event.epochs:
+            text = f"{event.name}: {event.documents_per_second:.0f} documents/s in its last epoch"
+        case UnitFailed():
+            text = f"{event.name}: failed"
+        case _:
+            return
+    print(f"{time.perf_counter() - BEGUN:.1f} s: {text}", flush=True)
 
 
 def train(args: argparse.Namespace) -> int:

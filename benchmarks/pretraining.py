@@ -93,7 +93,7 @@ def run_mlm(*, blocks: bool, **settings: Any) -> Callable[[Work], float]:
         model.bert.load_state_dict(work.encoder.module.state_dict(), strict=False)
         collator = DataCollatorForLanguageModeling(work.encoder.tokenizer, mlm_probability=SHARE)
         rows = rows_of(work, blocks=blocks)
-        return trained_by_trainer(work, model.to(work.device), rows, collator, **settings)
+        return trained_by_trainer(work, model.to(work.device), rows, collator, **settings)[0]
 
     return run
 

@@ -40,7 +40,7 @@ from mtlv.training.state import TrainingState
 PROFILE = "profile"  # a value of --only besides the peers
 USUAL = 16  # default batch size; other sizes are part of the result's name
 OURS, ON_GPU = "mtlv", "on a GPU"  # the latter is in the names of peers that need one
-Peers = Mapping[str, Callable[["Work"], float]]
+Peers = Mapping[str, Callable[["Work"], Any]]
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ def apart(name: str) -> Any:
     return alone([*sys.argv, "--only", name])
 
 
-def measured(args: argparse.Namespace, work: Work, peers: Peers) -> dict[str, list[float]]:
-    """Return the seconds of each repeat of the peers that the device supports; their order rotates."""
+def measured(args: argparse.Namespace, work: Work, peers: Peers) -> dict[str, list[Any]]:
+    """Return what each repeat of the peers that the device supports has measured; their order rotates."""
     missing = {"bf16": work.precision != "bf16", ON_GPU: work.device.type != "cuda"}
     names = [name for name in peers if not any(word in name for word, lacks in missing.items() if lacks)]
     return interleaved({name: lambda n=name: apart(n)["seconds"] for name in names}, args.repeats)
@@ -234,10 +234,10 @@ def outcome(
     return Result(name, title, "documents/s", values, setting=kept, details={"seconds": dict(seconds)})
 
 
-def over(result: Result, peer: str) -> float | None:
-    """Return this package's speed relative to a peer's; None if the peer was not measured."""
+def over(result: Result, peer: str, ours: str = OURS) -> float | None:
+    """Return this package's speed relative to a peer's; None if one of them was not measured."""
     (row,) = result.values
-    return result.ratio(row, OURS, peer) if peer in result.values[row] else None
+    return result.ratio(row, ours, peer) if {ours, peer} <= result.values[row].keys() else None
 
 
 def best(result: Result, begins: str) -> str:
