@@ -5,7 +5,7 @@
     python benchmarks/gpu_suite.py --data ... --encoder ... --sweep
 
 Measures the seconds of suites from the end of planning, each in a separate process with its own store: MTL
-and STL with `auto` processes (see `mtlv/execution/concurrency.py`), plain and with CUDA graphs, and STL in
+and STL with `auto` processes (see `mtlv/execution/concurrency.py`), with and without CUDA graphs, and STL in
 one process. With `--sweep`: only STL of all tasks, with 4 folds and 10 epochs. MLflow is not needed.
 Without a GPU, nothing is measured except in a quick check.
 """
@@ -26,19 +26,19 @@ from throughput import open_i
 from mtlv.training.optim import resolve_device
 
 TIMES, SWEEP, TASKS = 6, 360, 19  # limits: STL / MTL, seconds of the sweep; their number of tasks
-MTL, STL = "mtl,auto,false", "stl,auto,false"
+MTL, STL = "mtl,auto,true", "stl,auto,true"
 WAYS = {
     MTL: "MTL",
     STL: "STL, processes by auto",
-    "stl,1,false": "STL, one process",
-    "mtl,auto,true": "MTL, CUDA graphs",
-    "stl,auto,true": "STL, CUDA graphs, processes by auto",
+    "stl,1,true": "STL, one process",
+    "mtl,auto,false": "MTL, without CUDA graphs",
+    "stl,auto,false": "STL, without CUDA graphs, processes by auto",
 }
 
 
 def one(args: argparse.Namespace, way: str) -> dict:
     """Run one suite in this process; return seconds from the end of planning, units, tasks and notes."""
-    architecture, processes, compiled = way.split(",")
+    architecture, processes, graphs = way.split(",")
     changes = [
         f"data.limit={args.documents}" if args.documents else "data.limit=null",
         f"data.max_length={args.max_length}",
@@ -46,7 +46,7 @@ def one(args: argparse.Namespace, way: str) -> dict:
         f"encoder={args.encoder}",
         f"architecture={architecture}",
         f"training.epochs={args.epochs}",
-        f"training.compile={compiled}",
+        f"training.cuda_graphs={graphs}",
         "tracking.models=none",
         "store.keep_weights=false",
         f"execution.processes={processes}",
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--max-length", type=int, default=sized(128, 16))
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--sweep", action="store_true")
-    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,COMPILED: run one suite, print JSON")
+    parser.add_argument("--only", help="ARCHITECTURE,PROCESSES,GRAPHS: run one suite, print JSON")
     args = parser.parse_args()
     args.folds, args.epochs = (4, 10) if args.sweep else (1, sized(2, 1))
     if args.only:

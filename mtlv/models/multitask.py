@@ -13,9 +13,9 @@ from torch import nn
 from mtlv.errors import PlanError
 from mtlv.models.base import token_types
 from mtlv.models.fast.attention import use_fast_attention
-from mtlv.models.fast.compiled import Compile
 from mtlv.models.fast.dropout import set_dropout, use_fast_dropout
 from mtlv.models.fast.frozen_cache import AboveFrozen, FrozenCache
+from mtlv.models.fast.graphs import GraphedEncoder
 from mtlv.models.fast.packing import Packing, encode, packs
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
@@ -104,7 +104,7 @@ class MultiTaskModel(nn.Module):
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
             part.requires_grad_(False)
-        self._compiled: tuple[Callable[..., Any], ...] = ()  # a tuple, too
+        self._graphs: GraphedEncoder | None = None
         self._above: tuple[AboveFrozen, ...] = ()
         if below is not None and frozen_layers and self.private is None:
             above = AboveFrozen(encoder, frozen_layers, below)
@@ -145,12 +145,16 @@ class MultiTaskModel(nn.Module):
             assert isinstance(head, Head)
             head.start_from(published)
 
-    def use_compiled(self, compiled: Compile) -> None:
-        """Use `compiled` for the encoder in training steps; predictions do not use it.
+    def use_graphs(self, graphed: Callable[[Any], GraphedEncoder] = GraphedEncoder) -> None:
+        """Record the training steps of the encoder, except its private layers.
 
-        Predictions have large batches of varying sizes, for which it has no advantage.
+        Predictions have large batches of varying sizes, for which this has no advantage.
         """
-        self._compiled = (compiled(self.encoder),)
+        self._graphs = graphed(self.encoder)
+
+    def release_graphs(self) -> bool:
+        """Free the memory of recorded steps, and record no more; return whether there were any."""
+        return self._graphs is not None and self._graphs.release()
 
     def train(self, mode: bool = True) -> Self:
         """Set the training mode; frozen parts stay in evaluation mode."""
@@ -214,8 +218,8 @@ class MultiTaskModel(nn.Module):
         self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool
     ) -> Any:
         """Return the encoder's output; the part of frozen layers is read from `below`, if given."""
-        if self.training and self._compiled:  # always with a mask, to compile only once
-            return self._compiled[0](input_ids=ids, attention_mask=mask, **given)
+        if self.training and self._graphs is not None:  # always with a mask, for fewer recordings
+            return self._graphs(input_ids=ids, attention_mask=mask, **given)
         if self._above and ids.device.type == "cpu":
             packing = Packing(mask) if self.packs else None
             return self._above[0](ids, mask, given.get("token_type_ids"), packing)

@@ -41,7 +41,7 @@ NOT_WEIGHTS = (
     "precision",
     "auto_batch",
     "gradient_checkpointing",
-    "compile",
+    "cuda_graphs",
 )
 """Training settings that are not part of a unit's key in the given form; the key has the resolved values."""
 
@@ -317,7 +317,7 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
         settings: settings of the unit's stage.
         read: for each source, whether the unit learns from it.
     """
-    from mtlv.training.optim import resolve_compile, resolve_device, resolve_precision
+    from mtlv.training.optim import resolve_device, resolve_precision
 
     training = settings.training.model_dump(mode="json")
     kept = {key: value for key, value in training.items() if key not in NOT_WEIGHTS}
@@ -325,7 +325,6 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
         kept["teach"] = {key: kept["teach"][key] for key in ("gold", "temperature")}
     device = resolve_device(settings.training.device)
     precision = resolve_precision(settings.training.precision, device)
-    compiled = {"compile": True} if resolve_compile(settings.training.compile, device) else {}
     own = settings.data.batch_sizes
     sources = [
         [one.called, one.max_length, own.get(one.called)]
@@ -334,7 +333,6 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
     ]
     return (
         kept
-        | compiled
         | {
             "arithmetic": ARITHMETIC,
             "precision": precision,

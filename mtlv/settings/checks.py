@@ -151,19 +151,6 @@ def _pieces_of_ranks(s: Settings) -> str:
     )
 
 
-@_check("training.compile", "training.accumulation", "training.auto_batch", "training.draw")
-def _graphs_of_one_batch(s: Settings) -> str:
-    t = s.training
-    add_up = t.accumulation > 1 or t.auto_batch or t.draw == "rounds"
-    return (
-        "CUDA graphs write the gradients of each batch to the same memory, where several cannot add up; "
-        "set it to false, or have each step take one batch: `training.accumulation: 1`, "
-        "`training.auto_batch: false` and another `training.draw` than rounds"
-        if t.compile and add_up
-        else ""
-    )
-
-
 @_check("training.teach", "stages")
 def _teacher_without_stages(s: Settings) -> str:
     alone = s.training.teach is not None and s.stages is None

@@ -14,7 +14,7 @@ NOT_IDENTITY: dict[str, Any] = {
     "store": True,
     "execution": True,
     "data": {"path"},
-    "training": {"device", "auto_batch", "gradient_checkpointing", "compile"},
+    "training": {"device", "auto_batch", "gradient_checkpointing", "cuda_graphs"},
 }
 """Settings of places and machines: changing them does not change a member's identity."""
 

@@ -12,12 +12,6 @@ MODEL_CHECKS: list[Check] = []
 _check = partial(register, MODEL_CHECKS)
 
 
-@_check("architecture.private_layers", "training.compile")
-def _private_compiled(s: Settings) -> str:
-    wrong = s.architecture.private_layers > 0 and s.training.compile
-    return "layers of heads are not compiled; set `training.compile: false`, or this to 0" if wrong else ""
-
-
 @_check("architecture.private_kind", "architecture.private_layers", "encoder.lora")
 def _private_kind(s: Settings) -> str:
     own, lora = s.architecture, s.encoder.lora

@@ -130,6 +130,7 @@ class ObjectiveSettings(SettingsSection):
 
 class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
+        "cuda_graphs": True,
         "teach": None,
         "pace": None,
         "probe": None,
@@ -143,7 +144,7 @@ class TrainingSettings(SettingsSection):
     accumulation: Count
     auto_batch: Flag
     gradient_checkpointing: Flag
-    compile: Flag
+    cuda_graphs: Flag
     learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
     schedule: Literal["linear", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]

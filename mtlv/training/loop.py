@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -32,9 +32,20 @@ OF_A_PART = 8
 """Documents per part on a CPU: with fewer, smaller matrix products cost as much as the saved padding."""
 
 
-def autocast(device: torch.device, precision: str) -> AbstractContextManager:
-    """Return a context for bf16 matrix products with fp32 weights, or one without effect."""
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+@contextmanager
+def autocast(device: torch.device, precision: str) -> Iterator[None]:
+    """Compute matrix products in bf16, with fp32 weights, if `precision` is bf16.
+
+    Without cuDNN's attention, which takes about 0.1 s to prepare each new shape: an epoch of BERT-base, 160
+    batches of many lengths, took 21 s with it and 6 s without it (docs/performance.md).
+    """
+    cudnn = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        with torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext():
+            yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
 
 
 def train(
@@ -169,12 +180,14 @@ class _Step:
             try:
                 return self._backward(divided), partial(self._look_back, divided, begun)
             except torch.cuda.OutOfMemoryError:
-                if self.on_pieces is None or self.pieces >= largest:
+                freed = self.trained.model.release_graphs()
+                if not freed and (self.on_pieces is None or self.pieces >= largest):
                     raise
             self.trained.optimizer.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()
-            self.pieces *= 2
-            self.on_pieces(self.pieces)
+            if not freed and self.on_pieces is not None:
+                self.pieces *= 2
+                self.on_pieces(self.pieces)
 
     def _by_length(self, largest: int) -> int:
         """Return the number of parts per batch that save padding, because documents are sorted by length.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from itertools import product
 from math import inf
 from time import process_time
@@ -67,23 +66,6 @@ def resolve_precision(name: str, device: torch.device) -> str:
     if name != "auto":
         return name
     return "bf16" if computes_bf16(device) else "fp32"
-
-
-def resolve_compile(wanted: bool, device: torch.device) -> bool:
-    """Whether to compile the encoder: if requested, and on a CUDA device.
-
-    Raises:
-        DeviceError: the kernel compiler is not installed.
-    """
-    if not wanted or device.type != "cuda":
-        return False
-    if find_spec("triton") is None:
-        raise DeviceError(
-            "`training.compile`: PyTorch's compiler needs the package triton for a GPU",
-            got="it is not installed",
-            then="pip install triton, or set training.compile to false",
-        )
-    return True
 
 
 def computes_bf16(device: torch.device) -> bool:

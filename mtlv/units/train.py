@@ -13,6 +13,7 @@ import numpy as np
 from mtlv.errors import NoRoomError, TrainingError, shorten
 from mtlv.events import NoteGiven
 from mtlv.formatting import many
+from mtlv.registries import BALANCERS, OBJECTIVES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import UnitRecord
 from mtlv.training.ranks import ALONE, Ranks
@@ -68,14 +69,19 @@ def train_unit(
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the requested device is not available.
     """
+    from mtlv.models.fast.graphs import MULTIPLE, GraphedEncoder
+
     inputs = _masked(job, inputs)
     with need_room(job):
         device = device_for(job, ranks)
         with _own_draws(job, device):
             model = _build(job, inputs, start).to(device)
-            training = _training(job, inputs)
+            graphs = _graphs_suit(job, device, ranks)
+            training = _training(job, inputs, multiple=MULTIPLE if graphs else 1)
             trained, objective = _optimisation(job, model, inputs, training)
             validation = ValidationHook(job, model, inputs, callbacks, ranks)
+            if graphs:
+                model.use_graphs(partial(GraphedEncoder, tell=partial(_tell, validation)))
             probe = probe_of(job, trained, training, objective.tasks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
             _train(job, training, objective, checkpointing, inputs)
@@ -197,7 +203,7 @@ def _train(
             clip_norm=settings.clip_norm,
             hooks=[checkpointing.validation, checkpointing.probe, checkpointing],
             progress=checkpointing.go_on(),
-            on_pieces=partial(_tell_pieces, job, checkpointing.validation) if settings.auto_batch else None,
+            on_pieces=partial(_tell_pieces, checkpointing.validation) if settings.auto_batch else None,
             ranks=checkpointing.ranks,
         )
     except torch.cuda.OutOfMemoryError as error:
@@ -218,9 +224,25 @@ def _train(
         checkpointing.checkpoints.close()
 
 
-def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
-    text = f"{job.name}: a batch does not fit in the device's memory and is split into {pieces} pieces"
-    validation.callbacks.on_event(NoteGiven(text))
+def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
+    """Whether the steps of a unit are recorded as CUDA graphs: on one GPU, without private layers.
+
+    Not if a pass is repeated with the same dropout masks, which was not tested with graphs.
+    """
+    settings = job.settings.training
+    balancer = BALANCERS[settings.objective.name]
+    ahead = OBJECTIVES[settings.head_loss].by_loss or balancer.by_loss or balancer.gradients
+    repeated = settings.gradient_checkpointing or ahead or balancer.looks_back
+    suits = settings.cuda_graphs and not repeated and not job.settings.architecture.private_layers
+    return suits and device.type == "cuda" and ranks.world == 1
+
+
+def _tell(validation: ValidationHook, text: str) -> None:
+    validation.callbacks.on_event(NoteGiven(f"{validation.job.name}: {shorten(text)}"))
+
+
+def _tell_pieces(validation: ValidationHook, pieces: int) -> None:
+    _tell(validation, f"a batch does not fit in the device's memory and is split into {pieces} pieces")
 
 
 def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
@@ -233,18 +255,18 @@ def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
     return replace(inputs, masking=Masking(pieces, **job.settings.training.masking.model_dump()))
 
 
-def _training(job: Job, inputs: UnitInputs) -> Mixture:
-    """Return the training batches of a unit."""
+def _training(job: Job, inputs: UnitInputs, *, multiple: int) -> Mixture:
+    """Return the training batches of a unit, whose lengths are multiples of `multiple`."""
     from mtlv.data.mixing import DRAWS, Mixture
-    from mtlv.models.fast.compiled import MULTIPLE
 
     settings, own = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
     sizes = tuple(own.get(name, settings.batch_size) for name in inputs.sources(tasks))
     parts = inputs.parts(tasks, job.fold.train)
-    if job.unit.train.get("compile"):
-        parts = tuple(replace(part, multiple=MULTIPLE) for part in parts)
-    parts = tuple(replace(part, teacher_outputs=_of(part.targets, inputs.teacher_outputs)) for part in parts)
+    parts = tuple(
+        replace(part, multiple=multiple, teacher_outputs=_of(part.targets, inputs.teacher_outputs))
+        for part in parts
+    )
     if settings.pace is not None:
         epochs, seed = settings.epochs, job.unit.draw_seed("pace")
         parts = tuple(replace(part, batching=_pace(settings.pace, part, epochs, seed)) for part in parts)
@@ -265,15 +287,12 @@ def _of(names: Iterable[str], columns: Mapping[str, TargetColumn]) -> dict[str, 
 
 def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | None) -> Any:
     """Build the unit's model, with new heads and the initial weights."""
-    from mtlv.models.fast.compiled import with_cuda_graphs
     from mtlv.models.layers import compute_twice
     from mtlv.models.transfer_weights import take_over
 
     model: Any = model_of(job, inputs)
     if job.settings.training.gradient_checkpointing:
         compute_twice(model.encoder)
-    if job.unit.train.get("compile"):
-        model.use_compiled(with_cuda_graphs)
     if start is not None:
         take_over(model, start, job.carry)
     return model

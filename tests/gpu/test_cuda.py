@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from mtlv.data.columns import dense
 from mtlv.data.options import DataOptions
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import load_encoder
-from mtlv.models.fast.compiled import MULTIPLE, with_cuda_graphs
+from mtlv.models.fast.graphs import GraphedEncoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
@@ -54,21 +55,21 @@ class Asking(Hook):
 
 
 def trained(
-    device: torch.device, precision: str, *, compiled: bool = False, hooks: Sequence[Hook] = ()
+    device: torch.device, precision: str, *, graphs: bool = False, hooks: Sequence[Hook] = ()
 ) -> tuple[list[float], np.ndarray]:
     """Losses and scores of a small GMHL without dropout, the same start and batches on every device."""
     corpus = catalog.load("synthetic", DataOptions(documents=160))
     encoder = load_encoder("tiny", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=64, pad=encoder.tokenizer.pad_token_id)
-    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=MULTIPLE)
+    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=8)
     tasks = {task.name: Task(task.name) for task in corpus.tasks}
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
     model = MultiTaskModel(
         copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=0.0
     ).to(device)
-    if compiled:
-        model.use_compiled(with_cuda_graphs)
+    if graphs:
+        model.use_graphs(partial(GraphedEncoder, tell=pytest.fail))
     optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
     scheduler = schedule(optimizer, "linear", steps=30, warmup=0.1)
     train(
@@ -93,7 +94,7 @@ def test_a_gpu_learns_what_the_processor_learns(precision: str, tolerance: float
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 2e-3), ("bf16", 5e-2)])
 def test_cuda_graphs_learn_what_the_processor_learns(precision: str, tolerance: float) -> None:
     here = trained(torch.device("cpu"), "fp32")
-    there = trained(torch.device("cuda"), precision, compiled=True)
+    there = trained(torch.device("cuda"), precision, graphs=True)
     np.testing.assert_allclose(there[0], here[0], rtol=tolerance)
     assert np.abs(there[1] - here[1]).mean() < tolerance
 

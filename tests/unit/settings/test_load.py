@@ -235,15 +235,6 @@ ONE_PROBLEM = [
     ("training: {warmup: 1}\n", "c.yml:1: `training.warmup`: got 1; allowed: a number of 0 or more and below 1"),
     ("training: {warmup: true}\n", "c.yml:1: `training.warmup`: got true; allowed: a number of 0 or more and below 1"),
     ("training: {clip_norm: .nan}\n", "c.yml:1: `training.clip_norm`: got nan; allowed: a number above 0, or null"),
-    *(
-        (
-            f"training: {{compile: true, {several}}}\n",
-            "c.yml:1: `training.compile`: CUDA graphs write the gradients of each batch to the same memory, where several"
-            " cannot add up; set it to false, or have each step take one batch: `training.accumulation: 1`, "
-            "`training.auto_batch: false` and another `training.draw` than rounds",
-        )
-        for several in ("accumulation: 2", "auto_batch: true", "draw: rounds")
-    ),
     ("training: {device: gpu}\n", "c.yml:1: `training.device`: got 'gpu'; allowed: auto, cpu, cuda or cuda:NUMBER"),
     (
         "training: {head_loss: weightedsum}\n",

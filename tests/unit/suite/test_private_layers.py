@@ -72,8 +72,6 @@ def test_only_models_with_several_heads_have_private_layers_and_other_keys(tmp_p
 def test_what_cannot_be_is_refused_before_anything_trains(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is more than the number of layers of encoder `tiny`"):
         check_suite(suite_of(tmp_path, "architecture={name: gmhl, private_layers: 3}"))
-    with pytest.raises(ConfigError, match="layers of heads are not compiled"):
-        suite_of(tmp_path, PRIVATE, "training.compile=true")
     own, shared = "{name: gmhl, private_layers: 1}", "mtl"
     for first, second in ((own, shared), (shared, own)):
         stages = f"[{{name: one, architecture: {first}}}, {{name: two, architecture: {second}}}]"

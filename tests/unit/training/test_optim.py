@@ -9,7 +9,7 @@ import torch
 
 from mtlv.errors import DeviceError
 from mtlv.training import optim
-from mtlv.training.optim import adamw, resolve_compile, resolve_device, resolve_precision, schedule
+from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 
 
 def rates(name: str, *, steps: int, warmup: float) -> list[float]:
@@ -112,14 +112,3 @@ def test_a_product_is_timed_in_each_precision() -> None:
 def test_where_pytorch_cannot_say_precision_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
     assert resolve_precision("auto", torch.device("cpu")) == "fp32"
-
-
-def test_an_encoder_is_compiled_on_a_gpu_with_triton(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = torch.device("cuda")
-    assert not resolve_compile(True, torch.device("cpu"))
-    assert not resolve_compile(False, gpu)
-    monkeypatch.setattr(optim, "find_spec", lambda _: object())
-    assert resolve_compile(True, gpu)
-    monkeypatch.setattr(optim, "find_spec", lambda _: None)
-    with pytest.raises(DeviceError, match=r"needs the package triton .*pip install triton"):
-        resolve_compile(True, gpu)

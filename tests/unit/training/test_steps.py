@@ -285,6 +285,32 @@ def test_pieces_of_a_batch_weigh_by_their_documents(
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
+def test_recorded_steps_give_way_before_a_batch_is_divided(
+    fresh: MultiTaskModel, documents: PartDocuments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = batches_of(documents, [7])
+    whole, _ = run(fresh, batches)
+    real, heard, full = MultiTaskModel.forward, list[int](), [True]
+
+    def forward(self: MultiTaskModel, *given: Any, **more: Any) -> object:
+        if full[0]:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return real(self, *given, **more)
+
+    def release(self: MultiTaskModel) -> bool:
+        full[0] = False
+        return True
+
+    monkeypatch.setattr(MultiTaskModel, "forward", forward)
+    monkeypatch.setattr(MultiTaskModel, "release_graphs", release)
+    for on_pieces in (heard.append, None):
+        full[0] = True
+        found, _ = run(fresh, batches, on_pieces=on_pieces)
+        for ours, theirs in zip(moved(found, fresh), moved(whole, fresh), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    assert not heard
+
+
 @pytest.mark.parametrize("before", [0, 1])
 def test_the_first_step_whose_loss_is_not_finite_is_named(
     before: int, fresh: MultiTaskModel, documents: PartDocuments

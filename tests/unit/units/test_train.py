@@ -15,11 +15,13 @@ import torch
 from listening import Watcher
 
 from mtlv.errors import NoRoomError, TrainingError
-from mtlv.events import Callback, ignore
+from mtlv.events import Callback, NoteGiven, ignore
+from mtlv.models.fast.graphs import GraphedEncoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import EpochProgress
 from mtlv.units import train as module
 from mtlv.units.checkpointing import CheckpointHook
@@ -373,41 +375,60 @@ def test_layers_computed_twice_change_no_bit(suite: Callable, table: Callable, t
     assert_same(twice.train(tmp_path / "twice"), plain.train(tmp_path / "plain"))
 
 
-def test_a_processor_compiles_nothing(suite: Callable, table: Callable) -> None:
-    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
-    compiled = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "training.compile=true"))
-    assert compiled.job.unit.key == plain.job.unit.key
-
-
-def test_where_kernels_are_launched_units_are_compiled_and_known_as_such(
+def test_units_on_a_gpu_record_their_steps_in_few_lengths(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = "architecture=mtl", "encoder.dropout=0", "training.compile=true"
-    plain = unit_of(suite(table("t"), *MATTER, *asked))
-    with monkeypatch.context() as patch:
-        patch.setattr("mtlv.training.optim.resolve_compile", lambda wanted, _: wanted)
-        compiled = unit_of(suite(table("t"), *MATTER, *asked))
-    assert compiled.job.unit.key != plain.job.unit.key
-    shapes = []
-
-    def noted(encoder: Any) -> Callable[..., Any]:
-        def forward(**given: Any) -> Any:
-            shapes.append(given["input_ids"].shape)
-            return encoder(**given)
-
-        return forward
-
-    monkeypatch.setattr("mtlv.models.fast.compiled.with_cuda_graphs", noted)
-    found, weights = compiled.train(tmp_path / "compiled")
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "encoder.dropout=0"))
     record, expected = plain.train(tmp_path / "plain")
-    longest = compiled.inputs.tokens.longest
-    assert shapes
-    assert all(length % 8 == 0 or length == longest for _, length in shapes)
+    shapes: list[torch.Size] = []
+    told: list[Any] = []
+
+    class Noted(GraphedEncoder):
+        def __call__(self, **given: Any) -> Any:
+            shapes.append(given["input_ids"].shape)
+            if len(shapes) == 1:
+                self._tell("trains without CUDA graphs: a reason")
+            return self._encoder(**given)
+
+    monkeypatch.setattr(module, "_graphs_suit", lambda *_: True)
+    monkeypatch.setattr("mtlv.models.fast.graphs.GraphedEncoder", Noted)
+    monkeypatch.setattr("mtlv.models.fast.graphs.MULTIPLE", 4)
+    found, weights = plain.train(tmp_path / "recorded", told.append)
+    longest = plain.inputs.tokens.longest
+    assert all(length % 4 == 0 or length == longest for _, length in shapes)
     assert len({length for _, length in shapes}) > 1
+    assert [each.text for each in told if isinstance(each, NoteGiven)] == [
+        f"{plain.job.name}: trains without CUDA graphs: a reason"
+    ]
     for one, other in zip(found.epochs, record.epochs, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=1e-4)
     for name, weight in weights[found.chosen_epoch].items():
         torch.testing.assert_close(weight, expected[record.chosen_epoch][name], rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "suits"),
+    [
+        ("training.accumulation=2", True),
+        ("training.objective=uncertainty", True),
+        ("encoder.frozen_layers=1", True),
+        ("training.cuda_graphs=false", False),
+        ("training.gradient_checkpointing=true", False),
+        ("training.objective=famo", False),
+        ("training.objective=pcgrad", False),
+        ("training.head_loss=loss_proportional", False),
+        ("architecture={name: gmhl, private_layers: 1}", False),
+    ],
+)
+def test_steps_are_recorded_on_one_gpu_unless_passes_are_repeated(
+    suite: Callable, table: Callable, change: str, suits: bool
+) -> None:
+    draw = ["training.draw=rounds"] if "famo" in change else []
+    job = unit_of(suite(table("t"), *MATTER, "architecture=gmhl", change, *draw)).job
+    gpu = torch.device("cuda")
+    assert module._graphs_suit(job, gpu, ALONE) == suits
+    assert not module._graphs_suit(job, torch.device("cpu"), ALONE)
+    assert not module._graphs_suit(job, gpu, Ranks(0, 2))
 
 
 def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callable, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_runs_of_one_name_are_told_apart_by_their_settings() -> None:
         run(1, "MTL", **{"encoder.name": "bert", "training.epochs": "2"}),
         run(2, "MTL", **{"encoder.name": "bert", "training.epochs": "3"}),
         run(3, "STL", **{"encoder.name": "tiny"}),
-        run(4, "GMTL", **{"training.compile": "True"}),
-        run(5, "GMTL", **{"training.compile": "True"}),
+        run(4, "GMTL", **{"training.cuda_graphs": "False"}),
+        run(5, "GMTL", **{"training.cuda_graphs": "False"}),
     ]
     assert unique_names(runs) == ["MTL, 2 epochs", "MTL, 3 epochs", "STL", "GMTL", "GMTL (2)"]
