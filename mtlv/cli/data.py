@@ -41,7 +41,7 @@ def fetch(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> int:
     """Count the content of a corpus, or of those in a config."""
     from mtlv.settings import load_overrides, load_suite
-    from mtlv.units.corpora import check_corpus
+    from mtlv.units.corpora import check_data
 
     overrides = list(args.overrides)
     if args.path is not None:
@@ -51,15 +51,14 @@ def check(args: argparse.Namespace) -> int:
     else:
         suite = load_overrides([f"data.name={quoted(args.name)}", *overrides])
     problem: MtlvError | None = None
-    different = {
-        data.model_dump_json(): (data, member.settings)
-        for member in suite.members
-        for data in member.settings.data.each
-    }
-    for number, (data, settings) in enumerate(different.values()):
-        found = check_corpus(data, lengths=partial(_lengths, settings))
-        say(*([""] if number else []), *found.lines)
-        problem = problem or found.problem
+    different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
+    said: list[tuple[str, ...]] = []
+    for settings in different.values():
+        for found in check_data(settings.data, lengths=partial(_lengths, settings)):
+            if found.lines not in said:  # other members may have the same source
+                say(*([""] if said else []), *found.lines)
+                said.append(found.lines)
+            problem = problem or found.problem
     if problem is not None:
         raise problem
     return OK

@@ -18,7 +18,12 @@ def init(args: argparse.Namespace) -> int:
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.columns['text']}`")
-    say(f"to learn ({found.columns['kind']}): {enumerated(found.labels)}")
+    kinds = dict.fromkeys(
+        str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))
+    )
+    say(f"to learn ({', '.join(kinds)}): {enumerated(found.labels)}")
+    if found.others and not labels:
+        say(f"not learned: {enumerated(found.others)}; name all that you want to learn with `--labels`")
     for flaw in found.flawed:
         say(f"left out: {flaw}; to learn it, correct them and run this again")
     if found.rare:

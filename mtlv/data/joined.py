@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -56,6 +57,22 @@ def sources_of(corpus: Corpus) -> list[tuple[Corpus, int, int]]:
     members = corpus.members or (corpus,)
     starts = begins(members)
     return list(zip(members, starts, starts[1:], strict=False))
+
+
+def of_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:
+    """Return the numbers of the corpora, those of the same documents together: columns of one table."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for number, corpus in enumerate(corpora):
+        texts = tuple(digests.tobytes() for digests in corpus.digests)
+        found.setdefault((texts, corpus.parts, corpus.groups, corpus.labelled), []).append(number)
+    return list(found.values())
+
+
+def merge(corpora: Sequence[Corpus]) -> Corpus:
+    """Return corpora of the same documents as one corpus with all tasks, to split them alike."""
+    first = corpora[0]
+    targets = {name: column for corpus in corpora for name, column in corpus.targets.items()}
+    return replace(first, tasks=tuple(task for corpus in corpora for task in corpus.tasks), targets=targets)
 
 
 def join_folds(

@@ -24,7 +24,7 @@ from mtlv.formatting import enumerated, many
 from mtlv.seeding import content_key, seed_from
 
 # Increase it when the same settings give another split, so that stored splits are made again.
-DIVIDING = 2
+DIVIDING = 3
 PLENTY = 5  # expected documents of a part, and with a label in training, from which none can be without
 Rows = NDArray[np.int64]
 

@@ -24,6 +24,8 @@ OTHER_LANGUAGE = (
     "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
 )
 GROUPED = 4  # labels from which grouping makes sense
+PLACES = ("text", "id", "part")  # keys of `data.columns` that all kinds of tasks have
+LABELS = "labels"  # alias of the source of yes/no labels
 
 
 def write_config(guess: TableGuess, out: Path) -> str:
@@ -61,10 +63,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         f"experiment: {in_line(guess.path.stem)}",
         "",
         "data:",
-        "  name: table",
-        f"  path: {in_line(path)}",
-        "  columns:",
-        *(f"    {key}: {in_line(value)}" for key, value in guess.columns.items()),
+        *(_sources(guess, path) if guess.more else _table(guess, path)),
         *_comment("not read: ", guess.unused),
         *_labels(guess),
         f"  max_length: {_tokens(guess)}               # tokens",
@@ -81,6 +80,32 @@ def config_text(guess: TableGuess, path: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _table(guess: TableGuess, path: str) -> list[str]:
+    return [
+        "  name: table",
+        f"  path: {in_line(path)}",
+        "  columns:",
+        *(f"    {key}: {in_line(value)}" for key, value in guess.columns.items()),
+    ]
+
+
+def _sources(guess: TableGuess, path: str) -> list[str]:
+    """Return the table once for each kind of column; the documents of all are split alike."""
+    lines = ["  columns:"] + [
+        f"    {key}: {in_line(guess.columns[key])}" for key in PLACES if key in guess.columns
+    ]
+    lines.append("  sources:                     # columns of several kinds: the table once for each")
+    first = {key: value for key, value in guess.columns.items() if key not in PLACES}
+    taken = [str(each.columns["target"]) for each in guess.more]
+    own = str(
+        first.get("target") or next(x for x in (LABELS, f"{guess.path.stem} {LABELS}") if x not in taken)
+    )
+    for alias, columns in zip([own, *taken], [first, *(each.columns for each in guess.more)], strict=True):
+        named = f"name: table, alias: {in_line(alias)}, path: {in_line(path)}"
+        lines.append(f"    - {{{named}, columns: {in_line(dict(columns))}}}")
+    return lines
+
+
 def _comment(start: str, parts: Sequence[str]) -> list[str]:
     wrapped = wrap(start + ", ".join(parts), 100, break_long_words=False, break_on_hyphens=False)
     return [f"  # {line}" for line in wrapped] if parts else []
@@ -90,6 +115,8 @@ def _labels(guess: TableGuess) -> list[str]:
     what = "documents with each label: " if guess.columns["kind"] == "binary" else "documents of each class: "
     left = f"left out, because fewer than {FEWEST} documents have them, or lack them: "
     lines = _comment(what, [f"{name} {count}" for name, count in guess.tasks.items()])
+    for each in guess.more:
+        lines += _comment(f"{each.columns['target']}: ", [f"{name} {n}" for name, n in each.counts.items()])
     lines += _comment(left, [f"{name} {count}" for name, count in guess.rare.items()])
     if guess.rare and "label_list" in guess.columns:
         lines.append(f"  labels: {in_line(list(guess.labels))}")
@@ -125,8 +152,11 @@ def _suite(guess: TableGuess, without: str) -> list[str]:
 
 
 def _models(guess: TableGuess) -> int:
-    """Return the models of all runs but one model each, with as many groups as an elbow often has."""
-    return 1 + (2 * GROUPED if len(guess.labels) >= GROUPED else 0)
+    """Return the models of all runs but one model each, with as many groups as an elbow often has.
+
+    They read the documents once for each source.
+    """
+    return (1 + len(guess.more)) + (2 * GROUPED if len(guess.labels) >= GROUPED else 0)
 
 
 def _epochs(guess: TableGuess) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.data import catalog
 from mtlv.data.fetch import fetch
-from mtlv.data.joined import join, join_folds
+from mtlv.data.joined import join, join_folds, merge, of_same_documents, sources_of
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.report import report_lines
-from mtlv.data.source import Card, Corpus
+from mtlv.data.source import PARTS, Card, Corpus
 from mtlv.data.splits import Fold, is_plentiful, make_folds
 from mtlv.errors import DataError
 
@@ -62,10 +62,19 @@ def read_corpus(data: DataSettings) -> Corpus:
 
 
 def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
-    """Split a corpus by the `data` settings; of joined corpora each is split separately."""
+    """Split a corpus by the `data` settings.
+
+    Joined corpora are split separately, but those of the same documents alike, so that none of these is left
+    out because of another one's test part.
+    """
     if corpus.members:
-        folds = [read_folds(data, member) for member in corpus.members]
-        return join_folds(corpus.members, folds, repeats=data.repeats)
+        folds: dict[int, Sequence[Fold]] = {}
+        for numbers in of_same_documents(corpus.members):
+            made = read_folds(data, merge([corpus.members[number] for number in numbers]))
+            folds |= {number: [replace(fold, notes=()) for fold in made] for number in numbers}
+            folds[numbers[0]] = made
+        each = [folds[number] for number in range(len(folds))]
+        return join_folds(corpus.members, each, repeats=data.repeats)
     return make_folds(corpus, **_split(data, corpus), repeats=data.repeats, seed=data.split_seed)
 
 
@@ -128,17 +137,17 @@ def fetch_lines(
     return tuple(fetch(card, folder or catalog.location(name), progress=progress))
 
 
-def check_corpus(
+def check_data(
     data: DataSettings, *, lengths: Callable[[Corpus], Lengths | None] | None = None
-) -> CorpusCheck:
-    """Read, split and describe a corpus.
+) -> Iterator[CorpusCheck]:
+    """Read and split the data, and describe each source.
 
     Args:
         data: the `data` settings.
-        lengths: given the corpus, returns a function that counts tokens (None without a tokenizer).
+        lengths: given a source, returns a function that counts tokens (None without a tokenizer).
 
     Raises:
-        DataError: the corpus cannot be read. An error in splitting is part of the result, because the counts
+        DataError: a corpus cannot be read. An error in splitting is part of the results, because the counts
             explain it.
     """
     corpus = read_corpus(data)
@@ -148,14 +157,25 @@ def check_corpus(
         folds = read_folds(data, corpus)
     except DataError as error:
         problem = error
-    lines = report_lines(
-        corpus,
-        folds,
-        wanted_folds=data.folds,
-        lengths=None if lengths is None else lengths(corpus),
-        max_length=data.max_length,
-    )
-    return CorpusCheck(tuple(lines), problem)
+    for each, (own, first, end) in zip(data.each, sources_of(corpus), strict=True):
+        lines = report_lines(
+            own,
+            [_of_source(fold, own.name, first, end) for fold in folds] if corpus.members else folds,
+            wanted_folds=data.folds,
+            lengths=None if lengths is None else lengths(own),
+            max_length=each.max_length,
+        )
+        yield CorpusCheck(tuple(lines), problem)
+
+
+def _of_source(fold: Fold, name: str, first: int, end: int) -> Fold:
+    """Return the part of a joined fold with the rows of a source, as rows of the source."""
+    parts = {
+        part: rows[(rows >= first) & (rows < end)] - first
+        for part, rows in ((part, fold.part(part)) for part in PARTS)
+    }
+    notes = (note.removeprefix(f"{name}: ") for note in fold.notes if note.startswith(f"{name}: "))
+    return Fold(fold.index, **parts, notes=tuple(notes))
 
 
 def _list_line(card: Card, width: int) -> str:

@@ -32,6 +32,14 @@ SHARE = 0.03  # of the words of English texts that are among these, and more
 
 
 @dataclass(frozen=True)
+class Learned:
+    """A column of another kind that is learned, too."""
+
+    columns: Mapping[str, object]  # its part of `data.columns`
+    counts: Mapping[str, int]  # documents of each class, or with each label; empty for a number
+
+
+@dataclass(frozen=True)
 class TableGuess:
     """What a table holds."""
 
@@ -39,19 +47,22 @@ class TableGuess:
     documents: int  # number of its rows
     columns: Mapping[str, object]  # `data.columns`, of the settings
     tasks: Mapping[str, int]  # documents with each label, or of each class; empty for a number
+    more: tuple[Learned, ...] = ()  # classes and numbers that are learned besides
     # the same of labels with fewer than `FEWEST` documents with or without them, which are left out
     rare: Mapping[str, int] = field(default_factory=dict)
     # words of the texts: median, 95th percentile and mean
     words: tuple[float, float, float] = (0.0, 0.0, 0.0)
     unused: tuple[str, ...] = ()  # columns that are not read
+    others: tuple[str, ...] = ()  # those of them that could be learned: of classes or numbers
     flawed: tuple[str, ...] = ()  # sentences on those of them whose cells are mostly 0 and 1
     texts: tuple[str, ...] = ()  # those of them that have texts, too
     english: bool = True  # whether the texts look like English
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The tasks; one for classes and numbers."""
-        return tuple(self.tasks) if self.columns["kind"] == "binary" else (str(self.columns["target"]),)
+        """The tasks; one for each column of classes or numbers."""
+        first = tuple(self.tasks) if self.columns["kind"] == "binary" else (str(self.columns["target"]),)
+        return (*first, *(str(each.columns["target"]) for each in self.more))
 
 
 def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
@@ -60,8 +71,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     Args:
         path: the file.
         text: the column of the texts; None for the column with the longest ones.
-        labels: columns to learn; none for all columns of 0 and 1, else a column of lists, of classes or of
-            numbers.
+        labels: columns to learn; none for all columns of 0 and 1, else the only column of lists, of classes
+            or of numbers.
 
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
@@ -77,7 +88,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
     flawed = _flawed(table, left)
-    learned, counts = _learned(table, left, flawed, given=bool(labels))
+    (learned, counts), *more = _learned(table, left, flawed, given=bool(labels))
     tasks, rare = dict(counts), {}
     if learned["kind"] == "binary":
         tasks = {name: n for name, n in counts.items() if FEWEST <= n <= len(table.rows) - FEWEST}
@@ -92,7 +103,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         learned["labels"] = list(tasks)
     size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
     columns |= learned
-    read = {*map(str, columns.values()), *counts}
+    read = {*map(str, columns.values()), *counts, *(str(one["target"]) for one, _ in more)}
     unused = tuple(name for name in table.columns if name not in read)
     common = sum(word in ENGLISH for each in split for word in each)
     return TableGuess(
@@ -100,9 +111,11 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         len(table.rows),
         columns,
         tasks,
+        tuple(Learned(one, its) for one, its in more),
         rare,
         size,
         unused,
+        tuple(name for name in unused if name not in flawed and _of_kind(cells[name])),
         tuple(said for name, said in flawed.items() if name in unused),
         tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
         english=common >= SHARE * sum(words),
@@ -143,15 +156,18 @@ def _places(cells: Mapping[str, Sequence[object]], text: str) -> dict[str, objec
     return found
 
 
+Part = tuple[dict[str, object], dict[str, int]]
+"""`data.columns` of what is learned, and the documents with each label or class."""
+
+
 def _learned(
     table: Table, cells: Mapping[str, Sequence[object]], flawed: Mapping[str, str], *, given: bool
-) -> tuple[dict[str, object], dict[str, int]]:
-    """Return the columns of the labels, and the documents with each label or class."""
+) -> list[Part]:
+    """Return what is learned; of several kinds if all of its columns are given."""
     flags = {name: [flag_of(cell) for cell in column] for name, column in cells.items()}
     binary = {name: column for name, column in flags.items() if None not in column}
     if binary and (not given or len(binary) == len(cells)):
-        counts = {name: sum(map(bool, column)) for name, column in binary.items()}
-        return {"kind": "binary", "labels": list(binary)}, counts
+        return [_of_flags(binary)]
     slips = [name for name in flawed if flags[name].count(None) < FEWEST]  # neither classes nor numbers
     if slips and given:
         raise DataError(
@@ -159,31 +175,45 @@ def _learned(
             then="; ".join(flawed[name] for name in slips),
         )
     in_json = {name: counts for name, column in cells.items() if (counts := _in_json(column))}
-    lists: list[tuple[dict[str, object], dict[str, int]]] = [
-        ({"kind": "binary", "label_list": name}, counts) for name, counts in in_json.items()
-    ]
+    lists: list[Part] = [({"kind": "binary", "label_list": name}, counts) for name, counts in in_json.items()]
     lists += [
         ({"kind": "binary", "label_list": name, "separator": mark}, counts)
         for name, column in cells.items()
         for mark in SEPARATORS
         if name not in in_json and (counts := _listed(column, mark))
     ]
-    if len(lists) == 1:  # nothing else looks like lists, but years look like classes
-        return lists[0]
-    found = list(lists)
-    for name, column in ((name, column) for name, column in cells.items() if name not in slips):
-        if _are_numbers(column):
-            found.append(({"kind": "regression", "target": name}, {}))
-        elif counts := _classes(column):
-            found.append(({"kind": "multiclass", "target": name}, counts))
-    if len(found) == 1:
-        return found[0]
+    if len(lists) == 1 and (len(cells) == 1 or not given):  # nothing else is a list; years look like classes
+        return lists
+    rest = [name for name in cells if name not in slips and not (given and name in binary)]
+    single = [part for name in rest if (part := _of_kind(cells[name], name, whole=given))]
+    if given and len(binary) + len(single) == len(cells):
+        return [*([_of_flags(binary)] if binary else []), *single]
+    found = [*lists, *single]
+    if len(found) == 1 and not given:
+        return found
     raise DataError(
         f"`{table.path.name}` has {'several columns' if found else 'no column'} that could be learned",
         got=", ".join(str(each.get("target") or each["label_list"]) for each, _ in found) or ", ".join(cells),
         allowed="columns of 0 and 1, one column of label lists, of classes or of numbers",
         then="; ".join([*flawed.values(), *_nearly(table, cells)])
-        or "name columns of 0 and 1, or one other column, with `--labels`, separated by commas",
+        or "name what to learn with `--labels`, separated by commas",
+    )
+
+
+def _of_flags(binary: Mapping[str, Sequence[object]]) -> Part:
+    """Return labels by their columns of true and false."""
+    counts = {name: sum(map(bool, column)) for name, column in binary.items()}
+    return {"kind": "binary", "labels": list(binary)}, counts
+
+
+def _of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -> Part | None:
+    """Return a column of classes or numbers, also of `whole` ones that are too many for classes, or None."""
+    if _are_numbers(column):
+        return {"kind": "regression", "target": name}, {}
+    if counts := _classes(column):
+        return {"kind": "multiclass", "target": name}, counts
+    return (
+        ({"kind": "regression", "target": name}, {}) if whole and _are_numbers(column, whole=True) else None
     )
 
 
@@ -247,9 +277,10 @@ def _classes(column: Sequence[object]) -> dict[str, int]:
     return dict(counts) if 2 <= len(counts) <= min(MOST_CLASSES, len(column) // FEWEST) else {}
 
 
-def _are_numbers(column: Sequence[object]) -> bool:
-    """Whether these are numbers, and not all of them whole: whole ones may be classes."""
+def _are_numbers(column: Sequence[object], *, whole: bool = False) -> bool:
+    """Whether these are numbers, and not all of them whole, unless `whole`: whole ones may be classes."""
     try:
-        return any(number_of(cell) % 1 for cell in column)
+        rests = [number_of(cell) % 1 for cell in column]
     except ValueError:
         return False
+    return whole or any(rests)

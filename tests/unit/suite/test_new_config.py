@@ -200,9 +200,49 @@ def test_a_lone_label_with_a_few_other_cells_is_no_class(tmp_path):
         guess(write(tmp_path, WITHOUT | {"heart": spoiled}))
 
 
-def test_columns_of_different_kinds_are_not_asked_for_again(tmp_path):
-    with pytest.raises(DataError, match="name columns of 0 and 1, or one other column, with `--labels`"):
-        guess(write(tmp_path, COLUMNS | {"grade": CLASSES}), labels=["heart", "grade"])
+def test_columns_of_different_kinds_are_learned_from_one_table(tmp_path, capsys, monkeypatch):
+    ages = [20 + n for n in range(COUNT)]  # whole, and too many for classes
+    many = [f"c{n}" for n in range(COUNT)]
+    path = write(
+        tmp_path, WITHOUT | {"heart": COLUMNS["heart"], "grade": CLASSES, "age": ages, "s": SCORES, "x": many}
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "t.csv", "--labels", "age,heart,grade,s"]) == 0
+    said = capsys.readouterr().out
+    assert "to learn (binary, regression, multiclass): heart, age, grade, s\n" in said
+    assert "not learned" not in said
+    own = yaml.safe_load(Path("t.yml").read_text())["data"]
+    assert own["columns"] == {"text": "report", "id": "uid", "part": "split"}
+    assert [(each["alias"], each["path"], each["columns"]) for each in own["sources"]] == [
+        ("labels", "t.csv", {"kind": "binary", "labels": ["heart"]}),
+        ("age", "t.csv", {"kind": "regression", "target": "age"}),
+        ("grade", "t.csv", {"kind": "multiclass", "target": "grade"}),
+        ("s", "t.csv", {"kind": "regression", "target": "s"}),
+    ]
+    check_suite(load_suite("t.yml", []))
+    with pytest.raises(DataError, match=r"has no column .*\(got x\).*name what to learn with `--labels`"):
+        guess(path, labels=["x"])
+    with pytest.raises(DataError, match="name what to learn with `--labels`"):
+        guess(path, labels=["heart", "x"])
+    assert guess(path, labels=["age"]).columns["kind"] == "regression"
+    assert guess(path, labels=["grade"]).columns["kind"] == "multiclass"
+
+
+def test_columns_that_are_not_learned_are_named(tmp_path, capsys, monkeypatch):
+    write(tmp_path, WITHOUT | {"heart": COLUMNS["heart"], "grade": CLASSES, "s": SCORES})
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "t.csv"]) == 0
+    said = capsys.readouterr().out
+    assert "to learn (binary): heart\n" in said
+    assert "not learned: grade, s; name all that you want to learn with `--labels`" in said
+
+
+def test_a_name_of_the_labels_that_is_taken_is_not_used(tmp_path):
+    found = guess(
+        write(tmp_path, WITHOUT | {"heart": COLUMNS["heart"], "labels": CLASSES}), labels=["heart", "labels"]
+    )
+    own = yaml.safe_load(config_text(found, "t.csv"))["data"]["sources"]
+    assert [each["alias"] for each in own] == ["t labels", "labels"]
 
 
 KINDS = [COLUMNS, *(WITHOUT | {"found": column} for column in (LISTS, CLASSES, SCORES))]

@@ -8,7 +8,7 @@ from mtlv.data import catalog
 from mtlv.errors import DataError
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.draft import defaults
-from mtlv.units.corpora import check_corpus, fetch_lines, list_lines, read_corpus, read_folds, show_lines
+from mtlv.units.corpora import check_data, fetch_lines, list_lines, read_corpus, read_folds, show_lines
 
 
 def settings(**changes):
@@ -83,7 +83,7 @@ def test_fetch_refuses_what_is_generated():
 
 
 def test_check_counts_add_up():
-    found = check_corpus(settings(folds=3), lengths=words)
+    (found,) = check_data(settings(folds=3), lengths=words)
     assert found.problem is None
     text = "\n".join(found.lines)
     assert "corpus      synthetic (generated: no document is real)" in text
@@ -96,14 +96,14 @@ def test_check_counts_add_up():
 
 
 def test_check_without_a_tokenizer_says_so():
-    assert "not counted" in "\n".join(check_corpus(settings()).lines)
+    assert "not counted" in "\n".join(next(check_data(settings())).lines)
 
 
 def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divided(tmp_path):
     rows = "".join(f"text {i % 20},1,{int(i == 0)}\n" for i in range(24))
     (tmp_path / "t.csv").write_text("text,common,rare\n" + rows)
     columns = {"labels": ("common", "rare")}
-    found = check_corpus(settings(name="table", path=str(tmp_path / "t.csv"), columns=columns, folds=3))
+    (found,) = check_data(settings(name="table", path=str(tmp_path / "t.csv"), columns=columns, folds=3))
     text = "\n".join(found.lines)
     assert "duplicates  4 documents" in text
     assert "fewer documents than folds: rare" in text
@@ -114,7 +114,7 @@ def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divi
 
 @pytest.mark.real_data
 def test_check_of_openi(real_data):
-    found = check_corpus(settings(name="openi", path=str(real_data / "openi")))
+    (found,) = check_data(settings(name="openi", path=str(real_data / "openi")))
     text = "\n".join(found.lines)
     assert "documents   2,766, 969 without labels" in text
     assert "25 reports without findings and impression dropped" in text
@@ -128,3 +128,56 @@ def test_a_published_split_may_be_kept_whole(tmp_path):
         data = settings(name="table", path=path, columns=columns, repeats=repeats, validation_share=0.3)
         (fold,) = read_folds(data, read_corpus(data))
         assert len(fold.train) + len(fold.validation) == left
+
+
+def two_of_one_table(tmp_path, **changes):
+    rows = [(f"text {n}", n % 2, "abc"[n % 3], "xy"[n % 7 == 0]) for n in range(90)]
+    lines = "".join(f"{text},{flag},{topic},{ward}\n" for text, flag, topic, ward in rows)
+    (tmp_path / "t.csv").write_text("text,flag,topic,ward\n" + lines)
+    table = {"name": "table", "path": str(tmp_path / "t.csv")}
+    topic = {"kind": "multiclass", "target": "topic"}
+    sources = [
+        table | {"alias": "flags", "columns": {"kind": "binary", "labels": ["flag"]}},
+        table | {"alias": "topics", "columns": topic} | changes,
+        table | {"alias": "wards", "columns": {"kind": "multiclass", "target": "ward"}},
+    ]
+    return settings(sources=sources, folds=3)
+
+
+def test_columns_of_one_table_are_split_alike(tmp_path):
+    data = two_of_one_table(tmp_path)
+    corpus = read_corpus(data)
+    for fold in read_folds(data, corpus):
+        for part in ("train", "validation", "test"):
+            rows = fold.part(part)
+            one, *others = (set(rows[rows // 90 == source] % 90) for source in range(3))
+            assert all(other == one for other in others), part
+            wards = corpus.targets["ward"][rows[rows // 90 == 2]]
+            assert set(wards) == {0, 1}, "every column is stratified"
+        assert len(fold.train) + len(fold.validation) + len(fold.test) == 270
+        assert not fold.notes
+
+
+def test_other_documents_are_split_on_their_own(tmp_path):
+    data = two_of_one_table(tmp_path, limit=60)
+    corpus = read_corpus(data)
+    for fold in read_folds(data, corpus):
+        assert len(fold.train) + len(fold.validation) + len(fold.test) < 240
+        assert any("topics" in note for note in fold.notes)
+
+
+def test_check_counts_what_is_left_of_each_source(tmp_path):
+    data = two_of_one_table(tmp_path, limit=60)
+    folds = read_folds(data, read_corpus(data))
+    flags, topics, wards = check_data(data)
+    assert "corpus      flags" in flags.lines
+    for found, first, end in ((flags, 0, 90), (topics, 90, 150), (wards, 150, 240)):
+        for fold in folds:
+            counts = [
+                int(((rows >= first) & (rows < end)).sum())
+                for rows in (fold.train, fold.validation, fold.test)
+            ]
+            line = "fold {}      train {}, validation {}, test {}".format(fold.index, *counts)
+            assert line in found.lines
+    assert any("left out of training: one of their texts is in the" in line for line in topics.lines)
+    assert not any("topics" in line and line.startswith("note") and "topics:" in line for line in flags.lines)
