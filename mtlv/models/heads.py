@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,9 @@ class Head(nn.Module):
 
     def start_from(self, published: Mapping[str, torch.Tensor]) -> None:
         """Start from the weights that were published with the encoder; most heads have none."""
+
+    def use_targets(self, targets: Callable[[], Sequence[torch.Tensor]]) -> None:
+        """Adapt to the training targets [n] of each task; most heads do not."""
 
     def reset(self, generator: torch.Generator) -> None:
         """Initialize the weights: the last layer from N(0, 0.02), as in BERT; biases 0.

@@ -145,6 +145,13 @@ class MultiTaskModel(nn.Module):
             assert isinstance(head, Head)
             head.start_from(published)
 
+    def use_targets(self, targets: Callable[[str], torch.Tensor]) -> None:
+        """Adapt the heads to the training targets [n] of their tasks, which a function returns by name."""
+        for name, spec in self.specs.items():
+            head = self.heads[self._modules_of[name]]
+            assert isinstance(head, Head)
+            head.use_targets(lambda spec=spec: [targets(task) for task in spec.tasks])  # type: ignore[misc]
+
     def use_graphs(self, graphed: Callable[[Any], GraphedEncoder] = GraphedEncoder) -> None:
         """Record the training steps of the encoder, except its private layers.
 

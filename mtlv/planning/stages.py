@@ -123,6 +123,7 @@ class StageBuilder:
             start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
             data=self._data(model),
             train=what_shapes_weights(own, _sources(corpus, model))
+            | _versions(corpus, model)
             | self._masking(own, corpus, model)
             | _balancing(own, model)
             | _probing(own, model),
@@ -254,6 +255,14 @@ def teachers(teach: TeachSettings, tasks: Sequence[str], learned: Sequence[Seque
             then="give both stages the same `tasks`",
         )
     return list(dict.fromkeys(of_task[task] for task in tasks))
+
+
+def _versions(corpus: Corpus, model: ModelSpec) -> dict[str, object]:
+    """Return the versions of the kinds of a model's tasks."""
+    from mtlv.models.kinds import KINDS
+
+    kinds = {task.kind: KINDS[task.kind].version for task in corpus.tasks if task.name in model.tasks}
+    return {"versions": found} if (found := {kind: n for kind, n in kinds.items() if n}) else {}
 
 
 def _balancing(own: Settings, model: ModelSpec) -> dict[str, object]:

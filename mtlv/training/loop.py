@@ -213,6 +213,7 @@ class _Step:
                     self.objective.compare(gramian, whole, step.sources)
                 factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
                 ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
+                del own  # with its graph, whose nodes a recording of the next part may not meet
         self.objective.learn(whole, step.sources)
         loss, heads = (factors * whole).sum(), self.objective.record(whole, step.sources)
         return loss, heads, self.objective.balanced

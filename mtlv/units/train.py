@@ -81,10 +81,11 @@ def train_unit(
             trained, objective = _optimisation(job, model, inputs, training)
             validation = ValidationHook(job, model, inputs, callbacks, ranks)
             if graphs:
-                model.use_graphs(partial(GraphedEncoder, tell=partial(_tell, validation)))
+                model.use_graphs(partial(GraphedEncoder, tell=partial(_tell, job.name, callbacks)))
             probe = probe_of(job, trained, training, objective.tasks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
             _train(job, training, objective, checkpointing, inputs)
+            model.release_graphs()
         chosen = checkpointing.validation.chosen()
         record = _record(checkpointing, chosen, device)
         return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
@@ -203,7 +204,7 @@ def _train(
             clip_norm=settings.clip_norm,
             hooks=[checkpointing.validation, checkpointing.probe, checkpointing],
             progress=checkpointing.go_on(),
-            on_pieces=partial(_tell_pieces, checkpointing.validation) if settings.auto_batch else None,
+            on_pieces=partial(_tell_pieces, job, checkpointing.validation) if settings.auto_batch else None,
             ranks=checkpointing.ranks,
         )
     except torch.cuda.OutOfMemoryError as error:
@@ -237,12 +238,13 @@ def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
     return suits and device.type == "cuda" and ranks.world == 1
 
 
-def _tell(validation: ValidationHook, text: str) -> None:
-    validation.callbacks.on_event(NoteGiven(f"{validation.job.name}: {shorten(text)}"))
+def _tell(name: str, callbacks: UnitCallbacks, text: str) -> None:
+    callbacks.on_event(NoteGiven(f"{name}: {shorten(text)}"))
 
 
-def _tell_pieces(validation: ValidationHook, pieces: int) -> None:
-    _tell(validation, f"a batch does not fit in the device's memory and is split into {pieces} pieces")
+def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
+    text = f"a batch does not fit in the device's memory and is split into {pieces} pieces"
+    _tell(job.name, validation.callbacks, text)
 
 
 def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
@@ -255,7 +257,7 @@ def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
     return replace(inputs, masking=Masking(pieces, **job.settings.training.masking.model_dump()))
 
 
-def _training(job: Job, inputs: UnitInputs, *, multiple: int) -> Mixture:
+def _training(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
     """Return the training batches of a unit, whose lengths are multiples of `multiple`."""
     from mtlv.data.mixing import DRAWS, Mixture
 
@@ -293,7 +295,11 @@ def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | Non
     model: Any = model_of(job, inputs)
     if job.settings.training.gradient_checkpointing:
         compute_twice(model.encoder)
-    if start is not None:
+    parts = {
+        name: part for part in inputs.parts(job.unit.model.tasks, job.fold.train) for name in part.targets
+    }
+    model.use_targets(lambda task: parts[task].targets[task].batch(parts[task].index))
+    if start is not None:  # also of the heads, so that these keep what they were adapted to
         take_over(model, start, job.carry)
     return model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -10,8 +11,12 @@ from typing import Any, Protocol
 import torch
 from torch.autograd.function import once_differentiable
 
+from mtlv.errors import EncoderError
+
 MULTIPLE = 32
 """Batch lengths are multiples of this many tokens, because a graph is recorded for each shape."""
+GOES_ON = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
+"""Whether random numbers can be drawn after a recording that failed."""
 ROOM = 2
 """Free memory needed to record a shape, in units of the most that a batch has used so far: a recording keeps
 as much, and so does the work that is not recorded."""
@@ -48,17 +53,30 @@ class CudaGraphs:
 
     def warm_up(self, run: Callable[[], None]) -> None:
         """Run a function on the stream of the recordings, where libraries then allocate their memory."""
-        self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(self._stream):
-            run()
-        torch.cuda.current_stream(self._device).wait_stream(self._stream)
+        usual = torch.cuda.current_stream(self._device)
+        self._stream.wait_stream(usual)
+        try:
+            with torch.cuda.stream(self._stream):
+                run()
+        finally:
+            usual.wait_stream(self._stream)
 
     def record(self, run: Callable[[], None]) -> Callable[[], None]:
-        graph = torch.cuda.CUDAGraph()
+        graph, usual, collects = (
+            torch.cuda.CUDAGraph(),
+            torch.cuda.current_stream(self._device),
+            gc.isenabled(),
+        )
         # Other threads, such as that of the checkpoints, may use the device meanwhile.
         how: dict[str, Any] = {"capture_error_mode": "thread_local"}
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, **how):
-            run()
+        gc.disable()  # freeing an earlier graph would break this one
+        try:
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, **how):
+                run()
+        finally:
+            torch.cuda.set_stream(usual)  # `torch.cuda.graph` does not, after an error
+            if collects:
+                gc.enable()
         return graph.replay
 
 
@@ -133,6 +151,12 @@ class GraphedEncoder:
                 return _Recorded(self._encoder, inputs, self._shared)
         except RuntimeError as error:  # for example, it reads values of the device
             self.release()
+            if not GOES_ON:
+                raise EncoderError(
+                    "the steps of this encoder cannot be recorded as CUDA graphs",
+                    got=str(error),
+                    then="set `training.cuda_graphs: false`, or use PyTorch 2.13 or later",
+                ) from error
             self._tell(f"trains without CUDA graphs: {error}")
             return None
 
@@ -185,7 +209,8 @@ class _Recorded:
 
     def _forward(self) -> None:
         output = self._encoder(**self._inputs)
-        self._kind, self._names = type(output), list(output)
+        self._kind = type(output)
+        self._names = [name for name, value in output.items() if getattr(value, "requires_grad", False)]
         self._found = [output[name] for name in self._names]
         if not self.outputs:
             self.outputs = [torch.empty_like(found).detach() for found in self._found]
@@ -195,7 +220,8 @@ class _Recorded:
 
     def _backward(self) -> None:
         weights, given = self.shared.weights, self.output_gradients
-        found = torch.autograd.grad(self._found, weights, given, allow_unused=True)
+        with torch.autocast(given[0].device.type, enabled=False):  # as in a usual pass backward
+            found = torch.autograd.grad(self._found, weights, given, allow_unused=True)
         self._found = []  # its memory is free for the next recording
         both = list(zip(self.shared.gradients, found, strict=True))
         self.gradients = [None if new is None else own for own, new in both]

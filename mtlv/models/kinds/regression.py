@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch.nn import functional
 
+from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds.kind import Kind
 
 
+class NumberHead(Head):
+    """A head whose layers predict standardised numbers, and whose outputs are in the units of the targets."""
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(self, shape: HeadSize) -> None:
+        super().__init__(shape)
+        self.register_buffer("mean", torch.zeros(shape.outputs))
+        self.register_buffer("deviation", torch.ones(shape.outputs))
+
+    def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
+        return super().forward(vectors, there) * self.deviation + self.mean
+
+    def use_targets(self, targets: Callable[[], Sequence[torch.Tensor]]) -> None:
+        """Take the mean and the standard deviation of each task's training targets."""
+        values = torch.stack(list(targets()), dim=1).double()  # [n, T]
+        deviation = values.std(0, correction=0)
+        self.mean.copy_(values.mean(0))
+        self.deviation.copy_(torch.where(deviation > 0, deviation, 1.0))
+
+
+@dataclass(frozen=True)
 class Regression(Kind):
-    """One output per task, squared error; the score is the output."""
+    """One output per task; the score is the output.
+
+    The loss is the squared error in units of the training targets' variance, so that it is as large as that
+    of other tasks whatever the numbers are, and always answering the mean has a loss of about 1.
+    """
+
+    learned: NumberHead | None = None  # the head created for it; see `bound`
+
+    version = 1
+
+    def head(self, shape: HeadSize) -> NumberHead:
+        return NumberHead(shape)
+
+    def bound(self, head: Head) -> Self:
+        assert isinstance(head, NumberHead)
+        return replace(self, learned=head)
 
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+        assert self.learned is not None  # a model binds each head's kind
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
-        return functional.mse_loss(logits.float(), wanted, reduction="none").mean(0)
+        unit = self.learned.deviation
+        return functional.mse_loss(logits.float() / unit, wanted / unit, reduction="none").mean(0)
 
     def taught(
         self,

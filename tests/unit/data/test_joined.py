@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mtlv.data.joined import join, join_folds
+from mtlv.data.joined import join, join_folds, of_same_documents
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold, make_folds
 from mtlv.errors import DataError
@@ -152,3 +152,18 @@ def test_the_digest_covers_second_texts_and_mentions_and_stays_where_there_are_n
     assert one.digest != other.digest
     again = join([replace(pair, seconds=None), single])
     assert again.digest == replace(again, members=()).digest
+
+
+def test_columns_of_one_table_are_known_by_texts_parts_and_groups() -> None:
+    one, other = source("one"), source("other")
+    alike = replace(other, texts=one.texts, seconds=one.seconds)
+    parts = replace(alike, parts=one.parts[::-1])
+    groups = replace(alike, groups=tuple(f"file {n // 2}" for n in range(len(one))))
+    others = replace(alike, seconds=one.seconds[::-1])
+    assert of_same_documents([one, alike, other, parts, groups, others, alike]) == [
+        [0, 1, 6],
+        [2],
+        [3],
+        [4],
+        [5],
+    ]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from mtlv.data import catalog
 from mtlv.data.batches import PartDocuments
@@ -20,7 +21,9 @@ from mtlv.data.columns import dense
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.tokens import tokenise
+from mtlv.errors import EncoderError
 from mtlv.models.encoder import load_encoder
+from mtlv.models.fast import graphs
 from mtlv.models.fast.graphs import GraphedEncoder
 from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
@@ -202,6 +205,81 @@ def test_an_encoder_that_cannot_be_recorded_trains_as_usual(
     assert notes == ["trains without CUDA graphs: operation not permitted when stream is capturing"]
     assert len(calls) == 1
     assert all(torch.equal(weights[name], weight) for name, weight in expected.items())
+
+
+def test_before_random_numbers_survive_a_failed_recording_it_is_an_error(
+    encoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Again, run: Callable[[], None]) -> Callable[[], None]:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(Again, "record", refuse)
+    monkeypatch.setattr(graphs, "GOES_ON", False)
+    graphed = GraphedEncoder(copy.deepcopy(encoder.module), tell=pytest.fail, recorder_of=Again)
+    graphed(**inputs(16))
+    with pytest.raises(EncoderError, match=r"CUDA graphs .*not permitted.*training.cuda_graphs: false"):
+        graphed(**inputs(16))
+
+
+class Several(torch.nn.Module):
+    """An encoder with outputs that are no tensors, or do not depend on weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(100, 4)
+        self.linear = torch.nn.Linear(4, 4)
+        self.products: list[torch.dtype] = []
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        found = self.linear(self.words(input_ids) * attention_mask.unsqueeze(-1)).float()
+        found.register_hook(lambda gradient: self.products.append((gradient @ gradient.mT).dtype))
+        return BaseModelOutputWithPast(
+            last_hidden_state=found, past_key_values=object(), hidden_states=None, attentions=None
+        )
+
+
+def test_outputs_that_have_no_gradient_are_left_out() -> None:
+    module = Several()
+    graphed = GraphedEncoder(module, tell=pytest.fail, recorder_of=Again)
+    with autocast(torch.device("cpu"), "bf16"):
+        for _ in range(3):
+            found = graphed(**inputs(16))
+    assert found.past_key_values is None
+    assert Again.made[0].recordings == 2
+
+
+def test_a_pass_backward_is_not_cast() -> None:
+    module = Several()
+    graphed = GraphedEncoder(module, tell=pytest.fail, recorder_of=Again)
+    for _ in range(2):
+        with autocast(torch.device("cpu"), "bf16"):
+            graphed(**inputs(16))
+    assert module.products == [torch.float32] * 2  # in the warm-up, and while it is recorded
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+def test_no_graph_of_an_earlier_batch_is_left_when_a_shape_is_recorded(
+    corpus: Corpus, encoder: Any, accumulation: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU's recording fails if gradients are collected by nodes of an earlier graph."""
+    real, left = GraphedEncoder.__call__, list[int]()
+
+    def call(self: GraphedEncoder, **given: torch.Tensor) -> Any:
+        def nodes() -> list[Any]:
+            weights = [weight for weight in self._encoder.parameters() if weight.requires_grad]
+            return [torch.autograd.graph.get_gradient_edge(weight).node for weight in weights]
+
+        left.append(sum("used" in node.metadata for node in nodes()))
+        output = real(self, **given)
+        for node in nodes():
+            node.metadata["used"] = True
+        return output
+
+    monkeypatch.setattr("mtlv.training.loop.OF_A_PART", 64)
+    monkeypatch.setattr(GraphedEncoder, "__call__", call)
+    trained(corpus, encoder, graphs=True, accumulation=accumulation)
+    assert len(left) == 24
+    assert not any(left)
 
 
 def test_only_the_last_pass_goes_backward_and_once(encoder: Any) -> None:

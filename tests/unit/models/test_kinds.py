@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS
+from mtlv.models.kinds.regression import NumberHead
 
 LOGITS = torch.tensor([[0.0, 2.0], [-1.0, 3.0], [1.5, -0.5]])  # of three documents
 
@@ -37,6 +39,26 @@ def test_classes_have_one_cross_entropy_and_probabilities_that_add_up() -> None:
 
 def test_numbers_have_squared_errors_and_are_what_comes_out() -> None:
     wanted = [torch.tensor([0.0, 1.0, 1.5]), torch.tensor([1.0, 1.0, -0.5])]
-    assert KINDS["regression"].losses(LOGITS, wanted).tolist() == pytest.approx([4 / 3, 5 / 3])
-    first, second = KINDS["regression"].scores(LOGITS)
+    head = KINDS["regression"].head(HeadSize(4, 2, 1, 0.0))
+    kind = KINDS["regression"].bound(head)
+    assert kind.losses(LOGITS, wanted).tolist() == pytest.approx([4 / 3, 5 / 3])
+    first, second = kind.scores(LOGITS)
     assert (first.tolist(), second.tolist()) == ([0.0, -1.0, 1.5], [2.0, 3.0, -0.5])
+    head.use_targets(lambda: [torch.tensor([1.0, 5.0]), torch.tensor([3.0, 3.0])])  # deviations 2 and 0
+    assert kind.losses(LOGITS, wanted).tolist() == pytest.approx([4 / 3 / 2**2, 5 / 3])
+    assert kind.scores(LOGITS)[0].tolist() == [0.0, -1.0, 1.5]
+
+
+def test_a_head_of_numbers_begins_at_their_mean_and_moves_in_their_units() -> None:
+    vectors, size = torch.randn(5, 4), HeadSize(4, 2, 1, 0.0)
+    plain, scaled = NumberHead(size), NumberHead(size)
+    for head in (plain, scaled):
+        head.reset(torch.Generator().manual_seed(0))
+    scaled.use_targets(lambda: [torch.tensor([10.0, 30.0]), torch.tensor([-1.0, -3.0])])
+    expected = plain(vectors) * torch.tensor([10.0, 1.0]) + torch.tensor([20.0, -2.0])
+    torch.testing.assert_close(scaled(vectors), expected)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert scaled(vectors).dtype == torch.float32, "a number such as 1,001 is not rounded to 1,000"
+    again = NumberHead(size)
+    again.load_state_dict(scaled.state_dict())
+    assert torch.equal(again(vectors), scaled(vectors))

@@ -148,6 +148,22 @@ def test_names_of_labels_are_embedded_and_no_codes(cache):
     np.testing.assert_allclose(told, embedded([task.description for task in seen.corpus.tasks]), atol=1e-5)
 
 
+def test_it_is_said_once_that_descriptions_are_missing():
+    told = []
+    cache = Bench(note=told.append)
+    seen = view(cache)
+    label_description.compute(seen)
+    assert told == []
+    corpus = cache.corpus(seen.settings.data)
+    cache.replaced = replace(
+        corpus, tasks=tuple(replace(task, description=task.name) for task in corpus.tasks)
+    )
+    for special in (True, False):
+        label_description.compute(replace(seen, special_tokens=special))
+    (said,) = told
+    assert "`data.descriptions` has no descriptions" in said
+
+
 def tampered(corpus, train):
     """The corpus with targets and texts of all documents outside `train` in another order."""
     others = np.setdiff1d(np.arange(len(corpus)), train)

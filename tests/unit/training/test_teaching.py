@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +30,7 @@ SOFT = ("binary", "multiclass", "tagging")
 
 
 def kind_of(name: str) -> Kind:
-    return KINDS[name].bound(KINDS[name].head(ROOM))
+    return KINDS[name].bound(KINDS[name].head(replace(ROOM, outputs=SHAPES.get(name, (3,))[-1])))
 
 
 def drawn(name: str, seed: int) -> torch.Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -404,6 +406,39 @@ def test_units_on_a_gpu_record_their_steps_in_few_lengths(
         assert one.loss == pytest.approx(other.loss, rel=1e-4)
     for name, weight in weights[found.chosen_epoch].items():
         torch.testing.assert_close(weight, expected[record.chosen_epoch][name], rtol=2e-3, atol=2e-4)
+
+
+def test_a_unit_with_recorded_steps_leaves_nothing_behind(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cycle would keep the GPU's memory until Python collects it, perhaps while a graph is recorded."""
+    models: list[Any] = []
+    released: list[bool] = []
+    real, release = module._build, MultiTaskModel.release_graphs
+
+    def build(*given: Any) -> MultiTaskModel:
+        model = real(*given)
+        models.append(weakref.ref(model))
+        return model
+
+    def noted(self: MultiTaskModel) -> bool:
+        released.append(self._graphs is not None)
+        return release(self)
+
+    monkeypatch.setattr(module, "_build", build)
+    monkeypatch.setattr(module, "_graphs_suit", lambda *_: True)
+    monkeypatch.setattr(MultiTaskModel, "release_graphs", noted)
+    monkeypatch.setattr(GraphedEncoder, "__call__", lambda self, **given: self._encoder(**given))
+    plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
+    gc.collect()
+    gc.disable()
+    try:
+        plain.train(tmp_path / "recorded")
+        (model,) = models
+        assert model() is None
+    finally:
+        gc.enable()
+    assert released == [True]
 
 
 @pytest.mark.parametrize(
