@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from mtlv.errors import ConfigError, DataError, nearest
+from mtlv.errors import ConfigError, DataError
 from mtlv.settings.draft import SHORTHAND, is_section, known_keys
+from mtlv.settings.problems import nearest_key
 from mtlv.settings.schema import Settings
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
             problems.append(f"argument `{keyword}`: several settings end so; write {options}")
         else:
             last = keyword.rpartition("__")[2]
-            hint = nearest(last, [key.rpartition(".")[2] for key in known_keys()])
+            hint = nearest_key(last, [key.rpartition(".")[2] for key in known_keys()])
             problems.append(f"argument `{keyword}`: no setting has this name; {hint or 'see defaults.yml'}")
     if problems:
         raise ConfigError(problems)

@@ -107,6 +107,32 @@ def _choices(field: FieldInfo) -> list[str]:
     return [name for each in field.metadata if isinstance(each, OneOf) for name in each.choices]
 
 
+ELSEWHERE = {
+    "lr": "learning_rate",
+    "n_epochs": "epochs",
+    "num_epochs": "epochs",
+    "num_train_epochs": "epochs",
+    "per_device_train_batch_size": "batch_size",
+    "gradient_accumulation_steps": "accumulation",
+    "max_len": "max_length",
+    "max_seq_length": "max_length",
+    "max_grad_norm": "clip_norm",
+    "warmup_ratio": "warmup",
+    "lr_scheduler_type": "schedule",
+    "random_state": "seed",
+    "model": "encoder",
+    "n_splits": "folds",
+}
+"""Names of keys in other libraries."""
+
+
+def nearest_key(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean X?` for the nearest known key, or an empty string."""
+    known = list(known)
+    own = ELSEWHERE.get(name)
+    return f"did you mean `{own}`?" if own in known else nearest(name, known)
+
+
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
     """Return the problem of an unknown key, with the nearest correct name."""
     key, last = dotted(path), str(path[-1])
@@ -119,11 +145,13 @@ def _right_name(key: str, last: str, siblings: list[str]) -> str:
     if key == last and key in known_keys():
         section, _, name = key.rpartition(".")
         return f"write `{name}` below `{section.replace('.', '`, `')}`"
-    near = nearest(key, known_keys()) if "." in last else nearest(last, siblings)
+    near = nearest(key, known_keys()) if "." in last else nearest_key(last, siblings)
     if near:
         prefix = key[: -len(last)] if "." not in last else ""
         return near.replace("`", f"`{prefix}", 1)
-    same_name = [known for known in known_keys() if known.rpartition(".")[2] == last.rpartition(".")[2]]
+    name = last.rpartition(".")[2]
+    own = ELSEWHERE.get(name, name)
+    same_name = [known for known in known_keys() if known.rpartition(".")[2] == own]
     return f"did you mean `{same_name[0]}`?" if same_name else f"allowed here: {', '.join(siblings)}"
 
 

@@ -140,12 +140,17 @@ def test_recorded_steps_give_the_same_weights(
         torch.testing.assert_close(weights[name], weight, rtol=0, atol=0, msg=name)
 
 
-def test_attention_of_cudnn_is_not_used_in_a_step() -> None:
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    for precision in ("fp32", "bf16"):
-        with autocast(torch.device("cpu"), precision):
-            assert not torch.backends.cuda.cudnn_sdp_enabled()
-        assert torch.backends.cuda.cudnn_sdp_enabled() == before
+@pytest.mark.parametrize("before", [False, True])
+def test_attention_of_cudnn_is_not_used_in_a_step(before: bool) -> None:
+    usual = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(before)
+    try:
+        for precision in ("fp32", "bf16"):
+            with autocast(torch.device("cpu"), precision):
+                assert not torch.backends.cuda.cudnn_sdp_enabled()
+            assert torch.backends.cuda.cudnn_sdp_enabled() == before
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(usual)
 
 
 def test_a_shape_that_occurs_once_is_not_recorded(encoder: Any) -> None:
