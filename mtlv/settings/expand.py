@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from mtlv.settings.describe import short
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
 from mtlv.settings.explore import from_explore
 from mtlv.settings.problems import from_validation, sentence
@@ -84,13 +85,15 @@ def _formed(key: str, draft: Draft, keys: SuiteSettings, file: str) -> tuple[lis
     return [], []
 
 
-def _grid(matrix: Any, draft: Draft, path: KeyPath, file: str) -> tuple[list[Variant], list[str]]:
-    """Return every combination of the values at `path`."""
+def _grid(
+    matrix: Any, draft: Draft, path: KeyPath, file: str, seen: Iterable[str] = ()
+) -> tuple[list[Variant], list[str]]:
+    """Return every combination of the values at `path`, and problems, also with keys `seen` before."""
     place, name = draft.place(path, file), dotted(path)
     if not isinstance(matrix, dict) or not matrix:
         allowed = "a mapping of keys to lists of values"
         return [Variant(())], [sentence(place, name, got=matrix, allowed=allowed)]
-    problems, axes, seen = [], [], set[str]()
+    problems, axes, known = [], [], set(seen)
     for key, values in matrix.items():
         here = draft.place((*path, key), file)
         if not isinstance(values, list) or not values:
@@ -98,7 +101,7 @@ def _grid(matrix: Any, draft: Draft, path: KeyPath, file: str) -> tuple[list[Var
                 sentence(here, f"{name}.{key}", got=values, allowed="a list of values, at least one")
             )
             continue
-        problems += _key_problems(key, f"{name}.{key}", here, seen)
+        problems += _key_problems(key, f"{name}.{key}", here, known)
         origin = _origin(draft, (*path, key))
         axes.append([Change(key, value, origin.below(i)) for i, value in enumerate(values)])
     size = math.prod(len(axis) for axis in axes)
@@ -127,11 +130,17 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
             problems.append(sentence(there, f"runs[{i}].name", got=name, allowed="text"))
             name = None
         origin, seen = _origin(draft, ("runs", i)), set[str]()
-        for key in run:
-            if key != "name":
-                problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
-        changes = tuple(Change(k, v, origin.below(k)) for k, v in run.items() if k != "name")
-        out.append(Variant(changes, name.strip() if name else None, here))
+        own = [key for key in run if key not in ("name", "matrix")]
+        for key in own:
+            problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
+        changes = tuple(Change(key, run[key], origin.below(key)) for key in own)
+        varied = [Variant(())]
+        if "matrix" in run:
+            varied, found = _grid(run["matrix"], draft, ("runs", i, "matrix"), file, seen)
+            problems += found
+        for each in varied:
+            told = [name.strip(), *(short(change.value) for change in each.changes)] if name else []
+            out.append(Variant((*changes, *each.changes), " ".join(told) or None, here))
     return out or [Variant(())], problems
 
 

@@ -146,7 +146,7 @@ def _suite(guess: TableGuess, without: str) -> list[str]:
         "",
         *runs,
         "  - {name: groups, architecture: gmtl}",
-        "  # The control; p = 0.05 needs 19 of these, each with its own seed.",
+        "  # The control; p = 0.05 needs 19 of these, such as `matrix: {grouping.seed: [1, 2, ...]}`.",
         "  - {name: random groups, architecture: gmtl, grouping.method: random, grouping.seed: 1}",
     ]
 

@@ -125,6 +125,31 @@ def test_an_override_wins_over_the_matrix(write: Write) -> None:
     assert len(load_suite(path, ["matrix=null"]).members) == 1
 
 
+def test_a_run_may_be_a_grid(write: Write) -> None:
+    runs = """
+runs:
+  - {name: one, architecture: mtl}
+  - name: random
+    architecture: gmtl
+    grouping.method: random
+    matrix: {grouping.seed: [1, 2], grouping.scaling: [l2, none]}
+  - {architecture: gmtl, grouping: {method: random}, matrix: {grouping.k: [2, 3]}}
+"""
+    members = load_suite(write(runs)).members
+    assert [member.name for member in members[:5]] == [
+        "one", "random 1 l2", "random 1 none", "random 2 l2", "random 2 none",
+    ]  # fmt: skip
+    own = [member.settings.grouping for member in members]
+    assert [(each.seed, each.scaling) for each in own[1:5]] == [
+        (1, "l2"),
+        (1, "none"),
+        (2, "l2"),
+        (2, "none"),
+    ]
+    assert [(each.method, each.k) for each in own[5:]] == [("random", 2), ("random", 3)]
+    assert members[0].settings.grouping.method != "random"
+
+
 def test_runs_are_a_list_of_changes(write: Write) -> None:
     path = write(
         "grouping: {groups: [[a], [b, c]]}\n"
@@ -383,6 +408,9 @@ ONE_PROBLEM = [
         "runs:\n  - {name: a, seed: 1}\n  - {name: a, seed: 2}\n",
         "c.yml:3: `name`: got 'a'; the name is taken by the run at c.yml:2; give each its own",
     ),
+    ("runs:\n  - matrix: {seed: 1}\n", "c.yml:2: `runs[0].matrix.seed`: got 1; allowed: a list of values, at least one"),
+    ("runs:\n  - matrix: []\n", "c.yml:2: `runs[0].matrix`: got []; allowed: a mapping of keys to lists of values"),
+    ("runs:\n  - encoder: bert\n    matrix: {encoder.name: [bert]}\n", "c.yml:3: `runs[0].matrix.encoder.name`: the same as `encoder.name` above; keep one of them"),
     ("runs:\n  - seed: 1\n    store.uri: x\n", "c.yml:3: `runs[0].store.uri`: is the same for a whole suite; write it at the top of the file"),
 ]  # fmt: skip
 
