@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 class SuiteRun:
     """All results of a suite.
 
+    `results` has a `Result` per member, in the order of the config, and `failed` a sentence per member that
+    failed.
+
     Args:
         found: results of the members.
         experiment: name of the experiment.

@@ -11,8 +11,11 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import many
 
-# These identify where a run is stored and which child it is, not how it was trained.
-NOT_SETTINGS = ("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking.")
+# These identify where a run is stored and which child it is, or change its speed, not its results.
+NOT_SETTINGS = (
+    *("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking."),
+    *("training.cuda_graphs", "training.compile"),  # the latter was a setting before
+)
 OF_GROUPING, NO_GROUPING = "grouping.", "none"
 MOST_NAMED = 6  # maximum runs of a group named in a warning
 
