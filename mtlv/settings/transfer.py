@@ -13,13 +13,15 @@ from mtlv.settings.variant import Variant, variant
 
 FIRST, THEN = "first", "then"
 """Names of the two stages."""
+LABELS = (("tasks",), ("data", "labels"), ("data", "columns", "labels"))
+"""Keys that list labels, the narrowest first."""
 
 
 def from_transfer(
     transfer: TransferSettings, draft: Draft, origin: Origin
 ) -> tuple[list[Variant], list[str]]:
     """Return the members of a transfer matrix with its baselines, or of all pairs, and problems."""
-    names = _data_sets(draft)
+    names = _all(draft)
     problems = list(_problems(transfer, draft, names, origin.place(())))
     if problems:
         return [Variant(())], problems
@@ -47,21 +49,21 @@ def _transfers(
             yield f"{target} after {source}", {"tasks": [target], "stages": stages}
 
 
-def _data_sets(draft: Draft) -> list[str]:
+def _all(draft: Draft) -> list[str]:
+    """Return the names that `all` stands for: those of data sets, or else of the labels in the config."""
     sources = draft.get(("data", "sources"))
-    held = sources if isinstance(sources, list) else []
-    return [
-        str(each.get("alias") or each["name"]) for each in held if isinstance(each, dict) and "name" in each
-    ]
+    if isinstance(sources, list):
+        held = [each for each in sources if isinstance(each, dict) and "name" in each]
+        return [str(each.get("alias") or each["name"]) for each in held]
+    given = (draft.get(path) for path in LABELS)
+    return next(([str(name) for name in names] for names in given if isinstance(names, list)), [])
 
 
 def _names(given: Literal["all"] | Sequence[str] | None, known: Sequence[str]) -> list[str]:
     return list(known) if given in (None, "all") else list(dict.fromkeys(given))
 
 
-def _problems(
-    transfer: TransferSettings, draft: Draft, data_sets: Sequence[str], place: str
-) -> Iterator[str]:
+def _problems(transfer: TransferSettings, draft: Draft, known: Sequence[str], place: str) -> Iterator[str]:
     if not transfer.model_fields_set:
         yield sentence(place, "transfer", got={}, allowed="a mapping with sources and targets, or with pairs")
     if draft.get(("stages",)) is not None:
@@ -75,6 +77,9 @@ def _problems(
     wanted = (
         (transfer.sources or "all", transfer.targets or "all") if transfer.pairs is None else transfer.pairs
     )
-    if "all" in (wanted, *wanted) and len(data_sets) < 2:
-        then = "`all` means the data sets of `data.sources`, and there are none; list names of tasks"
+    if "all" in (wanted, *wanted) and len(known) < 2:
+        then = (
+            "`all` means the data sets of `data.sources`, or the labels in `tasks` or `data.columns.labels`, "
+            "and these are fewer than two; list names of tasks"
+        )
         yield sentence(place, "transfer", then=then)

@@ -93,6 +93,21 @@ def test_sources_and_targets_may_be_named(load) -> None:
     assert [member.name for member in members] == ["gad alone", "gad after biosses"]
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        "data: {name: table, path: t.csv, columns: {labels: [a, b, c]}}\n",
+        "data: {name: table, path: t.csv, labels: [a, b, c], columns: {labels: [a, b, c, d]}}\n",
+        "data: {labels: [a, b, c, d]}\ntasks: [a, b, c]\n",
+    ],
+)
+def test_all_labels_of_one_table_are_meant(tmp_path: Path, data: str) -> None:
+    config = tmp_path / "c.yml"
+    config.write_text(f"{data}transfer: {{pairs: all}}\n")
+    names = [member.name for member in load_suite(config).members]
+    assert names == ["a alone", "b alone", "c alone", "a with b", "a with c", "b with c"]
+
+
 def test_pairs_have_each_task_alone(load) -> None:
     members = load("transfer: {pairs: [[gad, biosses], [gad, chemprot]]}\n").members
     names = [member.name for member in members]
