@@ -151,7 +151,7 @@ class GraphedEncoder:
                 return _Recorded(self._encoder, inputs, self._shared)
         except RuntimeError as error:  # for example, it reads values of the device
             self.release()
-            if not GOES_ON:
+            if not (GOES_ON or isinstance(error, torch.cuda.OutOfMemoryError)):
                 raise EncoderError(
                     "the steps of this encoder cannot be recorded as CUDA graphs",
                     got=str(error),

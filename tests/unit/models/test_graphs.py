@@ -226,6 +226,21 @@ def test_before_random_numbers_survive_a_failed_recording_it_is_an_error(
         graphed(**inputs(16))
 
 
+def test_without_memory_for_a_recording_training_goes_on(
+    encoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Again, run: Callable[[], None]) -> Callable[[], None]:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(Again, "record", refuse)
+    monkeypatch.setattr(graphs, "GOES_ON", False)
+    told: list[str] = []
+    graphed = GraphedEncoder(copy.deepcopy(encoder.module), tell=told.append, recorder_of=Again)
+    for _ in range(3):
+        graphed(**inputs(16)).last_hidden_state.sum().backward()
+    assert told == ["trains without CUDA graphs: CUDA out of memory."]
+
+
 class Several(torch.nn.Module):
     """An encoder with outputs that are no tensors, or do not depend on weights."""
 
