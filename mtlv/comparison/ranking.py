@@ -130,7 +130,7 @@ def recommended(found: Sequence[Standing]) -> Standing | None:
         return None
     near = found[0].mean - MARGIN
     equal = [each for each in found if each.worse is False or (each.worse is None and each.mean >= near)]
-    own = [each for each in equal if not each.control] or equal
+    own = [each for each in equal if not each.control] or equal[:1]
     return min((each for each in own if each.mean >= own[0].mean - MARGIN), key=lambda each: each.cost)
 
 

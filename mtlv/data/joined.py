@@ -59,15 +59,6 @@ def sources_of(corpus: Corpus) -> list[tuple[Corpus, int, int]]:
     return list(zip(members, starts, starts[1:], strict=False))
 
 
-def of_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:
-    """Return the numbers of the corpora, those of the same documents together: columns of one table."""
-    found: dict[tuple[object, ...], list[int]] = {}
-    for number, corpus in enumerate(corpora):
-        texts = tuple(digests.tobytes() for digests in corpus.digests)
-        found.setdefault((texts, corpus.parts, corpus.groups, corpus.labelled), []).append(number)
-    return list(found.values())
-
-
 def merge(corpora: Sequence[Corpus]) -> Corpus:
     """Return corpora of the same documents as one corpus with all tasks, to split them alike."""
     first = corpora[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -67,6 +67,7 @@ class DataOptions:
         alias: name of the corpus instead of its catalog name.
         hub: name of a data set on a hub, instead of `path`.
         text_only: whether to read only texts, for masked language modelling; or `next_sentence`, for pairs.
+        of_several: whether it is one of several sources: descriptions may be of another one's tasks.
     """
 
     path: Path | None = None
@@ -79,6 +80,23 @@ class DataOptions:
     alias: str | None = None
     hub: str | None = None
     text_only: bool | str = False
+    of_several: bool = False
+
+
+def check_names(key: str, named: Iterable[str], known: Collection[str], corpus: str) -> None:
+    """Raise an error if a corpus does not have a label that `data.KEY` names.
+
+    Raises:
+        DataError: a label is unknown.
+    """
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        hints = " ".join(hint for name in unknown if (hint := nearest(name, known)))
+        raise DataError(
+            f"`data.{key}`: corpus `{corpus}` has no label {', '.join(f'`{name}`' for name in unknown)}",
+            allowed=", ".join(known),
+            then=hints or f"run `mtlv data show {corpus}`",
+        )
 
 
 def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Task, ...]:
@@ -89,15 +107,9 @@ def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Ta
     """
     known = {task.name: task for task in tasks}
     wanted = tuple(known) if options.labels is None else options.labels
-    for key, named in (("labels", wanted), ("descriptions", options.descriptions)):
-        unknown = [name for name in named if name not in known]
-        if unknown:
-            hints = " ".join(hint for name in unknown if (hint := nearest(name, known)))
-            raise DataError(
-                f"`data.{key}`: corpus `{corpus}` has no label {', '.join(f'`{name}`' for name in unknown)}",
-                allowed=", ".join(known),
-                then=hints or f"run `mtlv data show {corpus}`",
-            )
+    check_names("labels", wanted, known, corpus)
+    if not options.of_several:
+        check_names("descriptions", options.descriptions, known, corpus)
     if len(set(wanted)) < len(wanted):
         raise DataError("`data.labels` names a label twice", got=", ".join(wanted))
     chosen = (known[name] for name in wanted)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.columns import DenseColumn
 from mtlv.data.targets import IGNORED
 
 if TYPE_CHECKING:
@@ -96,10 +97,17 @@ def _rarity(part: PartDocuments) -> NDArray[np.float64]:
 def _loss(part: PartDocuments) -> NDArray[np.float64]:
     """Return the loss of the teachers of each document on its true targets, summed over its tasks."""
     found = np.zeros(len(part.tokens))
+    dense = {name: column for name, column in part.targets.items() if isinstance(column, DenseColumn)}
+    units = {name: _variance(column.values[part.index]) for name, column in dense.items()}
     for batch in part.inference(256):
         for name, outputs in batch.teacher_outputs.items():
-            found[batch.index] += _losses(outputs, batch.targets[name]).numpy()
+            found[batch.index] += _losses(outputs, batch.targets[name]).numpy() / units.get(name, 1.0)
     return found[part.index]
+
+
+def _variance(targets: NDArray) -> float:
+    """Return the unit of the loss of numbers, as in training; 1 for other targets."""
+    return float(targets.var(dtype=np.float64)) or 1.0 if targets.dtype.kind == "f" else 1.0
 
 
 def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -207,14 +207,25 @@ class _Texts:
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
 
 
+def of_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:
+    """Return the numbers of the corpora, those of the same documents together: columns of one table."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for number, corpus in enumerate(corpora):
+        texts = tuple(digests.tobytes() for digests in corpus.digests)
+        found.setdefault((texts, corpus.parts, corpus.groups, corpus.labelled), []).append(number)
+    return list(found.values())
+
+
 def wholes(corpus: Corpus) -> Sequence[str]:
     """Return the unit of each of N documents: its group; without groups the first document with its text.
 
     Documents of one unit are dependent: a test part has as many independent documents as units.
     """
-    if corpus.members:
-        prefixes = Prefixed([f"{member.name}/" for member in corpus.members])
-        return chained([wholes(member) for member in corpus.members], prefixes)
+    if corpus.members:  # columns of one table are of the same documents
+        same = of_same_documents(corpus.members)
+        firsts = {number: corpus.members[numbers[0]] for numbers in same for number in numbers}
+        each = [firsts[number] for number in range(len(firsts))]
+        return chained([wholes(one) for one in each], Prefixed([f"{one.name}/" for one in each]))
     if corpus.groups is not None:
         return corpus.groups
     first, which = first_rows(corpus.digests[0])

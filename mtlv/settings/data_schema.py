@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
 
@@ -57,6 +57,13 @@ class SourceSettings(SettingsSection):
 class DataSettings(SettingsSection):
     later = {"text_only": False}  # noqa: RUF012
 
+    _of_several: bool = PrivateAttr(default=False)
+
+    @property
+    def of_several(self) -> bool:
+        """Whether it is one of several sources, so that descriptions may be of another one's tasks."""
+        return self._of_several
+
     name: Text
     sources: Annotated[
         tuple[SourceSettings, ...] | None,
@@ -105,7 +112,9 @@ class DataSettings(SettingsSection):
     def _of(self, one: SourceSettings) -> DataSettings:
         changes = {key: getattr(one, key) for key in OF_A_SOURCE}
         own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
-        return self.model_copy(update={**changes, **own, "sources": None})
+        found = self.model_copy(update={**changes, **own, "sources": None})
+        found._of_several = True
+        return found
 
     @property
     def batch_sizes(self) -> dict[str, int]:

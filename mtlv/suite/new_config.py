@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from textwrap import wrap
 
-from mtlv.data.tables.guess import FEWEST, TableGuess
+from mtlv.data.tables.guess import FEWEST, TableGuess, name_of
 from mtlv.errors import ConfigError
 from mtlv.formatting import many
 from mtlv.hardware import cores
@@ -96,13 +96,14 @@ def _sources(guess: TableGuess, path: str) -> list[str]:
     ]
     lines.append("  sources:                     # columns of several kinds: the table once for each")
     first = {key: value for key, value in guess.columns.items() if key not in PLACES}
-    taken = [str(each.columns["target"]) for each in guess.more]
-    own = str(
-        first.get("target") or next(x for x in (LABELS, f"{guess.path.stem} {LABELS}") if x not in taken)
-    )
-    for alias, columns in zip([own, *taken], [first, *(each.columns for each in guess.more)], strict=True):
+    taken = [each.name for each in guess.more]
+    flags = next(name for name in (LABELS, f"{guess.path.stem} {LABELS}") if name not in taken)
+    own = flags if "labels" in first else name_of(first)
+    parts = [(own, first, guess.tasks), *((each.name, each.columns, each.counts) for each in guess.more)]
+    for alias, columns, counts in parts:
         named = f"name: table, alias: {in_line(alias)}, path: {in_line(path)}"
-        lines.append(f"    - {{{named}, columns: {in_line(dict(columns))}}}")
+        kept = f", labels: {in_line(list(counts))}" if "label_list" in columns else ""
+        lines.append(f"    - {{{named}, columns: {in_line(dict(columns))}{kept}}}")
     return lines
 
 
@@ -116,9 +117,9 @@ def _labels(guess: TableGuess) -> list[str]:
     left = f"left out, because fewer than {FEWEST} documents have them, or lack them: "
     lines = _comment(what, [f"{name} {count}" for name, count in guess.tasks.items()])
     for each in guess.more:
-        lines += _comment(f"{each.columns['target']}: ", [f"{name} {n}" for name, n in each.counts.items()])
+        lines += _comment(f"{each.name}: ", [f"{name} {n}" for name, n in each.counts.items()])
     lines += _comment(left, [f"{name} {count}" for name, count in guess.rare.items()])
-    if guess.rare and "label_list" in guess.columns:
+    if guess.rare and "label_list" in guess.columns and not guess.more:
         lines.append(f"  labels: {in_line(list(guess.labels))}")
     if len(guess.labels) > 1:
         lines += [

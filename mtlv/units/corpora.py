@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data import catalog
 from mtlv.data.fetch import fetch
-from mtlv.data.joined import join, join_folds, merge, of_same_documents, sources_of
-from mtlv.data.options import Columns, DataOptions
+from mtlv.data.joined import join, join_folds, merge, sources_of
+from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.report import report_lines
 from mtlv.data.source import PARTS, Card, Corpus
-from mtlv.data.splits import Fold, is_plentiful, make_folds
+from mtlv.data.splits import Fold, is_plentiful, make_folds, of_same_documents
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def options_of(data: DataSettings) -> DataOptions:
         documents=data.documents,
         columns=Columns(**data.columns.model_dump()),
         descriptions=dict(data.descriptions),
+        of_several=data.of_several,
         seed=data.split_seed,
         alias=data.alias,
         hub=data.hub,
@@ -58,7 +59,11 @@ def options_of(data: DataSettings) -> DataOptions:
 def read_corpus(data: DataSettings) -> Corpus:
     """Read the corpus of the `data` settings; several corpora are joined."""
     found = [catalog.load(each.name, options_of(each)) for each in data.each]
-    return found[0] if data.sources is None else join(found)
+    if data.sources is None:
+        return found[0]
+    corpus = join(found)
+    check_names("descriptions", data.descriptions, corpus.names, corpus.name)
+    return corpus
 
 
 def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:

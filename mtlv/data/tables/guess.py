@@ -28,6 +28,7 @@ ENGLISH = {
     "the", "of", "and", "to", "in", "is", "a", "for", "with", "no",
     "on", "are", "was", "that", "by", "this", "be", "as", "from", "not",
 }  # fmt: skip
+PLACES = {"text": "texts", "id": "ids", "part": "parts"}
 SHARE = 0.03  # of the words of English texts that are among these, and more
 
 
@@ -37,6 +38,21 @@ class Learned:
 
     columns: Mapping[str, object]  # its part of `data.columns`
     counts: Mapping[str, int]  # documents of each class, or with each label; empty for a number
+
+    @property
+    def name(self) -> str:
+        """The column."""
+        return name_of(self.columns)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The task; of a list the labels that some documents have, and some do not."""
+        return tuple(self.counts) if "label_list" in self.columns else (self.name,)
+
+
+def name_of(columns: Mapping[str, object]) -> str:
+    """Return the column that is learned, of those that have one."""
+    return str(columns.get("target") or columns["label_list"])
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,7 @@ class TableGuess:
     def labels(self) -> tuple[str, ...]:
         """The tasks; one for each column of classes or numbers."""
         first = tuple(self.tasks) if self.columns["kind"] == "binary" else (str(self.columns["target"]),)
-        return (*first, *(str(each.columns["target"]) for each in self.more))
+        return (*first, *(task for each in self.more for task in each.tasks))
 
 
 def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
@@ -86,12 +102,15 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
     words = [len(each) for each in split] or [0]
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
+    if taken := [name for name in labels if name in columns.values()]:
+        key = next(key for key, name in columns.items() if name == taken[0])
+        raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
     flawed = _flawed(table, left)
     (learned, counts), *more = _learned(table, left, flawed, given=bool(labels))
     tasks, rare = dict(counts), {}
     if learned["kind"] == "binary":
-        tasks = {name: n for name, n in counts.items() if FEWEST <= n <= len(table.rows) - FEWEST}
+        tasks = _frequent(counts, len(table.rows))
         rare = {name: n for name, n in counts.items() if name not in tasks}
         if not tasks:
             raise DataError(
@@ -103,7 +122,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         learned["labels"] = list(tasks)
     size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
     columns |= learned
-    read = {*map(str, columns.values()), *counts, *(str(one["target"]) for one, _ in more)}
+    read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
     unused = tuple(name for name in table.columns if name not in read)
     common = sum(word in ENGLISH for each in split for word in each)
     return TableGuess(
@@ -111,7 +130,9 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         len(table.rows),
         columns,
         tasks,
-        tuple(Learned(one, its) for one, its in more),
+        tuple(
+            Learned(one, _frequent(its, len(table.rows)) if "label_list" in one else its) for one, its in more
+        ),
         rare,
         size,
         unused,
@@ -120,6 +141,10 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
         english=common >= SHARE * sum(words),
     )
+
+
+def _frequent(counts: Mapping[str, int], documents: int) -> dict[str, int]:
+    return {name: n for name, n in counts.items() if FEWEST <= n <= documents - FEWEST}
 
 
 def _lengths(cells: Mapping[str, Sequence[object]]) -> dict[str, float]:
@@ -184,17 +209,22 @@ def _learned(
     ]
     if len(lists) == 1 and (len(cells) == 1 or not given):  # nothing else is a list; years look like classes
         return lists
+    listed = {str(each["label_list"]): (each, counts) for each, counts in reversed(lists)}
     rest = [name for name in cells if name not in slips and not (given and name in binary)]
-    single = [part for name in rest if (part := _of_kind(cells[name], name, whole=given))]
-    if given and len(binary) + len(single) == len(cells):
-        return [*([_of_flags(binary)] if binary else []), *single]
-    found = [*lists, *single]
+    parts = {
+        name: part for name in rest if (part := listed.get(name) or _of_kind(cells[name], name, whole=given))
+    }
+    wrong = [name for name in cells if name not in parts and name not in binary]
+    if given and not wrong:
+        return [*([_of_flags(binary)] if binary else []), *parts.values()]
+    found = list(parts)
     if len(found) == 1 and not given:
-        return found
+        return list(parts.values())
+    said = f"has {'several columns' if found else 'no column'} that could be learned"
     raise DataError(
-        f"`{table.path.name}` has {'several columns' if found else 'no column'} that could be learned",
-        got=", ".join(str(each.get("target") or each["label_list"]) for each, _ in found) or ", ".join(cells),
-        allowed="columns of 0 and 1, one column of label lists, of classes or of numbers",
+        f"`{table.path.name}` {'has columns that cannot be learned' if given else said}",
+        got=", ".join(wrong if given else found or cells),
+        allowed="columns of 0 and 1, of label lists, of classes or of numbers, each with two values or more",
         then="; ".join([*flawed.values(), *_nearly(table, cells)])
         or "name what to learn with `--labels`, separated by commas",
     )
@@ -208,6 +238,8 @@ def _of_flags(binary: Mapping[str, Sequence[object]]) -> Part:
 
 def _of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -> Part | None:
     """Return a column of classes or numbers, also of `whole` ones that are too many for classes, or None."""
+    if len(set(map(str, column))) == 1:
+        return None
     if _are_numbers(column):
         return {"kind": "regression", "target": name}, {}
     if counts := _classes(column):

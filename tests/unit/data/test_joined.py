@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mtlv.data.joined import join, join_folds, of_same_documents
+from mtlv.data.joined import join, join_folds
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.splits import Fold, make_folds
+from mtlv.data.splits import Fold, make_folds, of_same_documents, wholes
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -167,3 +167,12 @@ def test_columns_of_one_table_are_known_by_texts_parts_and_groups() -> None:
         [4],
         [5],
     ]
+
+
+def test_columns_of_one_table_have_the_same_whole_documents() -> None:
+    one, other = source("one", pairs=False), source("other", pairs=False)
+    alike = replace(other, name="alike", texts=one.texts)
+    found = list(wholes(replace(join([one, other]), members=(one, alike, other))))
+    size = len(one)
+    assert found[:size] == found[size : 2 * size]
+    assert set(found[:size]).isdisjoint(found[2 * size :])

@@ -96,7 +96,9 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     tokens = Tokens(np.ones(15, np.int32), np.cumsum([0, *lengths]), pad=0, truncated=0)
     rows = np.array([4, 0, 2, 1])
     part = PartDocuments(tokens, {"a": targets, "b": targets}, rows, teacher_outputs={"a": outputs})
-    of = KINDS[kind].bound(TagHead(HeadSize(8, 3, 1, 0.0))) if kind == "tagging" else KINDS[kind]
+    head = TagHead(HeadSize(8, 3, 1, 0.0)) if kind == "tagging" else KINDS[kind].head(HeadSize(8, 1, 1, 0.0))
+    head.use_targets(lambda: [targets.batch(rows)])
+    of = KINDS[kind].bound(head)
     wanted = []
     for row in rows:
         logits, target = (column.batch(np.array([row])) for column in (outputs, targets))

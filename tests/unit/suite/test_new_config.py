@@ -220,12 +220,36 @@ def test_columns_of_different_kinds_are_learned_from_one_table(tmp_path, capsys,
         ("s", "t.csv", {"kind": "regression", "target": "s"}),
     ]
     check_suite(load_suite("t.yml", []))
-    with pytest.raises(DataError, match=r"has no column .*\(got x\).*name what to learn with `--labels`"):
-        guess(path, labels=["x"])
-    with pytest.raises(DataError, match="name what to learn with `--labels`"):
-        guess(path, labels=["heart", "x"])
+    for labels in (["x"], ["heart", "x"], ["x", "age"]):
+        with pytest.raises(DataError, match=r"has columns that cannot be learned \(got x\)"):
+            guess(path, labels=labels)
+    with pytest.raises(DataError, match="`--labels`: `report` is the column of the texts; leave it out"):
+        guess(path, labels=["heart", "report"])
     assert guess(path, labels=["age"]).columns["kind"] == "regression"
     assert guess(path, labels=["grade"]).columns["kind"] == "multiclass"
+
+
+def test_lists_are_learned_beside_other_kinds(tmp_path):
+    lists = [text if n % 5 else "" for n, text in enumerate(LISTS)]
+    lists[1] = "; ".join([lists[1], "once"])
+    path = write(tmp_path, WITHOUT | {"tags": lists, "score": SCORES, "same": [7] * COUNT})
+    found = guess(path, labels=["tags", "score"])
+    assert set(found.labels) == {*LABELS, "score"}
+    own = yaml.safe_load(config_text(found, str(path)))["data"]["sources"]
+    first = {"name": "table", "alias": "tags", "path": str(path)}
+    assert own[0] == first | {
+        "columns": {"kind": "binary", "label_list": "tags", "separator": ";"},
+        "labels": list(found.labels[:-1]),
+    }
+    assert own[1]["columns"] == {"kind": "regression", "target": "score"}
+    other = guess(path, labels=["score", "tags"])
+    assert other.columns["target"] == "score"
+    assert set(other.labels) == {*LABELS, "score"}
+    config = tmp_path / "c.yml"
+    config.write_text(config_text(other, str(path)))
+    check_suite(load_suite(config, ["encoder=tiny"]))
+    with pytest.raises(DataError, match=r"cannot be learned \(got same\).*two values or more"):
+        guess(path, labels=["score", "same"])
 
 
 def test_columns_that_are_not_learned_are_named(tmp_path, capsys, monkeypatch):

@@ -185,3 +185,16 @@ def test_check_counts_what_is_left_of_each_source(tmp_path):
             assert line in found.lines
     assert any("left out of training: one of their texts is in the" in line for line in topics.lines)
     assert not any("topics" in line and line.startswith("note") and "topics:" in line for line in flags.lines)
+
+
+def test_descriptions_may_be_of_any_source(tmp_path):
+    data = two_of_one_table(tmp_path)
+    described = data.model_copy(update={"descriptions": {"flag": "A flag.", "ward": "A ward."}})
+    found = {task.name: task.description for task in read_corpus(described).tasks}
+    assert found == {"flag": "A flag.", "topic": "topic", "ward": "A ward."}
+    wrong = data.model_copy(update={"descriptions": {"flags": "A flag."}})
+    with pytest.raises(DataError, match=r"`data.descriptions`: .*no label `flags`.*did you mean `flag`"):
+        read_corpus(wrong)
+    alone = settings(descriptions={"unknown": "A label."})
+    with pytest.raises(DataError, match="no label `unknown`"):
+        read_corpus(alone)

@@ -130,6 +130,10 @@ def test_random_groups_are_recommended_only_without_others():
         assert (best.control, other.control) == (said, "")
         assert recommended([best, other]) is other
         assert recommended([best, standing("other", 0.799, worse=True)]) is best
+        cheaper = standing("cheaper", 0.799, seconds=1.0, **groups)
+        assert recommended([best, cheaper, standing("other", 0.7, worse=True)]) is best, (
+            "of controls, the highest"
+        )
 
 
 def test_the_best_of_several_random_groups_is_high_by_chance():
