@@ -214,11 +214,35 @@ def test_entropies_of_teachers_are_those_of_the_experiment():
 
 def test_scores_after_pretraining_are_those_of_the_experiment():
     folder = ROOT / "experiments" / "pretraining"
-    kept = rows(folder / "results" / "small" / "overview.csv").values()
+    kept = [
+        row
+        for name in ("small", "vocabulary-small")
+        for row in rows(folder / "results" / name / "overview.csv").values()
+    ]
     marks = {"not trained to the end": " (e)", "nothing learned": " (n)", "": ""}
     scores = [f"{float(row['score']):.3f} ± {float(row['score_sd']):.3f}{marks[row['note']]}" for row in kept]
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"\d\.\d{3} ± \d\.\d{3}(?: \([en]\))?", text)) == sorted(scores)
+
+
+def test_what_a_vocabulary_changed_is_that_of_the_experiment():
+    folder = ROOT / "experiments" / "pretraining"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    told: dict[str, list[dict[str, str]]] = {}
+    with (folder / "results" / "vocabulary-small" / "texts.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            told.setdefault(row["run"], []).append(row)
+    assert len(told) == 6
+    for name, seeds in told.items():
+        assert len(seeds) == 3
+        bits, words = (
+            f"{sum(float(row[key]) for row in seeds) / 3:.2f}"
+            for key in ("bits_per_character", "word_accuracy")
+        )
+        assert f"| {name} | {bits} | {words} |" in text
+    split = {name: f"{float(seeds[0]['split_words']):.0%}" for name, seeds in told.items()}
+    own, other = (split[f"continued, {whose} vocabulary, words"] for whose in ("own", "BERT's"))
+    assert f"splits fewer words ({own} instead of {other})" in text
 
 
 def test_predictors_of_groups_are_those_of_the_experiment():
