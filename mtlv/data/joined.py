@@ -61,7 +61,9 @@ def sources_of(corpus: Corpus) -> list[tuple[Corpus, int, int]]:
 
 def merge(corpora: Sequence[Corpus]) -> Corpus:
     """Return corpora of the same documents as one corpus with all tasks, to split them alike."""
-    first = corpora[0]
+    first, *others = corpora
+    if not others:
+        return first  # which keeps what was computed of its texts
     targets = {name: column for corpus in corpora for name, column in corpus.targets.items()}
     return replace(first, tasks=tuple(task for corpus in corpora for task in corpus.tasks), targets=targets)
 

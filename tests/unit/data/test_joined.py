@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mtlv.data.joined import join, join_folds
+from mtlv.data.joined import join, join_folds, merge
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import Fold, make_folds, of_same_documents, wholes
 from mtlv.errors import DataError
@@ -167,6 +167,15 @@ def test_columns_of_one_table_are_known_by_texts_parts_and_groups() -> None:
         [4],
         [5],
     ]
+
+
+def test_a_lone_corpus_is_not_copied_to_be_split() -> None:
+    """A copy would read and compare all its texts again."""
+    one, other = source("one"), source("other")
+    assert merge([one]) is one
+    both = merge([one, other])
+    assert both.names == ("one task", "other task")
+    assert both.targets.keys() == {"one task", "other task"}
 
 
 def test_columns_of_one_table_have_the_same_whole_documents() -> None:
