@@ -103,6 +103,15 @@ def join_folds(
     return tuple(made)
 
 
+def fold_of_source(fold: Fold, name: str, first: int, end: int) -> Fold:
+    """Return the part of a joined fold that is of one source, with the rows of its own corpus."""
+    train, validation, test = (
+        rows[(rows >= first) & (rows < end)] - first for rows in (fold.train, fold.validation, fold.test)
+    )
+    notes = (note.removeprefix(f"{name}: ") for note in fold.notes if note.startswith(f"{name}: "))
+    return Fold(fold.index, train, validation, test, tuple(notes))
+
+
 class TextsOfSources:
     """Texts of S sources, to find documents that are also in another source, unless `keep` keeps these."""
 
@@ -145,14 +154,11 @@ def _shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:
 
 def _check_left(corpora: Sequence[Corpus], starts: Sequence[int], fold: Fold) -> None:
     for corpus, start in zip(corpora, starts, strict=False):
-        train, validation = (
-            rows[(rows >= start) & (rows < start + len(corpus))] - start
-            for rows in (fold.train, fold.validation)
-        )
-        if not len(validation) or corpus.unlearnable(train):
+        left = fold_of_source(fold, corpus.name, start, start + len(corpus))
+        if not len(left.validation) or corpus.unlearnable(left.train):
             raise DataError(
                 f"too little of source `{corpus.name}` is left in fold {fold.index}: its other texts are "
                 "in other sources' validation or test parts",
-                got=f"{len(train)} training documents, {len(validation)} validation documents",
+                got=f"{len(left.train)} training documents, {len(left.validation)} validation documents",
                 then="leave out one of the sources, or set `data.repeats: keep`",
             )

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from textwrap import wrap
 
-from mtlv.data.tables.guess import FEWEST, TableGuess, name_of
+from mtlv.data.tables.guess import FEWEST, PLACES, TableGuess, name_of
 from mtlv.errors import ConfigError
 from mtlv.formatting import many
 from mtlv.hardware import cores
@@ -24,7 +24,6 @@ OTHER_LANGUAGE = (
     "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
 )
 GROUPED = 4  # labels from which grouping makes sense
-PLACES = ("text", "id", "part")  # keys of `data.columns` that all kinds of tasks have
 LABELS = "labels"  # alias of the source of yes/no labels
 
 

@@ -9,6 +9,7 @@ import torch
 
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
+from mtlv.plan.objectives import Combine
 from mtlv.registries import OBJECTIVES
 from mtlv.training.balancing import Balancer, Sum
 from mtlv.training.teaching import ALL, NO_TEACHER, Teaching
@@ -18,6 +19,11 @@ Heads = tuple[int, ...]
 Terms = tuple[int, ...]
 """Indices of terms: the losses that are weighted, of each head, or of each task if tasks are balanced."""
 NO_TEACHER_OUTPUTS: Mapping[str, torch.Tensor] = MappingProxyType({})
+
+
+def looks_ahead(combine: Combine, balancer: Balancer | type[Balancer]) -> bool:
+    """Whether the factors of a step follow from what is computed in the step itself."""
+    return combine.by_loss or balancer.by_loss or balancer.gradients
 
 
 class Objective:
@@ -125,7 +131,7 @@ class Objective:
     @property
     def looks_ahead(self) -> bool:
         """Whether factors follow from what is computed in the step itself."""
-        return self.combine.by_loss or self.balancer.by_loss or self.balancer.gradients
+        return looks_ahead(self.combine, self.balancer)
 
     def compare(self, gramian: torch.Tensor, losses: torch.Tensor, sources: Mapping[Terms, float]) -> None:
         """Let the balancer find its factors for a step.

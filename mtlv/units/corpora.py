@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data import catalog
 from mtlv.data.fetch import fetch
-from mtlv.data.joined import join, join_folds, merge, sources_of
+from mtlv.data.joined import fold_of_source, join, join_folds, merge, sources_of
 from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.report import report_lines
-from mtlv.data.source import PARTS, Card, Corpus
+from mtlv.data.source import Card, Corpus
 from mtlv.data.splits import Fold, is_plentiful, make_folds, of_same_documents
 from mtlv.errors import DataError
 
@@ -165,22 +165,12 @@ def check_data(
     for each, (own, first, end) in zip(data.each, sources_of(corpus), strict=True):
         lines = report_lines(
             own,
-            [_of_source(fold, own.name, first, end) for fold in folds] if corpus.members else folds,
+            [fold_of_source(fold, own.name, first, end) for fold in folds] if corpus.members else folds,
             wanted_folds=data.folds,
             lengths=None if lengths is None else lengths(own),
             max_length=each.max_length,
         )
         yield CorpusCheck(tuple(lines), problem)
-
-
-def _of_source(fold: Fold, name: str, first: int, end: int) -> Fold:
-    """Return the part of a joined fold with the rows of a source, as rows of the source."""
-    parts = {
-        part: rows[(rows >= first) & (rows < end)] - first
-        for part, rows in ((part, fold.part(part)) for part in PARTS)
-    }
-    notes = (note.removeprefix(f"{name}: ") for note in fold.notes if note.startswith(f"{name}: "))
-    return Fold(fold.index, **parts, notes=tuple(notes))
 
 
 def _list_line(card: Card, width: int) -> str:

@@ -230,9 +230,11 @@ def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
 
     Not if a pass is repeated with the same dropout masks, which was not tested with graphs.
     """
+    from mtlv.training.objective import looks_ahead
+
     settings = job.settings.training
     balancer = BALANCERS[settings.objective.name]
-    ahead = OBJECTIVES[settings.head_loss].by_loss or balancer.by_loss or balancer.gradients
+    ahead = looks_ahead(OBJECTIVES[settings.head_loss], balancer)
     repeated = settings.gradient_checkpointing or ahead or balancer.looks_back
     suits = settings.cuda_graphs and not repeated and not job.settings.architecture.private_layers
     return suits and device.type == "cuda" and ranks.world == 1
@@ -295,10 +297,12 @@ def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | Non
     model: Any = model_of(job, inputs)
     if job.settings.training.gradient_checkpointing:
         compute_twice(model.encoder)
-    parts = {
-        name: part for part in inputs.parts(job.unit.model.tasks, job.fold.train) for name in part.targets
-    }
-    model.use_targets(lambda task: parts[task].targets[task].batch(parts[task].index))
+
+    def targets(task: str) -> torch.Tensor:
+        (part,) = inputs.parts([task], job.fold.train)
+        return part.targets[task].batch(part.index)
+
+    model.use_targets(targets)
     if start is not None:  # also of the heads, so that these keep what they were adapted to
         take_over(model, start, job.carry)
     return model

@@ -12,10 +12,8 @@ from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import many
 
 # These identify where a run is stored and which child it is, or change its speed, not its results.
-NOT_SETTINGS = (
-    *("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking."),
-    *("training.cuda_graphs", "training.compile"),  # the latter was a setting before
-)
+FOR_SPEED = ("training.cuda_graphs", "training.compile")  # the latter was a setting before
+NOT_SETTINGS = ("experiment", "fold", "matrix", "runs", "seed", "store.", "tracking.", *FOR_SPEED)
 OF_GROUPING, NO_GROUPING = "grouping.", "none"
 MOST_NAMED = 6  # maximum runs of a group named in a warning
 

@@ -28,7 +28,7 @@ ENGLISH = {
     "the", "of", "and", "to", "in", "is", "a", "for", "with", "no",
     "on", "are", "was", "that", "by", "this", "be", "as", "from", "not",
 }  # fmt: skip
-PLACES = {"text": "texts", "id": "ids", "part": "parts"}
+PLACES = {"text": "texts", "id": "ids", "part": "parts"}  # in `data.columns`, for all kinds of tasks
 SHARE = 0.03  # of the words of English texts that are among these, and more
 
 

@@ -6,6 +6,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -62,11 +63,8 @@ class CudaGraphs:
             usual.wait_stream(self._stream)
 
     def record(self, run: Callable[[], None]) -> Callable[[], None]:
-        graph, usual, collects = (
-            torch.cuda.CUDAGraph(),
-            torch.cuda.current_stream(self._device),
-            gc.isenabled(),
-        )
+        graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
+        usual = torch.cuda.current_stream(self._device)
         # Other threads, such as that of the checkpoints, may use the device meanwhile.
         how: dict[str, Any] = {"capture_error_mode": "thread_local"}
         gc.disable()  # freeing an earlier graph would break this one
@@ -80,14 +78,10 @@ class CudaGraphs:
         return graph.replay
 
 
-_STREAMS: dict[torch.device, Any] = {}
-
-
+@cache
 def _stream_of(device: torch.device) -> Any:
     """Return the stream of all recordings: libraries keep memory for each stream, up to 32 MiB."""
-    if device not in _STREAMS:
-        _STREAMS[device] = torch.cuda.Stream(device)
-    return _STREAMS[device]
+    return torch.cuda.Stream(device)
 
 
 class GraphedEncoder:

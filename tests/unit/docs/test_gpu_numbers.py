@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,21 @@ def test_every_row_is_a_measurement(epoch: dict[str, Any]) -> None:
     first, *later = speeds(epoch)
     spread = " to ".join(f"{each:,}" for each in sorted(later))
     assert f"| {epoch['peer']} | {first:,} | {spread} |" in PAGE
+
+
+def test_utilisation_is_that_of_the_tokens_without_attention_scores() -> None:
+    """Of BERT-base: 12 layers of width 768, forward and twice that backward; attention adds 1%."""
+    tokens = float(re.search(r"([\d.]+) tokens on average for bert-base", KEPT["corpus"])[1])
+    operations = 3 * 12 * 2 * 12 * 768**2 * tokens
+    large, small = (
+        f"{of('bert-base-random', size, 'mtlv, CUDA graphs, multiples of 16')[1] * operations / 989e12:.0%}"
+        for size in (128, 16)
+    )
+    said = " ".join(PAGE.split())
+    assert (
+        f"uses {large} of the chip's bf16 peak (989 TFLOP/s) for tokens of documents, at 16 documents {small}"
+        in said
+    )
 
 
 def test_ratios_are_of_second_epochs() -> None:

@@ -243,6 +243,15 @@ def test_what_a_vocabulary_changed_is_that_of_the_experiment():
     split = {name: f"{float(seeds[0]['split_words']):.0%}" for name, seeds in told.items()}
     own, other = (split[f"continued, {whose} vocabulary, words"] for whose in ("own", "BERT's"))
     assert f"splits fewer words ({own} instead of {other})" in text
+    with (folder / "results" / "vocabulary-small" / "significance.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
+        (pair,) = (row for row in csv.DictReader(file) if (row["run"], row["other"]) == ("r6", "r5"))
+    low, high = (f"{float(pair[key]):+.3f}" for key in ("documents_low", "documents_high"))
+    said = " ".join(text.split())
+    assert f"{float(pair['mean']):.3f} (95% interval over test documents {low} to {high})" in said
+    alone = rows(folder / "results" / "small" / "overview.csv")["bc5cdr_disease alone"]
+    assert f"without these texts has {float(alone['score']):.3f} after" in said
 
 
 def test_predictors_of_groups_are_those_of_the_experiment():
