@@ -35,6 +35,7 @@ from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.recorded import MakeGraphed
 from mtlv.training.state import TrainingState
 
 PROFILE = "profile"  # a value of --only besides the peers
@@ -77,6 +78,7 @@ def learn(
     epochs: int = 1,
     precision: str = "fp32",
     hooks: Sequence[Hook] = (),
+    graphed: MakeGraphed | None = None,
 ) -> None:
     """Train a model in place with this package's loop, and the optimizer and objective of a plain run.
 
@@ -85,7 +87,7 @@ def learn(
         batches: function of an epoch's number that returns its batches.
         rate: learning rate.
         steps: number of steps of the schedule.
-        epochs, precision, hooks: as for `mtlv.training.loop.train`.
+        epochs, precision, hooks, graphed: as for `mtlv.training.loop.train`.
     """
     optimizer = adamw(model, learning_rate=rate, weight_decay=0.01)
     heads = list(model.specs.values())
@@ -98,6 +100,7 @@ def learn(
         epochs=epochs,
         precision=precision,
         hooks=hooks,
+        graphed=graphed,
     )
 
 

@@ -53,7 +53,7 @@ from throughput import (
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import dense
-from mtlv.models.fast.graphs import MULTIPLE
+from mtlv.models.fast.graphs import Graphed
 from mtlv.training.hooks import EpochLosses, Hook
 
 RATE = 2e-4
@@ -87,9 +87,7 @@ def ours(work: Work, *, graphs: bool = True) -> list[float]:
     """Return the seconds of each epoch of this package's loop: fused AdamW, the device's precision."""
     model, epochs = multi_task(work), epochs_of(work)
     graphs = graphs and work.device.type == "cuda"
-    if graphs:
-        model.use_graphs()
-    multiple = MULTIPLE if graphs else 1
+    multiple = model.multiple if graphs else 1
     documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index, multiple)
     ended = Ended()
     learn(
@@ -100,6 +98,7 @@ def ours(work: Work, *, graphs: bool = True) -> list[float]:
         epochs=epochs,
         precision=work.precision,
         hooks=[ended],
+        graphed=Graphed if graphs else None,
     )
     return np.diff(ended.at).tolist()
 

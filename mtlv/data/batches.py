@@ -34,19 +34,18 @@ class Batch:
             None without words and masked pieces.
         mentions: [B, M, 2] first token of each marked entity and the one after its last, or `CUT_OFF`,
             `NO_WORD`; None without marked entities.
-        padded: whether a document may be shorter than L. If False, the encoder needs no mask; stored here to
-            avoid a synchronization with the device.
+        tokens: number of tokens; stored here to avoid a synchronization with the device.
         teacher_outputs: of each task with teachers: their raw outputs [B], [B, C] or [B, W, C].
     """
 
     index: NDArray[np.int64]
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
+    tokens: int
     targets: dict[str, torch.Tensor]
     segments: torch.Tensor | None = None
     words: torch.Tensor | None = None
     mentions: torch.Tensor | None = None
-    padded: bool = True
     teacher_outputs: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def counted(self, by_word: bool) -> int:
@@ -70,12 +69,12 @@ class Batch:
             input_ids=self.input_ids[:, :longest],
             attention_mask=self.attention_mask[:, :longest],
             segments=None if self.segments is None else self.segments[:, :longest],
-            padded=not bool(self.attention_mask[:, :longest].all()),
         )
 
     def part(self, rows: slice) -> Batch:
-        """Return some of the documents, with the padding."""
-        return replace(self._each(lambda tensor: tensor[rows]), index=self.index[rows])
+        """Return some of the documents, with the padding; synchronizes with the device of the tensors."""
+        tokens = int(self.attention_mask[rows].sum())
+        return replace(self._each(lambda tensor: tensor[rows]), index=self.index[rows], tokens=tokens)
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`, with one asynchronous copy."""
@@ -204,10 +203,10 @@ class PartDocuments:
             index,
             torch.from_numpy(ids),
             torch.from_numpy(mask),
+            int(mask.sum()),
             {name: column.batch(index) for name, column in self.targets.items()},
             None if segments is None else torch.from_numpy(segments),
             words if words is not None and words.shape[1] else None,  # one of several sources may lack words
             None if mentions is None else torch.from_numpy(mentions),
-            padded=not mask.all(),
             teacher_outputs={name: column.batch(index) for name, column in self.teacher_outputs.items()},
         )

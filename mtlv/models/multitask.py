@@ -15,8 +15,8 @@ from mtlv.models.base import token_types
 from mtlv.models.fast.attention import use_fast_attention
 from mtlv.models.fast.dropout import set_dropout, use_fast_dropout
 from mtlv.models.fast.frozen_cache import AboveFrozen, FrozenCache
-from mtlv.models.fast.graphs import GraphedEncoder
-from mtlv.models.fast.packing import Packing, encode, packs
+from mtlv.models.fast.graphs import MULTIPLE, Graphed
+from mtlv.models.fast.packing import JaggedPacking, Packing, RowEncoder, encode, packs, row_length
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest
@@ -27,6 +27,8 @@ from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
 WORDS = WordPooler()
+WHOLE = 2**20
+"""Multiple of lengths with which all batches are as long as the longest document."""
 NO_RELATIONS: Mapping[str, Pooler] = MappingProxyType({})
 
 
@@ -104,7 +106,7 @@ class MultiTaskModel(nn.Module):
         self._frozen = lowest(encoder, frozen_layers) if frozen_layers else ()  # a tuple: not registered
         for part in self._frozen:
             part.requires_grad_(False)
-        self._graphs: GraphedEncoder | None = None
+        self._graphs: Graphed | None = None
         self._above: tuple[AboveFrozen, ...] = ()
         if below is not None and frozen_layers and self.private is None:
             above = AboveFrozen(encoder, frozen_layers, below)
@@ -152,16 +154,22 @@ class MultiTaskModel(nn.Module):
             assert isinstance(head, Head)
             head.use_targets(lambda spec=spec: [targets(task) for task in spec.tasks])  # type: ignore[misc]
 
-    def use_graphs(self, graphed: Callable[[Any], GraphedEncoder] = GraphedEncoder) -> None:
-        """Record the training steps of the encoder, except its private layers.
+    @property
+    def multiple(self) -> int:
+        """Number of which lengths of batches are multiples for recorded steps, for few different shapes."""
+        return WHOLE if self._packable else MULTIPLE
 
-        Predictions have large batches of varying sizes, for which this has no advantage.
+    def row(self, mask: torch.Tensor, tokens: int) -> int | None:
+        """Return the length of the row in which a recorded step computes a batch without padding.
+
+        None if the encoder needs padding.
         """
-        self._graphs = graphed(self.encoder)
+        return row_length(mask, tokens) if self._packable else None
 
-    def release_graphs(self) -> bool:
-        """Free the memory of recorded steps, and record no more; return whether there were any."""
-        return self._graphs is not None and self._graphs.release()
+    def use_graphs(self, graphed: Callable[[Any], Graphed]) -> Graphed:
+        """Record the training passes of the encoder alone; see `mtlv.training.recorded`."""
+        self._graphs = graphed(RowEncoder(self.encoder) if self._packable else self.encoder)
+        return self._graphs
 
     def train(self, mode: bool = True) -> Self:
         """Set the training mode; frozen parts stay in evaluation mode."""
@@ -178,7 +186,8 @@ class MultiTaskModel(nn.Module):
         words: torch.Tensor | None = None,
         mentions: torch.Tensor | None = None,
         heads: Collection[str] | None = None,
-        padded: bool = True,
+        tokens: int | None = None,
+        row: int | None = None,
     ) -> dict[str, torch.Tensor]:
         """Return the logits of each head: [B, outputs], or [B, W, outputs] with one per word.
 
@@ -189,11 +198,14 @@ class MultiTaskModel(nn.Module):
             mentions: [B, M, 2] first token of each marked entity and the one after its last, negative for
                 none; for heads that read mentions.
             heads: names of the requested heads; None is all.
-            padded: whether `attention_mask` may be false anywhere; if False, the encoder gets no mask.
+            tokens: number of true values in `attention_mask`, if known: without padding, the encoder gets no
+                mask.
+            row: see `row`; None computes the batch as it is.
         """
         given = token_types(self.encoder, segments)
         wanted = [name for name in self.specs if heads is None or name in heads]
-        outputs = self._outputs(input_ids, attention_mask, given, padded, wanted)
+        padded = tokens is None or tokens < attention_mask.numel()
+        outputs = self._outputs(input_ids, attention_mask, given, padded, wanted, row)
         places = TokenPositions(attention_mask, words, mentions)
         there = None if words is None else words >= 0
         vectors: dict[tuple[int, Pooler], Any] = {}  # features of several heads are computed once
@@ -212,21 +224,30 @@ class MultiTaskModel(nn.Module):
         given: Mapping[str, torch.Tensor],
         padded: bool,
         heads: Sequence[str],
+        row: int | None,
     ) -> dict[str, Any]:
         """Return the output of the encoder that each head reads."""
         if self.private is None:
-            return dict.fromkeys(heads, self._encoded(ids, mask, given, padded))
+            return dict.fromkeys(heads, self._encoded(ids, mask, given, padded, row))
         packing = Packing(mask) if padded and self.packs else None
         names = {self._modules_of[name]: name for name in heads}
         found = self.private(ids, mask if padded else None, given, packing, names)
         return {names[module]: output for module, output in found.items()}
 
     def _encoded(
-        self, ids: torch.Tensor, mask: torch.Tensor, given: Mapping[str, torch.Tensor], padded: bool
+        self,
+        ids: torch.Tensor,
+        mask: torch.Tensor,
+        given: Mapping[str, torch.Tensor],
+        padded: bool,
+        row: int | None,
     ) -> Any:
         """Return the encoder's output; the part of frozen layers is read from `below`, if given."""
         if self.training and self._graphs is not None:  # always with a mask, for fewer recordings
-            return self._graphs(input_ids=ids, attention_mask=mask, **given)
+            length = {} if row is None else {"length": row}
+            return self._graphs(input_ids=ids, attention_mask=mask, **length, **given)
+        if row is not None:
+            return encode(self.encoder, ids, JaggedPacking(mask, row), given)
         if self._above and ids.device.type == "cpu":
             packing = Packing(mask) if self.packs else None
             return self._above[0](ids, mask, given.get("token_type_ids"), packing)

@@ -24,6 +24,7 @@ from mtlv.training.memory import kept_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
+from mtlv.training.recorded import MakeGraphed, RecordedLosses
 from mtlv.training.state import EpochProgress, TrainingState, put_back_random, random_state
 
 StepValues = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -61,6 +62,7 @@ def train(
     progress: EpochProgress | None = None,
     on_pieces: Callable[[int], None] | None = None,
     ranks: Ranks = ALONE,
+    graphed: MakeGraphed | None = None,
 ) -> None:
     """Train a model in place.
 
@@ -80,16 +82,18 @@ def train(
             whose gradients are accumulated, and this is called with their number; None raises the error, as
             for several ranks.
         ranks: ranks that train the model together, each calling this with the same batches.
+        graphed: records passes as CUDA graphs, with one rank; None records nothing.
 
     Raises:
         LossError: a loss is not finite; found at the end of its epoch.
         torch.cuda.OutOfMemoryError: a batch does not fit in the device's memory.
     """
     progress = progress or EpochProgress()
-    losses = ranks.wrapped(HeadLosses(trained.model, objective, precision))
-    step = _Step(trained, objective, losses, ranks, clip_norm, hooks, on_pieces)
+    losses = HeadLosses(trained.model, objective, precision)
+    recorded = None if graphed is None else RecordedLosses(losses, graphed)
+    step = _Step(trained, objective, ranks.wrapped(losses), recorded, ranks, clip_norm, hooks, on_pieces)
     alone = trained.device.type == "cpu" and ranks.world == 1
-    with kept_gradients(trained.model) if alone else nullcontext():
+    with kept_gradients(trained.model) if alone else nullcontext(), recorded or nullcontext():
         while progress.epoch < epochs:
             trained.model.train()
             begun = time.perf_counter() - progress.seconds
@@ -108,7 +112,9 @@ def train(
             progress = progress.next_epoch()
 
 
-def logits_of(model: MultiTaskModel, batch: Batch, heads: Sequence[str]) -> dict[str, torch.Tensor]:
+def logits_of(
+    model: MultiTaskModel, batch: Batch, heads: Sequence[str], row: int | None = None
+) -> dict[str, torch.Tensor]:
     """Return the logits of some heads on a batch; see `MultiTaskModel.forward`."""
     found: dict[str, torch.Tensor] = model(
         batch.input_ids,
@@ -117,7 +123,8 @@ def logits_of(model: MultiTaskModel, batch: Batch, heads: Sequence[str]) -> dict
         batch.words,
         batch.mentions,
         heads=heads,
-        padded=batch.padded,
+        tokens=batch.tokens,
+        row=row,
     )
     return found
 
@@ -129,11 +136,11 @@ class HeadLosses(nn.Module):
         super().__init__()
         self.model, self.objective, self.precision = model, objective, precision
 
-    def forward(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
-        """Return the loss of each of the terms `here` on a batch [here]."""
+    def forward(self, batch: Batch, here: Sequence[int], row: int | None = None) -> torch.Tensor:
+        """Return the loss of each of the terms `here` on a batch [here]; see `MultiTaskModel.row`."""
         names = [self.objective.names[number] for number in here]
         with autocast(batch.input_ids.device, self.precision):
-            logits = logits_of(self.model, batch, names)
+            logits = logits_of(self.model, batch, names, row)
         return self.objective.losses(self.model, logits, batch.targets, here, batch.teacher_outputs)
 
 
@@ -144,6 +151,7 @@ class _Step:
     trained: TrainingState
     objective: Objective
     losses: nn.Module
+    recorded: RecordedLosses | None
     ranks: Ranks
     clip_norm: float | None
     hooks: Sequence[Hook]
@@ -155,12 +163,12 @@ class _Step:
         self.objective.begin(progress.step)
         values, look_back = self._gradient(batches)
         progress.count(*values, np.concatenate([batch.index for batch in batches]))
-        progress.tokens += sum(int(batch.attention_mask.sum()) for batch in batches)  # not yet on the device
+        progress.tokens += sum(batch.tokens for batch in batches)
         for batch in batches:
             for hook in self.hooks:
                 hook.on_batch(len(batch.index))
         if self.clip_norm is not None:
-            clip_grad_norm_(self.trained.model.parameters(), self.clip_norm)
+            self._clip(self.clip_norm)
         self.trained.optimizer.step()
         if self.objective.balancer.looks_back:
             look_back()
@@ -168,6 +176,14 @@ class _Step:
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1
         progress.batches += len(batches)
+
+    def _clip(self, norm: float) -> None:
+        """Scale the gradient down to a norm if it is longer, as `clip_grad_norm_`."""
+        whole = None if self.recorded is None else self.recorded.gradient()
+        if whole is None:
+            clip_grad_norm_(self.trained.model.parameters(), norm)
+        else:  # two operations instead of some for each weight
+            whole.mul_((norm / (whole.norm() + 1e-6)).clamp(max=1))
 
     def _gradient(self, batches: Sequence[Batch]) -> tuple[StepValues, Callable[[], None]]:
         """Accumulate the gradient of a step; return its values, and a function that looks back on it."""
@@ -180,7 +196,7 @@ class _Step:
             try:
                 return self._backward(divided), partial(self._look_back, divided, begun)
             except torch.cuda.OutOfMemoryError:
-                freed = self.trained.model.release_graphs()
+                freed = self.recorded is not None and self.recorded.release()
                 if not freed and (self.on_pieces is None or self.pieces >= largest):
                     raise
             self.trained.optimizer.zero_grad(set_to_none=True)
@@ -254,7 +270,8 @@ class _Step:
 
     def _losses(self, part: BatchPart) -> torch.Tensor:
         """Return the contribution of a part to the losses of its terms."""
-        return part.weighted(self.losses(part.batch.to(self.trained.device), part.terms))
+        losses = self.losses if self.recorded is None else self.recorded
+        return part.weighted(losses(part.batch.to(self.trained.device), part.terms))
 
 
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:

@@ -69,23 +69,18 @@ def train_unit(
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the requested device is not available.
     """
-    from mtlv.models.fast.graphs import MULTIPLE, GraphedEncoder
-
     inputs = _masked(job, inputs)
     with need_room(job):
         device = device_for(job, ranks)
         with _own_draws(job, device):
             model = _build(job, inputs, start).to(device)
             graphs = _graphs_suit(job, device, ranks)
-            training = _training(job, inputs, multiple=MULTIPLE if graphs else 1)
+            training = _training(job, inputs, multiple=model.multiple if graphs else 1)
             trained, objective = _optimisation(job, model, inputs, training)
             validation = ValidationHook(job, model, inputs, callbacks, ranks)
-            if graphs:
-                model.use_graphs(partial(GraphedEncoder, tell=partial(_tell, job.name, callbacks)))
             probe = probe_of(job, trained, training, objective.tasks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
-            _train(job, training, objective, checkpointing, inputs)
-            model.release_graphs()
+            _train(job, training, objective, checkpointing, inputs, graphs=graphs)
         chosen = checkpointing.validation.chosen()
         record = _record(checkpointing, chosen, device)
         return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
@@ -185,14 +180,22 @@ def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _train(
-    job: Job, training: Any, objective: Any, checkpointing: CheckpointHook, inputs: UnitInputs
+    job: Job,
+    training: Any,
+    objective: Any,
+    checkpointing: CheckpointHook,
+    inputs: UnitInputs,
+    *,
+    graphs: bool,
 ) -> None:
     import torch
 
+    from mtlv.models.fast.graphs import Graphed
     from mtlv.training.finite import LossError
     from mtlv.training.loop import train
 
     settings, order_seed = job.settings.training, job.unit.draw_seed("order")
+    tell = partial(_tell, job.name, checkpointing.validation.callbacks)
     try:
         train(
             checkpointing.trained,
@@ -206,6 +209,7 @@ def _train(
             progress=checkpointing.go_on(),
             on_pieces=partial(_tell_pieces, job, checkpointing.validation) if settings.auto_batch else None,
             ranks=checkpointing.ranks,
+            graphed=partial(Graphed, tell=tell) if graphs else None,
         )
     except torch.cuda.OutOfMemoryError as error:
         raise NoRoomError(

@@ -18,12 +18,14 @@ from mtlv.data.columns import dense
 from mtlv.data.options import DataOptions
 from mtlv.data.tokens import tokenise
 from mtlv.models.encoder import load_encoder
-from mtlv.models.fast.graphs import GraphedEncoder
+from mtlv.models.fast.attention import use_fast_attention
+from mtlv.models.fast.graphs import CudaGraphs, Graphed
+from mtlv.models.fast.packing import JaggedPacking, encode, packs, row_length
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
-from mtlv.training.loop import train
+from mtlv.training.loop import autocast, train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
 from mtlv.training.predict import predict
@@ -44,6 +46,13 @@ class Losses(Hook):
         self.values.append(losses.loss)
 
 
+class Never(CudaGraphs):
+    """Records nothing: the same batches are computed in the usual way."""
+
+    def has_room(self) -> bool:
+        return False
+
+
 class Asking(Hook):
     """Refuses what waits for the device, from the second batch of an epoch to its end."""
 
@@ -58,7 +67,7 @@ def trained(
     device: torch.device,
     precision: str,
     *,
-    graphs: bool = False,
+    graphs: type[CudaGraphs] | None = None,
     hooks: Sequence[Hook] = (),
     dropout: float = 0.0,
     accumulation: int = 1,
@@ -68,15 +77,14 @@ def trained(
     corpus = catalog.load("synthetic", DataOptions(documents=160))
     encoder = load_encoder("tiny", texts=corpus.texts)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=64, pad=encoder.tokenizer.pad_token_id)
-    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=8)
     tasks = {task.name: Task(task.name) for task in corpus.tasks}
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
     model = MultiTaskModel(
         copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=dropout
     ).to(device)
-    if graphs:
-        model.use_graphs(partial(GraphedEncoder, tell=pytest.fail))
+    multiple = model.multiple if graphs is not None else 8
+    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple)
     optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
     scheduler = schedule(optimizer, "linear", steps=30, warmup=0.1)
     train(
@@ -87,6 +95,7 @@ def trained(
         precision=precision,
         accumulation=accumulation,
         hooks=[losses, *hooks],
+        graphed=partial(Graphed, tell=pytest.fail, recorder_of=graphs) if graphs is not None else None,
     )
     scores = predict(model, documents, precision=precision)
     return losses.values, np.stack([scores[name] for name in names], axis=1)
@@ -102,7 +111,7 @@ def test_a_gpu_learns_what_the_processor_learns(precision: str, tolerance: float
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 2e-3), ("bf16", 5e-2)])
 def test_cuda_graphs_learn_what_the_processor_learns(precision: str, tolerance: float) -> None:
     here = trained(torch.device("cpu"), "fp32")
-    there = trained(torch.device("cuda"), precision, graphs=True)
+    there = trained(torch.device("cuda"), precision, graphs=CudaGraphs)
     np.testing.assert_allclose(there[0], here[0], rtol=tolerance)
     assert np.abs(there[1] - here[1]).mean() < tolerance
 
@@ -111,15 +120,43 @@ def test_cuda_graphs_learn_what_the_processor_learns(precision: str, tolerance: 
 def test_cuda_graphs_draw_the_same_dropout(accumulation: int) -> None:
     """Two models after each other, so that the second meets what the first has left."""
     gpu, how = torch.device("cuda"), {"dropout": 0.1, "accumulation": accumulation}
-    plain, recorded, again = (trained(gpu, "fp32", graphs=graphs, **how) for graphs in (False, True, True))
+    graphs = Never, CudaGraphs, CudaGraphs
+    plain, recorded, again = (trained(gpu, "fp32", graphs=each, **how) for each in graphs)
     for losses, scores in (recorded, again):
         np.testing.assert_allclose(losses, plain[0], rtol=2e-3)
         assert np.abs(scores - plain[1]).mean() < 2e-3
 
 
-def test_steps_do_not_wait_for_the_gpu() -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 3e-2)])
+def test_rows_give_what_padded_batches_give(precision: str, tolerance: float) -> None:
+    """Vectors, and gradients of weights."""
+    gpu = torch.device("cuda")
+    module = load_encoder("tiny", texts=["a word"]).module.to(gpu).eval()
+    module.pooler = None
+    use_fast_attention(module)
+    assert packs(module)
+    mask = torch.arange(40, device=gpu) < torch.tensor([[40], [1], [17], [33], [40]], device=gpu)
+    ids = torch.randint(module.config.vocab_size, mask.shape, device=gpu)
+
+    def both(vectors: torch.Tensor) -> list[torch.Tensor]:
+        found = vectors[mask].float()
+        weights = [weight for weight in module.parameters() if weight.requires_grad]
+        return [found, *torch.autograd.grad((found * found.roll(1, 0)).sum(), weights, allow_unused=True)]
+
+    with autocast(gpu, precision):
+        wanted = both(module(input_ids=ids, attention_mask=mask).last_hidden_state)
+        rows = encode(module, ids, JaggedPacking(mask, row_length(mask, int(mask.sum()))), {})
+        found = both(rows.last_hidden_state)
+    used = [(one, other) for one, other in zip(found, wanted, strict=True) if other is not None]
+    # Some gradients are 0 but for rounding, so that a difference is relative to all.
+    whole = float(sum(other.square().sum() for _, other in used) ** 0.5)
+    assert all(float((one - other).norm()) < tolerance * whole for one, other in used)
+
+
+@pytest.mark.parametrize("graphs", [None, Never])
+def test_steps_do_not_wait_for_the_gpu(graphs: type[CudaGraphs] | None) -> None:
     try:
-        trained(torch.device("cuda"), "bf16", hooks=[Asking()])
+        trained(torch.device("cuda"), "bf16", hooks=[Asking()], graphs=graphs)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 

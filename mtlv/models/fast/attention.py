@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,7 +42,8 @@ def attention(
             or all earlier ones in a causal encoder.
         dropout: dropout rate of the attention probabilities.
         scaling: scaling of the scores; None is 1 / sqrt(H / heads).
-        packing: a `mtlv.models.fast.packing.Packing` if the documents are in one row; then B is 1 and L is N.
+        packing: a packing of `mtlv.models.fast.packing` if the documents are in one row; then B is 1 and L
+            is N.
         more: further arguments of `sdpa`.
 
     Returns:
@@ -49,12 +51,11 @@ def attention(
     """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    if packing is not None and attention_mask is None and not more.get("is_causal"):
-
-        def padded(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-            return attention(module, q, k, v, mask, dropout=dropout, scaling=scaling, **more)[0]
-
-        return packing.attend(padded, query, key, value), None
+    if packing is not None:
+        if attention_mask is not None or more.get("is_causal"):  # also if it is true everywhere
+            raise RuntimeError("in a row, tokens attend to all tokens of their document, and to no others")
+        padded = partial(attention, module, **more)
+        return packing.attend(padded, query, key, value, dropout=dropout, scaling=scaling), None
     unlike = more.get("position_bias") is not None or query.shape[1] != key.shape[1]
     if attention_mask is None:  # `sdpa` then uses causal attention depending on `is_causal`, also for None
         asked = more.get("is_causal")
@@ -108,11 +109,13 @@ def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def mask_of(attention_mask: torch.Tensor | None = None, **more: Any) -> torch.Tensor | None:
     """Return Transformers' mask for `sdpa`, without checking on another device whether it is true everywhere.
 
-    Reading the result would synchronize with the device. A batch without padding has no mask: see
-    `Batch.padded`.
+    Reading the result would synchronize with the device. A batch without padding has no mask, also while a
+    CUDA graph is recorded, when Transformers makes one.
     """
     from transformers.masking_utils import sdpa_mask
 
+    if attention_mask is None and more.get("allow_is_bidirectional_skip") and more.get("local_size") is None:
+        return None
     if attention_mask is not None and attention_mask.device.type != "cpu":
         more["allow_is_bidirectional_skip"] = False
     return sdpa_mask(attention_mask=attention_mask, **more)

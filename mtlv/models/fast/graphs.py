@@ -1,16 +1,18 @@
-"""Training steps of an encoder as CUDA graphs, which launch all kernels of a pass at once."""
+"""Passes of training as CUDA graphs, which launch all kernels of a pass at once."""
 
 from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache, partial
+from operator import itemgetter
 from typing import Any, Protocol
 
 import torch
+from torch import nn
 from torch.autograd.function import once_differentiable
+from torch.func import functional_call
 
 from mtlv.errors import EncoderError
 
@@ -21,7 +23,10 @@ GOES_ON = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13)
 ROOM = 2
 """Free memory needed to record a shape, in units of the most that a batch has used so far: a recording keeps
 as much, and so does the work that is not recorded."""
-Tensors = Mapping[str, torch.Tensor]
+ALIGNED = 32
+"""Gradients start at multiples of this many numbers in their memory, as fast kernels need it."""
+Inputs = Mapping[str, Any]
+"""Tensors, or values of which a recording is for one only."""
 
 
 class Recorder(Protocol):
@@ -84,41 +89,50 @@ def _stream_of(device: torch.device) -> Any:
     return torch.cuda.Stream(device)
 
 
-class GraphedEncoder:
-    """An encoder whose passes forward and backward in training are recorded, for each shape of its inputs.
+class Graphed:
+    """A module whose passes forward and backward in training are recorded, for each shape of its inputs.
 
     For small batches, a GPU computes kernels faster than Python launches them. The first batch of a shape is
-    computed as usual, because a shape may occur only once. Results are those of the encoder.
+    computed as usual, because a shape may occur only once. Results are those of the module.
 
     Args:
-        encoder: a Transformers base model, on its device when it is first called.
+        module: an encoder, or a model with its losses, on its device when it is first called.
+        precision: precision of its matrix products; None is that of autocast when it is called.
         tell: called with the reason if nothing more can be recorded; batches are then computed as usual.
         recorder_of: returns a recorder for a device.
     """
 
     def __init__(
         self,
-        encoder: Any,
+        module: Any,
+        precision: torch.dtype | None = None,
+        *,
         tell: Callable[[str], None] = lambda _: None,
         recorder_of: Callable[[torch.device], Recorder] = CudaGraphs,
     ) -> None:
-        self._encoder, self._tell, self._recorder_of = encoder, tell, recorder_of
+        self._module, self._precision, self._tell, self._recorder_of = module, precision, tell, recorder_of
         self._seen: Counter[Hashable] = Counter()
         self._recorded: dict[Hashable, _Recorded | None] = {}  # None: computed as usual
         self._shared: _Shared | None = None
         self._stopped = False
 
-    def __call__(self, **inputs: torch.Tensor) -> Any:
-        """Return the output of the encoder for inputs of shape [B, L]."""
-        device = inputs["input_ids"].device
-        precision = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
-        key = (*((name, tensor.shape) for name, tensor in inputs.items()), precision)
+    def __call__(self, **inputs: Any) -> Any:
+        """Return the output of the module for inputs: tensors, `input_ids` and others, or other values."""
+        kind = inputs["input_ids"].device.type
+        precision = self._precision
+        if precision is None and torch.is_autocast_enabled(kind):
+            precision = torch.get_autocast_dtype(kind)
+        key = (*((name, getattr(value, "shape", value)) for name, value in inputs.items()), precision)
         self._seen[key] += 1
         if not torch.is_grad_enabled() or self._stopped or self._seen[key] == 1:
-            return self._encoder(**inputs)
+            return self._module(**inputs)
         if key not in self._recorded:
             self._recorded[key] = self._record(inputs, precision)
-        return (self._recorded.get(key) or self._encoder)(**inputs)
+        return (self._recorded.get(key) or self._module)(**inputs)
+
+    def gradient(self) -> torch.Tensor | None:
+        """Return the gradient of all weights as one tensor, if the last passes were one that is recorded."""
+        return None if self._shared is None else self._shared.gradient()
 
     def release(self) -> bool:
         """Free the memory of all recordings, and record nothing more; return whether there were any."""
@@ -127,27 +141,24 @@ class GraphedEncoder:
         self._shared = None
         return found
 
-    def _record(self, inputs: Tensors, precision: torch.dtype | None) -> _Recorded | None:
+    def _record(self, inputs: Inputs, precision: torch.dtype | None) -> _Recorded | None:
         """Record a shape, if possible; random numbers do not depend on this."""
         device = inputs["input_ids"].device
         if self._shared is None:
-            weights = [weight for weight in self._encoder.parameters() if weight.requires_grad]
-            self._shared = _Shared(
-                self._recorder_of(device), weights, [torch.empty_like(each) for each in weights]
-            )
+            self._shared = _Shared(self._recorder_of(device), self._module, device)
         if not self._shared.weights or not self._shared.recorder.has_room():
             return None
         # Casts of weights are recorded with each pass: a cache of autocast would be of this pass only.
-        how: dict[str, Any] = {"enabled": precision is not None, "cache_enabled": False}
+        how: dict[str, Any] = {"enabled": torch.is_autocast_enabled(device.type), "cache_enabled": False}
         devices = [device] if device.type == "cuda" else []
         try:
-            with torch.random.fork_rng(devices), torch.autocast(device.type, precision, **how):
-                return _Recorded(self._encoder, inputs, self._shared)
+            with torch.random.fork_rng(devices), torch.autocast(device.type, **how):
+                return _Recorded(inputs, self._shared, precision)
         except RuntimeError as error:  # for example, it reads values of the device
             self.release()
             if not (GOES_ON or isinstance(error, torch.cuda.OutOfMemoryError)):
                 raise EncoderError(
-                    "the steps of this encoder cannot be recorded as CUDA graphs",
+                    "the training steps of this model cannot be recorded as CUDA graphs",
                     got=str(error),
                     then="set `training.cuda_graphs: false`, or use PyTorch 2.13 or later",
                 ) from error
@@ -155,21 +166,61 @@ class GraphedEncoder:
             return None
 
 
-@dataclass
 class _Shared:
     """What the recordings of all shapes share.
 
     Args:
         recorder: it may use the memory of one recording for the values of another.
-        weights: weights of the encoder that have gradients.
-        gradients: memory of their gradients.
+        module: the module.
+        device: its device.
+
+    Attributes:
+        weights: weights of the module that have gradients.
+        flat: memory of their gradients, and zeros.
+        gradients: the gradient of each weight in `flat`.
+        start: input of all passes, because autograd needs one with a gradient.
         turn: number of the last pass forward, and one more after its pass backward.
     """
 
-    recorder: Recorder
-    weights: list[torch.Tensor]
-    gradients: list[torch.Tensor]
-    turn: int = 0
+    def __init__(self, recorder: Recorder, module: Any, device: torch.device) -> None:
+        self.recorder, self.module, self.turn = recorder, module, 0
+        self._named = {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
+        self.weights = list(self._named.values())
+        sizes = [-(-weight.numel() // ALIGNED) * ALIGNED for weight in self.weights]
+        self.flat = torch.zeros(sum(sizes), device=device)
+        parts = zip(self.flat.split(sizes), self.weights, strict=True)
+        self.gradients = [part[: weight.numel()].view_as(weight) for part, weight in parts]
+        self.start = self.flat.new_zeros((), requires_grad=True)
+        self._copies: dict[torch.dtype, dict[str, torch.Tensor]] = {}
+
+    def copies(self, precision: torch.dtype | None) -> dict[str, torch.Tensor]:
+        """Return the weights of matrix products in a precision, for passes that start with `cast`."""
+        if precision is None:
+            return {}
+        if precision not in self._copies:
+            linear = _weights_of_products(self.module, self._named)
+            copies = {name: weight.detach().to(precision) for name, weight in linear.items()}
+            self._copies[precision] = {name: copy.requires_grad_() for name, copy in copies.items()}
+        return self._copies[precision]
+
+    def cast(self, copies: Mapping[str, torch.Tensor]) -> None:
+        """Cast all weights of matrix products at once; autocast would do this one by one."""
+        if copies:
+            with torch.no_grad():
+                torch._foreach_copy_(list(copies.values()), [self._named[name] for name in copies])
+
+    def backward(
+        self,
+        copies: Mapping[str, torch.Tensor],
+        outputs: Sequence[torch.Tensor],
+        given: Sequence[torch.Tensor],
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Return the weights that were used, and their gradients in the shared memory."""
+        own = [copies.get(name, weight) for name, weight in self._named.items()]
+        found = torch.autograd.grad(outputs, own, given, allow_unused=True)
+        used = [number for number, new in enumerate(found) if new is not None]
+        torch._foreach_copy_([self.gradients[number] for number in used], [found[number] for number in used])
+        return [(self.weights[number], self.gradients[number]) for number in used]
 
     def keep_earlier(self) -> None:
         """Move the gradients of earlier batches out of the memory, which is written next."""
@@ -177,13 +228,55 @@ class _Shared:
             if weight.grad is not None:
                 weight.grad = weight.grad.clone()
 
+    def gradient(self) -> torch.Tensor | None:
+        """Return the gradient of all weights as one tensor, if that is where they are."""
+        own = all(weight.grad is own for weight, own in zip(self.weights, self.gradients, strict=True))
+        return self.flat if own else None
+
+
+class _Inputs:
+    """Memory of the inputs of a recording.
+
+    Tensors that share their memory, as those of a batch do on a GPU, are copied at once.
+    """
+
+    def __init__(self, inputs: Inputs) -> None:
+        tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor)]
+        self._together = len({tensor.untyped_storage().data_ptr() for tensor in tensors}) == 1
+        self._bytes = _bytes_of(tensors[0]).clone() if self._together else tensors[0].new_empty(0)
+        self.values = {
+            name: self._place(value) if isinstance(value, torch.Tensor) else value
+            for name, value in inputs.items()
+        }
+
+    def _place(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not self._together:
+            return tensor.clone()
+        own = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        return own.set_(self._bytes.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+    def fill(self, inputs: Inputs) -> None:
+        """Copy the inputs of a pass."""
+        if self._together:
+            self._bytes.copy_(_bytes_of(inputs["input_ids"]))
+            return
+        for name, value in inputs.items():
+            if isinstance(value, torch.Tensor):
+                self.values[name].copy_(value)
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return all memory of a tensor, which may be that of others too."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+
 
 class _Recorded:
     """Both passes for inputs of one shape."""
 
-    def __init__(self, encoder: Any, inputs: Tensors, shared: _Shared) -> None:
-        self._encoder, self.shared = encoder, shared
-        self._inputs = {name: tensor.clone() for name, tensor in inputs.items()}
+    def __init__(self, inputs: Inputs, shared: _Shared, precision: torch.dtype | None) -> None:
+        self.shared = shared
+        self._copies = shared.copies(precision)
+        self._inputs = _Inputs(inputs)
         self.outputs: list[torch.Tensor] = []
         self.output_gradients: list[torch.Tensor] = []
         shared.keep_earlier()
@@ -191,21 +284,23 @@ class _Recorded:
         self.forward = shared.recorder.record(self._forward)
         self.backward = shared.recorder.record(self._backward)
 
-    def __call__(self, **inputs: torch.Tensor) -> Any:
-        for name, tensor in inputs.items():
-            self._inputs[name].copy_(tensor)
-        found = _Passes.apply(self, *self.shared.weights)
-        return self._kind(**dict(zip(self._names, found, strict=True)))
+    def __call__(self, **inputs: Any) -> Any:
+        self._inputs.fill(inputs)
+        return self._output(_Passes.apply(self, self.shared.start))
 
     def _both(self) -> None:
         self._forward()
         self._backward()
 
     def _forward(self) -> None:
-        output = self._encoder(**self._inputs)
-        self._kind = type(output)
-        self._names = [name for name, value in output.items() if getattr(value, "requires_grad", False)]
-        self._found = [output[name] for name in self._names]
+        self.shared.cast(self._copies)
+        output = functional_call(self.shared.module, self._copies, kwargs=self._inputs.values)
+        self._output: Callable[[Sequence[torch.Tensor]], Any]
+        if isinstance(output, torch.Tensor):
+            self._found, self._output = [output], itemgetter(0)
+        else:
+            named = {name: value for name, value in output.items() if getattr(value, "requires_grad", False)}
+            self._found, self._output = list(named.values()), partial(_output, type(output), list(named))
         if not self.outputs:
             self.outputs = [torch.empty_like(found).detach() for found in self._found]
             self.output_gradients = [torch.zeros_like(each) for each in self.outputs]
@@ -213,22 +308,31 @@ class _Recorded:
             own.copy_(found.detach())
 
     def _backward(self) -> None:
-        weights, given = self.shared.weights, self.output_gradients
+        given = self.output_gradients
         with torch.autocast(given[0].device.type, enabled=False):  # as in a usual pass backward
-            found = torch.autograd.grad(self._found, weights, given, allow_unused=True)
+            self.gradients = self.shared.backward(self._copies, self._found, given)
         self._found = []  # its memory is free for the next recording
-        both = list(zip(self.shared.gradients, found, strict=True))
-        self.gradients = [None if new is None else own for own, new in both]
-        torch._foreach_copy_(
-            [own for own in self.gradients if own is not None], [new for new in found if new is not None]
-        )
+
+
+def _output(kind: type, names: Sequence[str], found: Sequence[torch.Tensor]) -> Any:
+    return kind(**dict(zip(names, found, strict=True)))
+
+
+def _weights_of_products(module: nn.Module, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return those of some weights that autocast casts: of linear layers, and no others."""
+    linear, others = set[int](), set[int]()
+    for part in module.modules():
+        own = linear if isinstance(part, nn.Linear) else others
+        own.update(map(id, part.parameters(recurse=False)))
+    return {name: weight for name, weight in weights.items() if id(weight) in linear - others}
 
 
 class _Passes(torch.autograd.Function):
-    """The recorded passes as a function of the weights."""
+    """The recorded passes. Backward, gradients are given to the weights directly, which takes less time."""
 
     @staticmethod
-    def forward(ctx: Any, recorded: _Recorded, *_: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Any, recorded: _Recorded, start: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        del start
         ctx.recorded = recorded
         ctx.turn = recorded.shared.turn = recorded.shared.turn + 1
         recorded.forward()
@@ -236,7 +340,7 @@ class _Passes(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *given: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, *given: torch.Tensor) -> tuple[None, None]:
         recorded: _Recorded = ctx.recorded
         shared = recorded.shared
         if shared.turn != ctx.turn:
@@ -246,4 +350,6 @@ class _Passes(torch.autograd.Function):
         for own, new in zip(recorded.output_gradients, given, strict=True):
             own.copy_(new)
         recorded.backward()
-        return (None, *(None if own is None else own.detach() for own in recorded.gradients))
+        for weight, gradient in recorded.gradients:
+            weight.grad = gradient if weight.grad is None else weight.grad + gradient
+        return None, None

@@ -2,15 +2,17 @@
 
 Only attention relates tokens, so all other layers compute a row [1, N, H] of a batch's N tokens. Batches are
 drawn at random; padded to its longest document, a batch of reports would be about 40% padding
-(`benchmarks/batches.py`).
+(`benchmarks/batches.py`). On a CPU, attention is computed for groups of documents. On a GPU, PyTorch has
+kernels for documents of different lengths (nested tensors with the layout `jagged`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 from mtlv.models.fast.attention import ATTENTION
@@ -22,14 +24,35 @@ ROW, TOKENS = 64, 16
 NONE = torch.zeros(0, dtype=torch.long)
 SAME = 1e-4
 """Maximum difference between the vectors of two computations, relative to the largest value."""
-Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-"""(query, key, value [B, heads, L, d], mask [B, 1, 1, L]) -> [B, L, heads, d]."""
+LENGTHS = 16
+"""Maximum number of different lengths of rows on a GPU, for batches of one shape."""
+DEVICES = "cpu", "cuda"
+EIGHT = 8
+"""On a GPU, widths of attention heads are multiples of this."""
+
+
+class Attention(Protocol):
+    """Attention of padded documents."""
+
+    def __call__(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor,
+        *,
+        dropout: float,
+        scaling: float | None,
+    ) -> tuple[torch.Tensor, None]:
+        """Return [B, L, heads, d] for query, key, value [B, heads, L, d] and mask [B, 1, 1, L]."""
+        ...
 
 
 class _Moved(torch.autograd.Function):
     """Select rows; their gradients are selected by `back`, which has the new place of each row.
 
-    Rows are selected for padding too. Its gradient is not used, and the rows of `unused` have none.
+    Rows are selected for padding too. Its gradient is not used, and the rows of `unused` have none: indices,
+    or [N] whether a row is unused.
     """
 
     @staticmethod
@@ -42,7 +65,12 @@ class _Moved(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         back, unused = ctx.saved_tensors
-        return gradient.contiguous().index_select(0, back).index_fill_(0, unused, 0), None, None, None
+        found = gradient.contiguous().index_select(0, back)
+        if unused.dtype == torch.bool:
+            found.masked_fill_(unused.view(-1, *[1] * (found.ndim - 1)), 0)
+        else:
+            found.index_fill_(0, unused, 0)
+        return found, None, None, None
 
 
 class PaddedDocuments:
@@ -109,13 +137,22 @@ class Packing:
         return self._whole.pad(row[0])
 
     def attend(
-        self, attention: Attention, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
+        self,
+        attention: Attention,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        *,
+        dropout: float,
+        scaling: float | None,
     ) -> torch.Tensor:
         """Compute attention within each document.
 
         Args:
             attention: attention of padded documents.
             query, key, value: [1, heads, N, d]; there may be fewer heads of keys and values.
+            dropout: dropout rate of the attention probabilities.
+            scaling: scaling of the scores; None is 1 / sqrt(d).
 
         Returns:
             [1, N, heads, d].
@@ -123,16 +160,88 @@ class Packing:
         out = []
         for group in self._groups:
             own = [group.pad_heads(part) for part in (query, key, value)]
-            out.append(group.unpad(attention(own[0], own[1], own[2], group.mask[:, None, None])))
+            mask = group.mask[:, None, None]
+            found, _ = attention(own[0], own[1], own[2], mask, dropout=dropout, scaling=scaling)
+            out.append(group.unpad(found))
         out.append(out[0].new_zeros(len(self._whole.rest), *out[0].shape[1:]))
         return torch.cat(out)[None]
+
+
+class JaggedPacking:
+    """Positions of a batch's documents in a row on a GPU, like `Packing`; nothing is read from the device.
+
+    Args:
+        mask: [B, L], true for tokens.
+        length: length N of the row, at least the number of tokens; the rest is one more document.
+    """
+
+    def __init__(self, mask: torch.Tensor, length: int) -> None:
+        self._shape = documents, longest = mask.shape
+        flat = mask.reshape(-1)
+        place = torch.arange(len(flat), device=mask.device)
+        row = flat.cumsum(0) - 1  # of each token
+        self._padding = ~flat
+        self._there = row.clamp(min=0)
+        back = row.new_zeros(length + 1).scatter_(0, row.masked_fill(self._padding, length), place)
+        self._back = back[:length]
+        self._rest = torch.arange(length, device=mask.device) > row[-1]
+        ends = row.view(documents, longest)[:, -1] + 1
+        self._offsets = torch.cat([ends.new_zeros(1), ends, ends.new_full((1,), length)]).int()
+        self._longest = max(longest, _step(mask))  # of the rest too
+
+    def row(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return the values of tokens [1, N, ...] from a batch [B, L, ...], the last ones repetitions."""
+        return _Moved.apply(batch.flatten(0, 1), self._back, self._there, self._padding)[None]
+
+    def batch(self, row: torch.Tensor) -> torch.Tensor:
+        """Return a batch [B, L, ...] from a row [1, N, ...]; padding has the values of some token."""
+        return _Moved.apply(row[0], self._there, self._back, self._rest).unflatten(0, self._shape)
+
+    def attend(
+        self,
+        attention: Attention,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        *,
+        dropout: float,
+        scaling: float | None,
+    ) -> torch.Tensor:
+        """Compute attention within each document, as `Packing.attend`, with as many heads of keys."""
+        del attention  # of padded documents
+        q, k, v = (self._jagged(part) for part in (query, key, value))
+        jagged = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scaling)
+        found: torch.Tensor = jagged.transpose(1, 2).values()
+        return found[None]
+
+    def _jagged(self, row: torch.Tensor) -> torch.Tensor:
+        """Return a nested tensor [B + 1, heads, length of a document, d] of a row [1, heads, N, d]."""
+        rows = row[0].transpose(0, 1).contiguous()
+        found: torch.Tensor = torch.nested.nested_tensor_from_jagged(
+            rows,
+            self._offsets,
+            min_seqlen=1,
+            max_seqlen=self._longest,  # otherwise read from the device
+        )
+        return found.transpose(1, 2)
+
+
+def row_length(mask: torch.Tensor, tokens: int) -> int:
+    """Return the length of a row on a GPU; a shape of `mask` has at most `LENGTHS` different ones."""
+    return _rounded(tokens, _step(mask))
+
+
+def _step(mask: torch.Tensor) -> int:
+    return _rounded(-(-mask.numel() // LENGTHS), ROW)
 
 
 def _rounded(count: int, multiple: int) -> int:
     return -(-count // multiple) * multiple
 
 
-def encode(encoder: Any, ids: torch.Tensor, packing: Packing, given: Mapping[str, torch.Tensor]) -> Any:
+def encode(
+    encoder: Any, ids: torch.Tensor, packing: Packing | JaggedPacking, given: Mapping[str, torch.Tensor]
+) -> Any:
     """Return an encoder's output for ids and other inputs [B, L], computed without padding; see `packs`."""
     inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **given}
     output = encoder(**{name: packing.row(values) for name, values in inputs.items()}, packing=packing)
@@ -140,12 +249,28 @@ def encode(encoder: Any, ids: torch.Tensor, packing: Packing, given: Mapping[str
     return output
 
 
+class RowEncoder(nn.Module):
+    """An encoder whose padded batches are computed as rows; see `JaggedPacking`."""
+
+    def __init__(self, encoder: Any) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, length: int, **given: torch.Tensor
+    ) -> Any:
+        """Return the encoder's output for a batch [B, L], computed as a row of a length."""
+        return encode(self.encoder, input_ids, JaggedPacking(attention_mask, length), given)
+
+
 def _positions(encoder: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return the position ids [B, L] of a batch: from 0, or as RoBERTa counts them."""
     embeddings: Any = getattr(encoder, "embeddings", None)
     own = getattr(embeddings, "create_position_ids_from_input_ids", None)
     positions: torch.Tensor = (
-        torch.arange(ids.shape[1]).expand_as(ids) if own is None else own(ids, embeddings.padding_idx)
+        torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        if own is None
+        else own(ids, embeddings.padding_idx)
     )
     return positions
 
@@ -155,24 +280,35 @@ def packs(encoder: Any) -> bool:
 
     Not for an encoder with its own attention, with a pooler, or with windows of attention.
     """
-    ours = getattr(encoder.config, "_attn_implementation", None) == ATTENTION
-    windows = set(getattr(encoder.config, "layer_types", None) or ()) - {"full_attention"}
+    config, device = encoder.config, next(encoder.parameters()).device
+    ours = getattr(config, "_attn_implementation", None) == ATTENTION and device.type in DEVICES
+    windows = set(getattr(config, "layer_types", None) or ()) - {"full_attention"}
     if not ours or windows or getattr(encoder, "pooler", None) is not None:
         return False
-    return agrees(encoder, lambda ids, mask: encode(encoder, ids, Packing(mask), {}).last_hidden_state)
+    if device.type != "cpu" and config.hidden_size // config.num_attention_heads % EIGHT:
+        return False
+
+    def packed(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        packing = Packing(mask) if device.type == "cpu" else JaggedPacking(mask, mask.numel())
+        found: torch.Tensor = encode(encoder, ids, packing, {}).last_hidden_state
+        return found
+
+    return agrees(encoder, packed)
 
 
 def agrees(encoder: Any, other: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
     """Whether another computation, of ids and mask [B, L], gives an encoder's vectors [B, L, H] of a small
-    padded batch on a CPU; found by trying.
+    padded batch; found by trying.
     """
+    device = next(encoder.parameters()).device
     modes = {part: part.training for part in encoder.modules()}  # frozen parts stay in evaluation mode
     encoder.eval()
     try:
         size = encoder.get_input_embeddings().weight.shape[0]
         ids = torch.arange(15).view(3, 5) * 7919 % (size // 2) + size // 4  # in the middle of the vocabulary
         mask = torch.arange(5) < torch.tensor([[2], [3], [5]])  # an odd length: some pad to windows
-        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        ids, mask = ids.to(device), mask.to(device)
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
             own = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
             found = other(ids, mask)[mask]
         return float((own - found).abs().max() / own.abs().max()) <= SAME

@@ -24,7 +24,7 @@ from mtlv.data.tokens import tokenise
 from mtlv.errors import EncoderError
 from mtlv.models.encoder import load_encoder
 from mtlv.models.fast import graphs
-from mtlv.models.fast.graphs import GraphedEncoder
+from mtlv.models.fast.graphs import Graphed
 from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
@@ -64,6 +64,16 @@ class Again:
         return again
 
 
+class Never(Again):
+    """Has no room: batches are computed as usual."""
+
+    def __init__(self, device: torch.device) -> None:
+        pass
+
+    def has_room(self) -> bool:
+        return False
+
+
 @pytest.fixture(autouse=True)
 def none_made() -> None:
     Again.made, Again.room = [], True
@@ -87,12 +97,12 @@ def trained(
     precision: str = "fp32",
     accumulation: int = 1,
     dropout: float = 0.1,
+    rows: bool = True,
     **more: Any,
 ) -> tuple[list[Any], dict[str, torch.Tensor]]:
     """Notes and weights after three epochs."""
     torch.manual_seed(0)
     tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=48, pad=encoder.tokenizer.pad_token_id)
-    documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple=4)
     names = [task.name for task in corpus.tasks]
     tasks = {name: Task(name) for name in names}
     heads = ARCHITECTURES["mtl"].build(names, (), 1).models[0].heads
@@ -100,9 +110,10 @@ def trained(
         copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=dropout, **more
     )
     notes: list[str] = []
-    model.use_graphs(partial(GraphedEncoder, tell=notes.append, recorder_of=Again))
-    if not graphs:
-        model.release_graphs()  # it then pads as well, and records nothing
+    model.__dict__["_packable"] = rows
+    documents = PartDocuments(
+        tokens, dense(corpus.targets), np.arange(len(corpus)), model.multiple if rows else 4
+    )
     optimizer = adamw(model, learning_rate=1e-3, weight_decay=0.01)
     train(
         TrainingState(model, optimizer, schedule(optimizer, "linear", steps=24, warmup=0.1)),
@@ -111,6 +122,7 @@ def trained(
         epochs=3,
         precision=precision,
         accumulation=accumulation,
+        graphed=partial(Graphed, tell=notes.append, recorder_of=Again if graphs else Never),
     )
     return notes, model.state_dict()
 
@@ -123,6 +135,7 @@ def trained(
         {"accumulation": 3},
         {"frozen_layers": 1},
         {"lora": LoRA(rank=2, alpha=4)},
+        {"rows": False},
     ],
     ids=str,
 )
@@ -154,7 +167,7 @@ def test_attention_of_cudnn_is_not_used_in_a_step(before: bool) -> None:
 
 
 def test_a_shape_that_occurs_once_is_not_recorded(encoder: Any) -> None:
-    graphed = GraphedEncoder(encoder.module, recorder_of=Again)
+    graphed = Graphed(encoder.module, recorder_of=Again)
     for length in (16, 32, 48):
         graphed(**inputs(length))
     assert not Again.made
@@ -164,7 +177,7 @@ def test_a_shape_that_occurs_once_is_not_recorded(encoder: Any) -> None:
 
 
 def test_without_gradients_nothing_is_recorded(encoder: Any) -> None:
-    graphed = GraphedEncoder(encoder.module, recorder_of=Again)
+    graphed = Graphed(encoder.module, recorder_of=Again)
     with torch.no_grad():
         for _ in range(3):
             graphed(**inputs(16))
@@ -173,7 +186,7 @@ def test_without_gradients_nothing_is_recorded(encoder: Any) -> None:
 
 def test_precision_is_part_of_a_shape(encoder: Any) -> None:
     module, found = copy.deepcopy(encoder.module).eval(), {}
-    graphed = GraphedEncoder(module, recorder_of=Again)
+    graphed = Graphed(module, recorder_of=Again)
     for precision in ("fp32", "bf16", "fp32", "bf16", "fp32", "bf16"):
         with autocast(torch.device("cpu"), precision):
             found[precision] = graphed(**inputs(16)).last_hidden_state.detach()
@@ -220,7 +233,7 @@ def test_before_random_numbers_survive_a_failed_recording_it_is_an_error(
 
     monkeypatch.setattr(Again, "record", refuse)
     monkeypatch.setattr(graphs, "GOES_ON", False)
-    graphed = GraphedEncoder(copy.deepcopy(encoder.module), tell=pytest.fail, recorder_of=Again)
+    graphed = Graphed(copy.deepcopy(encoder.module), tell=pytest.fail, recorder_of=Again)
     graphed(**inputs(16))
     with pytest.raises(EncoderError, match=r"CUDA graphs .*not permitted.*training.cuda_graphs: false"):
         graphed(**inputs(16))
@@ -235,7 +248,7 @@ def test_without_memory_for_a_recording_training_goes_on(
     monkeypatch.setattr(Again, "record", refuse)
     monkeypatch.setattr(graphs, "GOES_ON", False)
     told: list[str] = []
-    graphed = GraphedEncoder(copy.deepcopy(encoder.module), tell=told.append, recorder_of=Again)
+    graphed = Graphed(copy.deepcopy(encoder.module), tell=told.append, recorder_of=Again)
     for _ in range(3):
         graphed(**inputs(16)).last_hidden_state.sum().backward()
     assert told == ["trains without CUDA graphs: CUDA out of memory."]
@@ -260,7 +273,7 @@ class Several(torch.nn.Module):
 
 def test_outputs_that_have_no_gradient_are_left_out() -> None:
     module = Several()
-    graphed = GraphedEncoder(module, tell=pytest.fail, recorder_of=Again)
+    graphed = Graphed(module, tell=pytest.fail, recorder_of=Again)
     with autocast(torch.device("cpu"), "bf16"):
         for _ in range(3):
             found = graphed(**inputs(16))
@@ -270,7 +283,7 @@ def test_outputs_that_have_no_gradient_are_left_out() -> None:
 
 def test_a_pass_backward_is_not_cast() -> None:
     module = Several()
-    graphed = GraphedEncoder(module, tell=pytest.fail, recorder_of=Again)
+    graphed = Graphed(module, tell=pytest.fail, recorder_of=Again)
     for _ in range(2):
         with autocast(torch.device("cpu"), "bf16"):
             graphed(**inputs(16))
@@ -282,11 +295,11 @@ def test_no_graph_of_an_earlier_batch_is_left_when_a_shape_is_recorded(
     corpus: Corpus, encoder: Any, accumulation: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A GPU's recording fails if gradients are collected by nodes of an earlier graph."""
-    real, left = GraphedEncoder.__call__, list[int]()
+    real, left = Graphed.__call__, list[int]()
 
-    def call(self: GraphedEncoder, **given: torch.Tensor) -> Any:
+    def call(self: Graphed, **given: torch.Tensor) -> Any:
         def nodes() -> list[Any]:
-            weights = [weight for weight in self._encoder.parameters() if weight.requires_grad]
+            weights = [weight for weight in self._module.parameters() if weight.requires_grad]
             return [torch.autograd.graph.get_gradient_edge(weight).node for weight in weights]
 
         left.append(sum("used" in node.metadata for node in nodes()))
@@ -296,14 +309,14 @@ def test_no_graph_of_an_earlier_batch_is_left_when_a_shape_is_recorded(
         return output
 
     monkeypatch.setattr("mtlv.training.loop.OF_A_PART", 64)
-    monkeypatch.setattr(GraphedEncoder, "__call__", call)
+    monkeypatch.setattr(Graphed, "__call__", call)
     trained(corpus, encoder, graphs=True, accumulation=accumulation)
     assert len(left) == 24
     assert not any(left)
 
 
 def test_only_the_last_pass_goes_backward_and_once(encoder: Any) -> None:
-    graphed = GraphedEncoder(copy.deepcopy(encoder.module), recorder_of=Again)
+    graphed = Graphed(copy.deepcopy(encoder.module), recorder_of=Again)
     for length in (16, 16, 32, 32):
         first = graphed(**inputs(length)).last_hidden_state.sum()
     last = graphed(**inputs(16)).last_hidden_state.sum()
@@ -316,14 +329,14 @@ def test_only_the_last_pass_goes_backward_and_once(encoder: Any) -> None:
 
 def test_an_encoder_that_is_not_trained_is_not_recorded(encoder: Any) -> None:
     module = copy.deepcopy(encoder.module).requires_grad_(False)
-    graphed = GraphedEncoder(module, tell=pytest.fail, recorder_of=Again)
+    graphed = Graphed(module, tell=pytest.fail, recorder_of=Again)
     for _ in range(3):
         graphed(**inputs(16))
     assert Again.made[0].recordings == 0
 
 
 def test_released_recordings_are_not_made_again(encoder: Any) -> None:
-    graphed = GraphedEncoder(copy.deepcopy(encoder.module), recorder_of=Again)
+    graphed = Graphed(copy.deepcopy(encoder.module), recorder_of=Again)
     for _ in range(2):
         graphed(**inputs(16))
     assert graphed.release()

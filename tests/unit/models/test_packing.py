@@ -1,7 +1,11 @@
-"""A batch in a row without padding gives what the padded batch gives, and its gradients."""
+"""A batch in a row without padding gives what the padded batch gives, and its gradients.
+
+Rows as a GPU has them are computed on a CPU too, with PyTorch's slow attention of nested tensors.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,15 +14,30 @@ from families import CAUSAL, FAMILIES, HEADS, L, config_of
 from torch import nn
 
 from mtlv.models.base import base_class
-from mtlv.models.fast.attention import use_fast_attention
+from mtlv.models.fast.attention import attention, mask_of, use_fast_attention
 from mtlv.models.fast.dropout import use_fast_dropout
-from mtlv.models.fast.packing import ROW, TOGETHER, Packing, encode, packs
+from mtlv.models.fast.packing import (
+    LENGTHS as LENGTHS_OF_ROWS,
+)
+from mtlv.models.fast.packing import (
+    ROW,
+    TOGETHER,
+    JaggedPacking,
+    Packing,
+    encode,
+    packs,
+    row_length,
+)
 
 PADDED = ["mpnet", "deberta-v2", "modernbert", "longformer", "t5", *CAUSAL]
 """Relative positions, windows or an order of tokens of their own."""
 LENGTHS = torch.tensor([L, 2, 7, 1, 5, L, 3])  # more than one group, in no order
 MASK = torch.arange(L) < LENGTHS[:, None]
 N = 64  # 36 tokens, rounded up
+
+
+PackingOf = Callable[[torch.Tensor], Packing | JaggedPacking]
+PACKINGS: list[PackingOf] = [Packing, lambda mask: JaggedPacking(mask, N)]
 
 
 def ids_of(module: nn.Module) -> torch.Tensor:
@@ -59,12 +78,15 @@ def test_wide_windows_of_attention_need_padding_although_no_short_document_shows
     assert not packs(made(config))
 
 
+@pytest.mark.parametrize("packing_of", PACKINGS)
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in PADDED])
-def test_vectors_and_gradients_are_those_of_the_padded_batch(name: str, module: Any) -> None:
+def test_vectors_and_gradients_are_those_of_the_padded_batch(
+    name: str, packing_of: PackingOf, module: Any
+) -> None:
     ids = ids_of(module).masked_fill(~MASK, module.config.pad_token_id or 0)
     padded = module(input_ids=ids, attention_mask=MASK).last_hidden_state
     wanted = gradients(module, padded)
-    packed = encode(module, ids, Packing(MASK), {}).last_hidden_state
+    packed = encode(module, ids, packing_of(MASK), {}).last_hidden_state
     torch.testing.assert_close(packed[MASK], padded[MASK], rtol=1e-4, atol=1e-5)
     found = gradients(module, packed)
     assert found.keys() == wanted.keys()
@@ -73,19 +95,23 @@ def test_vectors_and_gradients_are_those_of_the_padded_batch(name: str, module: 
     assert len(LENGTHS) > TOGETHER
 
 
+@pytest.mark.parametrize("packing_of", PACKINGS)
 @pytest.mark.parametrize("name", ["bert"])
-def test_segments_go_along(name: str, module: Any) -> None:
+def test_segments_go_along(name: str, packing_of: PackingOf, module: Any) -> None:
     ids, segments = ids_of(module), (torch.arange(L) > 2).long().expand(MASK.shape)
     plain, packed = (
-        encode(module, ids, Packing(MASK), given) for given in ({}, {"token_type_ids": segments})
+        encode(module, ids, packing_of(MASK), given) for given in ({}, {"token_type_ids": segments})
     )
     padded = module(input_ids=ids, attention_mask=MASK, token_type_ids=segments).last_hidden_state
     torch.testing.assert_close(packed.last_hidden_state[MASK], padded[MASK], rtol=1e-4, atol=1e-5)
     assert not torch.allclose(plain.last_hidden_state[MASK], padded[MASK], atol=1e-3)
 
 
+@pytest.mark.parametrize("packing_of", PACKINGS)
 @pytest.mark.parametrize("name", ["bert"])
-def test_no_token_sees_another_document_in_training_either(name: str, module: Any) -> None:
+def test_no_token_sees_another_document_in_training_either(
+    name: str, packing_of: PackingOf, module: Any
+) -> None:
     module.train()
     ids = ids_of(module)
     other = ids.clone()
@@ -93,18 +119,19 @@ def test_no_token_sees_another_document_in_training_either(name: str, module: An
     vectors = []
     for each in (ids, other):
         torch.manual_seed(0)  # of dropout
-        vectors.append(encode(module, each, Packing(MASK), {}).last_hidden_state)
+        vectors.append(encode(module, each, packing_of(MASK), {}).last_hidden_state)
     assert torch.equal(vectors[0][1:][MASK[1:]], vectors[1][1:][MASK[1:]])
     assert not torch.equal(vectors[0][0], vectors[1][0])
 
 
+@pytest.mark.parametrize("packing_of", PACKINGS)
 @pytest.mark.parametrize("name", ["bert"])
-def test_it_computes_no_padding(name: str, module: Any) -> None:
+def test_it_computes_no_padding(name: str, packing_of: PackingOf, module: Any) -> None:
     shapes = []
     module.encoder.layer[0].intermediate.register_forward_hook(
         lambda _, given, __: shapes.append(given[0].shape)
     )
-    encode(module, ids_of(module), Packing(MASK), {})
+    encode(module, ids_of(module), packing_of(MASK), {})
     assert [tuple(shape[:2]) for shape in shapes] == [(1, N)]
 
 
@@ -119,9 +146,10 @@ def test_trying_leaves_modes_and_random_numbers_as_they_are(name: str, module: A
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_batch_comes_back_and_padding_has_no_gradient() -> None:
+@pytest.mark.parametrize("packing_of", PACKINGS)
+def test_a_batch_comes_back_and_padding_has_no_gradient(packing_of: PackingOf) -> None:
     batch = torch.randn(*MASK.shape, HEADS, requires_grad=True)
-    packing = Packing(MASK)
+    packing = packing_of(MASK)
     row = packing.row(batch)
     assert row.shape == (1, N, HEADS)
     assert torch.equal(packing.batch(row)[MASK], batch[MASK])
@@ -130,9 +158,10 @@ def test_a_batch_comes_back_and_padding_has_no_gradient() -> None:
     assert torch.equal(batch.grad, MASK[..., None].expand(batch.shape).float())
 
 
-def test_what_fills_up_a_row_has_no_gradient() -> None:
+@pytest.mark.parametrize("packing_of", PACKINGS)
+def test_what_fills_up_a_row_has_no_gradient(packing_of: PackingOf) -> None:
     row = torch.randn(1, N, HEADS, requires_grad=True)
-    Packing(MASK).batch(row).sum().backward()
+    packing_of(MASK).batch(row).sum().backward()
     assert row.grad is not None
     assert torch.equal(row.grad[0, :, 0], (torch.arange(N) < LENGTHS.sum()).float())
 
@@ -142,3 +171,44 @@ def test_rows_have_few_different_lengths() -> None:
         Packing(torch.ones(1, n, dtype=torch.bool)).row(torch.zeros(1, n)).shape[1] for n in range(1, 200)
     }
     assert found == {ROW, 2 * ROW, 3 * ROW, 4 * ROW}
+
+
+@pytest.mark.parametrize(("documents", "longest"), [(1, 40), (7, 12), (16, 128), (128, 512)])
+def test_a_gpu_has_few_different_rows_that_hold_every_batch(documents: int, longest: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    found = set()
+    for tokens in torch.randint(documents, documents * longest + 1, (200,), generator=generator).tolist():
+        length = row_length(torch.ones(documents, longest), tokens)
+        assert length >= tokens
+        found.add(length)
+    assert len(found) <= LENGTHS_OF_ROWS
+    assert row_length(torch.ones(documents, longest), documents * longest) <= documents * longest + ROW
+
+
+@pytest.mark.parametrize("tokens", [1, 36, 63, 64])
+def test_the_rest_of_a_row_is_no_longer_than_kernels_are_told(tokens: int) -> None:
+    mask = torch.arange(64)[None] < tokens
+    packing = JaggedPacking(mask, row_length(mask, tokens))
+    assert int(packing._offsets.diff().max()) <= packing._longest
+    assert packing._offsets.tolist() == [0, tokens, 64]
+
+
+@pytest.mark.parametrize("name", ["bert"])
+@pytest.mark.parametrize(
+    "more", [{"attention_mask": torch.ones(1, 1, N, N, dtype=torch.bool)}, {"is_causal": True}]
+)
+def test_a_row_with_another_mask_is_refused(name: str, more: dict[str, Any], module: Any) -> None:
+    """Transformers made a mask for all tokens of a row while a CUDA graph was recorded."""
+    layer, parts = module.encoder.layer[0].attention.self, torch.randn(3, 1, HEADS, N, 8)
+    given = {"attention_mask": None} | more
+    with pytest.raises(RuntimeError, match="no others"):
+        attention(layer, *parts, **given, packing=Packing(MASK))
+
+
+def test_a_batch_without_padding_has_no_mask_unless_its_attention_is_local() -> None:
+    how = {"batch_size": 1, "q_length": 8, "kv_length": 8, "allow_is_bidirectional_skip": True}
+    assert mask_of(None, **how) is None
+    local = mask_of(None, **how, local_size=2, mask_function=lambda b, h, q, k: (q - k).abs() <= 1)
+    assert local is not None
+    assert int(local.sum()) == 22
+    assert mask_of(None, **(how | {"allow_is_bidirectional_skip": False})) is not None

@@ -21,6 +21,7 @@ from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import load_encoder
+from mtlv.models.fast.packing import JaggedPacking
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import with_own_heads
 from mtlv.registries import ARCHITECTURES, BALANCERS
@@ -132,10 +133,10 @@ def test_a_batch_without_padding_needs_no_mask(one_corpus_per_kind: list[Corpus]
     lengths = documents.tokens.lengths
     same = np.flatnonzero(lengths == np.bincount(lengths).argmax())
     (batch,) = replace(documents, index=same).inference(len(same))
-    assert not batch.padded
+    assert batch.tokens == batch.attention_mask.numel()
     given = batch.input_ids, batch.attention_mask, batch.segments
     with torch.no_grad():
-        with_mask, without = model(*given), model(*given, padded=False)
+        with_mask, without = model(*given, tokens=0), model(*given, tokens=batch.tokens)
     for name, logits in with_mask.items():
         assert torch.equal(logits, without[name])
 
@@ -155,5 +156,19 @@ def test_an_encoder_gets_a_mask_only_where_there_is_padding(
 
     monkeypatch.setattr(model.encoder, "forward", forward)
     with torch.no_grad():
-        model(batch.input_ids, batch.attention_mask, batch.segments, padded=padded)
+        tokens = 1 if padded else batch.input_ids.numel()
+        model(batch.input_ids, batch.attention_mask, batch.segments, tokens=tokens)
     assert [mask is not None for mask in masks] == [padded]
+
+
+def test_rows_of_a_gpu_wait_for_nothing() -> None:
+    mask = torch.empty(5, 12, dtype=torch.bool, device=META)
+    batch = torch.empty(5, 12, 4, device=META, requires_grad=True)
+    watched = Watched()
+    with watched:
+        packing = JaggedPacking(mask, 64)
+        back = packing.batch(packing.row(batch))
+        back.sum().backward()
+    assert back.shape == batch.shape
+    assert watched.read == []
+    assert watched.crossed == []

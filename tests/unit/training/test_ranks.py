@@ -34,6 +34,7 @@ def batch_of(count: int, *, words: bool = False) -> Batch:
         np.arange(100, 100 + count),
         ids,
         torch.ones(count, 2, dtype=torch.bool),
+        2 * count,
         {"task": torch.arange(count)},
         words=places if words else None,
     )

@@ -18,7 +18,8 @@ from listening import Watcher
 
 from mtlv.errors import NoRoomError, TrainingError
 from mtlv.events import Callback, NoteGiven, ignore
-from mtlv.models.fast.graphs import GraphedEncoder
+from mtlv.models.fast.graphs import Graphed
+from mtlv.models.fast.packing import ROW
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
@@ -377,28 +378,35 @@ def test_layers_computed_twice_change_no_bit(suite: Callable, table: Callable, t
     assert_same(twice.train(tmp_path / "twice"), plain.train(tmp_path / "plain"))
 
 
+@pytest.mark.parametrize("rows", [True, False])
 def test_units_on_a_gpu_record_their_steps_in_few_lengths(
-    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: bool, suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl", "encoder.dropout=0"))
     record, expected = plain.train(tmp_path / "plain")
-    shapes: list[torch.Size] = []
+    shapes: list[tuple[int | None, ...]] = []
     told: list[Any] = []
 
-    class Noted(GraphedEncoder):
+    class Noted(Graphed):
         def __call__(self, **given: Any) -> Any:
-            shapes.append(given["input_ids"].shape)
+            shapes.append((given["row"], *given["input_ids"].shape))
             if len(shapes) == 1:
                 self._tell("trains without CUDA graphs: a reason")
-            return self._encoder(**given)
+            return self._module(**given)
 
     monkeypatch.setattr(module, "_graphs_suit", lambda *_: True)
-    monkeypatch.setattr("mtlv.models.fast.graphs.GraphedEncoder", Noted)
-    monkeypatch.setattr("mtlv.models.fast.graphs.MULTIPLE", 4)
+    monkeypatch.setattr("mtlv.models.fast.graphs.Graphed", Noted)
+    monkeypatch.setattr("mtlv.models.multitask.MULTIPLE", 4)
+    monkeypatch.setattr("mtlv.models.multitask.packs", lambda _: rows)
     found, weights = plain.train(tmp_path / "recorded", told.append)
     longest = plain.inputs.tokens.longest
-    assert all(length % 4 == 0 or length == longest for _, length in shapes)
-    assert len({length for _, length in shapes}) > 1
+    if rows:
+        assert {length for _, _, length in shapes} == {longest}
+        assert all(row % ROW == 0 for row, _, _ in shapes)
+    else:
+        assert all(length % 4 == 0 or length == longest for _, _, length in shapes)
+        assert len({length for _, _, length in shapes}) > 1
+        assert {row for row, _, _ in shapes} == {None}
     assert [each.text for each in told if isinstance(each, NoteGiven)] == [
         f"{plain.job.name}: trains without CUDA graphs: a reason"
     ]
@@ -414,21 +422,21 @@ def test_a_unit_with_recorded_steps_leaves_nothing_behind(
     """A cycle would keep the GPU's memory until Python collects it, perhaps while a graph is recorded."""
     models: list[Any] = []
     released: list[bool] = []
-    real, release = module._build, MultiTaskModel.release_graphs
+    real, release = module._build, Graphed.release
 
     def build(*given: Any) -> MultiTaskModel:
         model = real(*given)
         models.append(weakref.ref(model))
         return model
 
-    def noted(self: MultiTaskModel) -> bool:
-        released.append(self._graphs is not None)
+    def noted(self: Graphed) -> bool:
+        released.append(True)
         return release(self)
 
     monkeypatch.setattr(module, "_build", build)
     monkeypatch.setattr(module, "_graphs_suit", lambda *_: True)
-    monkeypatch.setattr(MultiTaskModel, "release_graphs", noted)
-    monkeypatch.setattr(GraphedEncoder, "__call__", lambda self, **given: self._encoder(**given))
+    monkeypatch.setattr(Graphed, "release", noted)
+    monkeypatch.setattr(Graphed, "__call__", lambda self, **given: self._module(**given))
     plain = unit_of(suite(table("t"), *MATTER, "architecture=mtl"))
     gc.collect()
     gc.disable()

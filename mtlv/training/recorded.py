@@ -1,0 +1,100 @@
+"""Training steps whose passes are recorded as CUDA graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from mtlv.data.batches import Batch
+from mtlv.models.fast.graphs import Graphed
+from mtlv.training.teaching import NO_TEACHER
+
+if TYPE_CHECKING:
+    from mtlv.training.loop import HeadLosses
+
+MakeGraphed = Callable[..., Graphed]
+"""(module, precision of its products) -> the module with recorded passes."""
+TARGET = "target of "
+
+
+class RecordedLosses:
+    """Losses of a batch's heads, as `HeadLosses`, with recorded passes.
+
+    The passes of the model with its losses are recorded, or, with items per word or teachers, those of its
+    encoder alone: the shapes of their tensors do not follow from the numbers of documents and tokens, and the
+    share of a teacher changes with each step.
+
+    Args:
+        losses: the losses.
+        make: returns a module with recorded passes.
+    """
+
+    def __init__(self, losses: HeadLosses, make: MakeGraphed) -> None:
+        self._losses, model = losses, losses.model
+        self._whole = losses.objective.teaching is NO_TEACHER
+        self._whole &= not any(kind.by_word for kind in model.kinds.values())
+        precision = torch.bfloat16 if losses.precision == "bf16" else None
+        self._graphed = make(_OfTensors(losses), precision) if self._whole else model.use_graphs(make)
+
+    def __call__(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
+        """Return the loss of each of the terms `here` on a batch [here]."""
+        row = self._losses.model.row(batch.attention_mask, batch.tokens)
+        if not self._whole:
+            of_encoder: torch.Tensor = self._losses(batch, here, row)
+            return of_encoder
+        given = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+        given |= {f"{TARGET}{task}": targets for task, targets in batch.targets.items()}
+        given |= {} if batch.segments is None else {"segments": batch.segments}
+        given |= {} if batch.mentions is None else {"mentions": batch.mentions}
+        whole: torch.Tensor = self._graphed(here=tuple(here), row=row, **given)
+        return whole
+
+    def gradient(self) -> torch.Tensor | None:
+        """Return the gradient of the whole model as one tensor, if it is in one."""
+        return self._graphed.gradient() if self._whole else None
+
+    def release(self) -> bool:
+        """Free the memory of all recordings, and record nothing more; return whether there were any."""
+        return self._graphed.release()
+
+    def __enter__(self) -> None:
+        """Do nothing: the recordings are released at the end."""
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class _OfTensors(nn.Module):
+    """Losses as a function of the tensors of a batch."""
+
+    def __init__(self, losses: HeadLosses) -> None:
+        super().__init__()
+        self.losses = losses
+
+    def forward(
+        self,
+        here: Sequence[int],
+        row: int | None,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        segments: torch.Tensor | None = None,
+        mentions: torch.Tensor | None = None,
+        **targets: torch.Tensor,
+    ) -> torch.Tensor:
+        # The number of tokens differs between batches of one shape, so 0: the encoder always gets a mask.
+        of_tasks = {name.removeprefix(TARGET): target for name, target in targets.items()}
+        batch = Batch(
+            np.empty(0, np.int64),
+            input_ids,
+            attention_mask,
+            0,
+            of_tasks,
+            segments=segments,
+            mentions=mentions,
+        )
+        found: torch.Tensor = self.losses(batch, here, row)
+        return found

@@ -1,0 +1,237 @@
+"""Recorded steps learn what steps learn, for every kind of task; see `tests/unit/models/test_graphs.py`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, zip_longest
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from mtlv.data.batches import Batch, PartDocuments, moved
+from mtlv.data.source import Corpus
+from mtlv.data.targets import TARGETS
+from mtlv.data.tokens import Tokens, tokenise
+from mtlv.models.encoder import load_encoder
+from mtlv.models.fast.graphs import Graphed
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import with_own_heads
+from mtlv.registries import ARCHITECTURES
+from mtlv.training.loop import train
+from mtlv.training.objective import Objective
+from mtlv.training.recorded import _OfTensors
+from mtlv.training.state import TrainingState
+from mtlv.training.teaching import NO_TEACHER, Teaching, teaching
+
+RATE = 0.01
+KINDS = {"yes/no": [0], "classes": [1], "numbers of pairs": [2], "tags": [3], "three": [0, 1, 2]}
+
+
+class Again:
+    """Repeats functions instead of recording kernels."""
+
+    room = True
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def has_room(self) -> bool:
+        return self.room
+
+    def warm_up(self, run: Callable[[], None]) -> None:
+        run()
+
+    def record(self, run: Callable[[], None]) -> Callable[[], None]:
+        run()
+
+        def again() -> None:
+            with torch.enable_grad():
+                run()
+
+        return again
+
+
+class Never(Again):
+    """Computes as usual."""
+
+    room = False
+
+
+@pytest.fixture(scope="module")
+def encoder(one_corpus_per_kind: list[Corpus]) -> Any:
+    return load_encoder("tiny", texts=[text for corpus in one_corpus_per_kind for text in corpus.texts])
+
+
+def documents_of(corpus: Corpus, encoder: Any, multiple: int) -> PartDocuments:
+    pad = encoder.tokenizer.pad_token_id
+    given = corpus.words or corpus.texts
+    tokens: Tokens = tokenise(given, encoder.tokenizer, max_length=24, pad=pad, seconds=corpus.seconds)
+    columns = {t.name: TARGETS[t.kind].column(t, corpus.targets[t.name], tokens) for t in corpus.tasks}
+    return PartDocuments(tokens, columns, np.arange(len(corpus)), multiple)
+
+
+def trained(
+    corpora: Sequence[Corpus],
+    encoder: Any,
+    recorder: type[Again] | None,
+    *,
+    how: Teaching = NO_TEACHER,
+    change: Callable[[Batch], Batch] = lambda batch: batch,
+    epochs: int = 3,
+    **options: Any,
+) -> tuple[list[Any], dict[str, torch.Tensor]]:
+    """Recorded modules, and the change of the weights; batches of all corpora in turn."""
+    torch.manual_seed(0)
+    tasks = [task for corpus in corpora for task in corpus.tasks]
+    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
+    heads, by_name = plan.models[0].heads, {task.name: task for task in tasks}
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=by_name, features="mean", seed=0)
+    begun = {name: weight.clone() for name, weight in model.state_dict().items()}
+    parts = [documents_of(corpus, encoder, model.multiple) for corpus in corpora]
+
+    def batches(epoch: int) -> Iterator[Batch]:
+        each = [part.training(8, seed=0, epoch=epoch) for part in parts]
+        return (change(batch) for batch in chain.from_iterable(zip_longest(*each)) if batch is not None)
+
+    modules: list[Any] = []
+
+    def make(module: Any, *given: Any) -> Graphed:
+        modules.append(module)
+        assert recorder is not None
+        return Graphed(module, *given, tell=pytest.fail, recorder_of=recorder)
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+    train(
+        TrainingState(model, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)),
+        batches,
+        objective=Objective(heads, tasks=by_name, combine="sum", head_weights=None, teaching=how),
+        epochs=epochs,
+        graphed=None if recorder is None else make,
+        **options,
+    )
+    return modules, {name: weight - begun[name] for name, weight in model.state_dict().items()}
+
+
+def assert_same(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> None:
+    assert any(weight.any() for weight in wanted.values() if weight.is_floating_point())
+    for name, weight in wanted.items():
+        torch.testing.assert_close(found[name], weight, rtol=0, atol=0, msg=name)
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+@pytest.mark.parametrize("kinds", KINDS)
+def test_every_kind_learns_the_same(
+    kinds: str, accumulation: int, one_corpus_per_kind: list[Corpus], encoder: Any
+) -> None:
+    corpora = [one_corpus_per_kind[number] for number in KINDS[kinds]]
+    options = {"accumulation": accumulation, "clip_norm": None}
+    modules, found = trained(corpora, encoder, Again, **options)
+    _, wanted = trained(corpora, encoder, Never, **options)
+    assert_same(found, wanted)
+    assert [type(each) is _OfTensors for each in modules] == [kinds != "tags"]
+
+
+def test_rows_learn_what_padded_batches_learn(one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+    module = copy.deepcopy(encoder)
+    for part in module.module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    module.module.config.attention_probs_dropout_prob = 0.0
+    for part in module.module.modules():
+        if hasattr(part, "dropout_prob"):
+            part.dropout_prob = 0.0
+    options = {"clip_norm": 0.5, "epochs": 1}
+    _, found = trained(one_corpus_per_kind[:3], module, Again, **options)
+    _, wanted = trained(one_corpus_per_kind[:3], module, None, **options)
+    for name, weight in wanted.items():
+        torch.testing.assert_close(found[name], weight, rtol=1e-2, atol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_the_gradient_is_clipped(accumulation: int, one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+    options = {"accumulation": accumulation, "epochs": 1}
+    norms = []
+    for clip_norm in (None, 1e-3):
+        changes = [
+            trained(one_corpus_per_kind[:1], encoder, each, clip_norm=clip_norm, **options)[1]
+            for each in (Again, Never)
+        ]
+        for name, weight in changes[1].items():
+            torch.testing.assert_close(changes[0][name], weight, rtol=1e-3, atol=1e-7, msg=name)
+        norms.append(float(sum(weight.square().sum() for weight in changes[0].values()) ** 0.5))
+    steps = -(-len(one_corpus_per_kind[0]) // (8 * accumulation))
+    assert norms[1] <= steps * RATE * 1e-3 * 1.001
+    assert norms[0] > 10 * norms[1]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0])
+def test_the_norm_is_that_of_all_weights(scale: float) -> None:
+    """Of weights whose sizes are no multiples of the alignment, as `clip_grad_norm_`."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Linear(3, 7))
+    module.forward = lambda input_ids: torch.nn.Sequential.forward(module, input_ids) * scale  # type: ignore[method-assign]
+    graphed, given = Graphed(module, tell=pytest.fail, recorder_of=Again), torch.randn(4, 5)
+    for _ in range(2):
+        module.zero_grad()
+        graphed(input_ids=given).square().sum().backward()
+    whole = graphed.gradient()
+    assert whole is not None
+    norm = whole.norm()
+    torch.testing.assert_close(norm, clip_grad_norm_(module.parameters(), 1e9))
+    whole.mul_(0.5)
+    torch.testing.assert_close(clip_grad_norm_(module.parameters(), 1e9), norm / 2)
+    module[0].weight.grad = None
+    assert graphed.gradient() is None
+
+
+def test_the_share_of_a_teacher_changes_with_each_step(
+    one_corpus_per_kind: list[Corpus], encoder: Any
+) -> None:
+    """The step's constants are not recorded."""
+
+    def taught(batch: Batch) -> Batch:
+        return replace(
+            batch, teacher_outputs={name: torch.full((len(batch.index),), 2.0) for name in batch.targets}
+        )
+
+    options: dict[str, Any] = {
+        "how": teaching("annealed", 1.0, steps=15),
+        "change": taught,
+        "clip_norm": None,
+    }
+    modules, found = trained(one_corpus_per_kind[:1], encoder, Again, **options)
+    _, wanted = trained(one_corpus_per_kind[:1], encoder, Never, **options)
+    assert_same(found, wanted)
+    assert [type(each) for each in modules] != [_OfTensors]
+
+
+def test_tensors_in_one_block_are_copied_at_once(
+    one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a batch has them on a GPU."""
+    _, wanted = trained(one_corpus_per_kind[:3], encoder, Never, clip_norm=None)
+    copies: list[torch.dtype] = []
+    real = torch.Tensor.copy_
+
+    def copied(self: torch.Tensor, other: torch.Tensor, *more: Any) -> torch.Tensor:
+        if not other.is_floating_point():
+            copies.append(other.dtype)
+        return real(self, other, *more)
+
+    def to_block(batch: Batch, device: torch.device) -> Batch:
+        held: list[torch.Tensor] = []
+        batch._each(lambda tensor: held.append(tensor) or tensor)  # type: ignore[func-returns-value]
+        there = iter(moved(held, device))
+        return batch._each(lambda _: next(there))
+
+    monkeypatch.setattr(Batch, "to", to_block)
+    monkeypatch.setattr(torch.Tensor, "copy_", copied)
+    _, found = trained(one_corpus_per_kind[:3], encoder, Again, clip_norm=None)
+    assert_same(found, wanted)
+    assert torch.uint8 in copies
+    assert torch.int64 not in copies
