@@ -164,8 +164,10 @@ def test_pieces_are_as_long_as_their_longest_document() -> None:
     assert second.attention_mask.sum(1).tolist() == [5, 2]
     assert second.segments is not None
     assert second.segments.tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
-    assert (first.padded, second.padded) == (True, True)
-    assert [piece.padded for piece in batch.pieces(4)] == [False] * 4
+    assert [each.tokens for each in (first, second)] == [
+        int(each.attention_mask.sum()) for each in (first, second)
+    ]
+    assert all(piece.tokens == piece.input_ids.numel() for piece in batch.pieces(4))
     assert batch.pieces(1) == [batch]
 
 
@@ -202,11 +204,11 @@ def test_tensors_move_in_one_piece_of_memory_and_stay_what_they_are() -> None:
     assert len({each.untyped_storage().data_ptr() for each in there}) == 1
 
 
-def test_a_batch_knows_whether_it_has_padding() -> None:
+def test_a_batch_knows_its_number_of_tokens() -> None:
     documents = PartDocuments(tokens([5, 5, 5, 9]), {}, np.arange(4))
     padded, full = list(documents.inference(2))
-    assert (padded.padded, full.padded) == (True, False)
-    assert padded.part(slice(1)).padded
+    assert (padded.tokens, full.tokens) == (14, 10)
+    assert padded.part(slice(1)).tokens == 9
 
 
 def test_lengths_are_rounded_up_but_not_beyond_the_longest_document() -> None:

@@ -211,4 +211,5 @@ def test_a_batch_without_padding_has_no_mask_unless_its_attention_is_local() -> 
     local = mask_of(None, **how, local_size=2, mask_function=lambda b, h, q, k: (q - k).abs() <= 1)
     assert local is not None
     assert int(local.sum()) == 22
-    assert mask_of(None, **(how | {"allow_is_bidirectional_skip": False})) is not None
+    causal = how | {"allow_is_bidirectional_skip": False, "allow_is_causal_skip": False}
+    assert mask_of(None, **causal) is not None
