@@ -149,7 +149,7 @@ def _by_folder(training: PartDocuments, inputs: UnitInputs, size: int) -> Iterat
         index = rows[start : start + size]
         ids, mask = training.tokens.padded(index)
         targets = {name: column.batch(index) for name, column in training.targets.items()}
-        yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), targets)
+        yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), int(mask.sum()), targets)
 
 
 def _build(job: Job, inputs: UnitInputs) -> MultiTaskModel:

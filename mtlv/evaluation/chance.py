@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, is_random, mean_and_sd
@@ -50,6 +50,13 @@ class AgainstRandom:
         Source: Phipson and Smyth, "Permutation P-values should never be zero" (2010).
         """
         return (1 + self.as_good) / (1 + len(self.scores))
+
+    @property
+    def possible(self) -> int:
+        """Number of different groupings of the run's tasks with groups of the same sizes, with its own."""
+        sizes = self.run.sizes
+        orders = [math.factorial(count) for count in (*sizes, *Counter(sizes).values())]
+        return math.factorial(sum(sizes)) // math.prod(orders)
 
     @property
     def same(self) -> int:

@@ -71,9 +71,12 @@ def in_words(found: AgainstRandom) -> str:
             f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {_p(found)}"
             f"{f'; {found.same} of them drew the same groups' if found.same else ''})."
         )
+    needed = f"{ENOUGH} are needed"
+    if found.possible <= ENOUGH:
+        needed = f"only {found.possible} groupings have these sizes, and {ENOUGH + 1} are needed"
     return (
         f"The groups of “{name}” are better than {count} {groupings}, which is too few to rule out chance "
-        f"(p = {_p(found)}; {ENOUGH} are needed)."
+        f"(p = {_p(found)}; {needed})."
     )
 
 

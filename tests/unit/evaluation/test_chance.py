@@ -110,6 +110,18 @@ def test_models_that_were_chosen_for_their_scores_show_nothing(own):
 
 
 @pytest.mark.parametrize(
+    ("sizes", "possible"),
+    [((1, 2), 3), ((3,), 1), ((1, 1, 1), 1), ((2, 2), 3), ((2, 2, 2), 15), ((1, 2, 3), 60), ((3, 3), 10)],
+)
+def test_groupings_of_the_same_sizes_are_counted(own, sizes, possible):
+    tasks = iter("abcdefgh")
+    run = replace(own, name="ours", groups=ComparedGroups([[next(tasks) for _ in range(n)] for n in sizes]))
+    found = AgainstRandom(run, 0.7, (run,), (0.5,))
+    assert found.possible == possible
+    assert in_words(found).endswith("; 19 are needed).") == (possible > 19)
+
+
+@pytest.mark.parametrize(
     ("scores", "as_good", "p", "said"),
     [
         (
@@ -123,7 +135,7 @@ def test_models_that_were_chosen_for_their_scores_show_nothing(own):
             0,
             1 / 19,
             "The groups of “ours” are better than 18 random groupings of the same sizes, which is too few to "
-            "rule out chance (p = 0.053; 19 are needed).",
+            "rule out chance (p = 0.053; only 3 groupings have these sizes, and 20 are needed).",
         ),
         (
             (0.5, 0.8, 0.7),
