@@ -5,6 +5,7 @@ Rows as a GPU has them are computed on a CPU too, with PyTorch's slow attention 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -185,12 +186,28 @@ def test_a_gpu_has_few_different_rows_that_hold_every_batch(documents: int, long
     assert row_length(torch.ones(documents, longest), documents * longest) <= documents * longest + ROW
 
 
-@pytest.mark.parametrize("tokens", [1, 36, 63, 64])
-def test_the_rest_of_a_row_is_no_longer_than_kernels_are_told(tokens: int) -> None:
-    mask = torch.arange(64)[None] < tokens
+@pytest.mark.parametrize(("tokens", "longest"), [(1, 8), (8, 8), (36, 64), (63, 64), (64, 64)])
+def test_the_rest_of_a_row_is_no_longer_than_kernels_are_told(tokens: int, longest: int) -> None:
+    mask = torch.arange(longest)[None] < tokens
     packing = JaggedPacking(mask, row_length(mask, tokens))
     assert int(packing._offsets.diff().max()) <= packing._longest
     assert packing._offsets.tolist() == [0, tokens, 64]
+
+
+def test_attention_in_a_row_is_that_of_each_document() -> None:
+    parts, packing = torch.randn(3, 1, HEADS, N, 8), JaggedPacking(MASK, N)
+    found = packing.attend(not_called, *parts, dropout=0.0, scaling=0.7)
+    assert found.shape == (1, N, HEADS, 8)
+    for start, end in itertools.pairwise([0, *LENGTHS.cumsum(0).tolist()]):
+        one = nn.functional.scaled_dot_product_attention(*parts[..., start:end, :], scale=0.7)
+        torch.testing.assert_close(found[0, start:end], one[0].transpose(0, 1))
+    torch.manual_seed(0)
+    dropped = packing.attend(not_called, *parts, dropout=0.5, scaling=0.7)
+    assert not torch.allclose(dropped, found)
+
+
+def not_called(*_: Any, **__: Any) -> Any:
+    raise AssertionError
 
 
 @pytest.mark.parametrize("name", ["bert"])

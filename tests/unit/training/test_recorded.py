@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.utils import clip_grad_norm_
+from transformers import BertConfig, BertModel
 
 from mtlv.data.batches import Batch, PartDocuments, moved
 from mtlv.data.source import Corpus
@@ -19,8 +21,9 @@ from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.fast.graphs import Graphed
+from mtlv.models.fast.packing import JaggedPacking
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import with_own_heads
+from mtlv.plan import HeadSpec, Task, with_own_heads
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
@@ -136,7 +139,9 @@ def test_every_kind_learns_the_same(
     assert [type(each) is _OfTensors for each in modules] == [kinds != "tags"]
 
 
-def test_rows_learn_what_padded_batches_learn(one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+def test_rows_learn_what_padded_batches_learn(
+    one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = copy.deepcopy(encoder)
     for part in module.module.modules():
         if isinstance(part, torch.nn.Dropout):
@@ -146,8 +151,17 @@ def test_rows_learn_what_padded_batches_learn(one_corpus_per_kind: list[Corpus],
         if hasattr(part, "dropout_prob"):
             part.dropout_prob = 0.0
     options = {"clip_norm": 0.5, "epochs": 1}
-    _, found = trained(one_corpus_per_kind[:3], module, Again, **options)
     _, wanted = trained(one_corpus_per_kind[:3], module, None, **options)
+    rows: list[int] = []
+    real = JaggedPacking.__init__
+
+    def packed(self: JaggedPacking, mask: torch.Tensor, length: int) -> None:
+        rows.append(length)
+        real(self, mask, length)
+
+    monkeypatch.setattr(JaggedPacking, "__init__", packed)
+    _, found = trained(one_corpus_per_kind[:3], module, Again, **options)
+    assert len(rows) >= sum(-(-len(corpus) // 8) for corpus in one_corpus_per_kind[:3])
     for name, weight in wanted.items():
         torch.testing.assert_close(found[name], weight, rtol=1e-2, atol=1e-4, msg=name)
 
@@ -208,6 +222,37 @@ def test_the_share_of_a_teacher_changes_with_each_step(
     _, wanted = trained(one_corpus_per_kind[:1], encoder, Never, **options)
     assert_same(found, wanted)
     assert [type(each) for each in modules] != [_OfTensors]
+
+
+def test_a_weight_that_the_head_uses_too_has_both_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masked language modelling decodes with the word embeddings, outside the recorded passes."""
+    monkeypatch.setattr("mtlv.training.loop.OF_A_PART", 64)
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(0, 50, (8, 20), generator=generator)
+    places = torch.tensor([[1, 5, 7]] * 8)
+    targets = torch.stack([ids.gather(1, places), places, torch.full_like(places, 4)], -1)
+    mask = torch.ones_like(ids, dtype=torch.bool)
+    batch = Batch(np.arange(8), ids, mask, ids.numel(), {"text": targets}, words=places)
+    config = BertConfig(
+        vocab_size=50, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
+    )
+    changes = []
+    for recorder in (Again, Never):
+        torch.manual_seed(0)
+        tasks, heads = {"text": Task("text", "mlm")}, [HeadSpec(("text",))]
+        model = MultiTaskModel(BertModel(config), heads, tasks=tasks, features="mean", seed=0)
+        begun = model.encoder.get_input_embeddings().weight.detach().clone()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        train(
+            TrainingState(model, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)),
+            lambda _: [batch] * 4,
+            objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
+            epochs=1,
+            clip_norm=None,
+            graphed=partial(Graphed, tell=pytest.fail, recorder_of=recorder),
+        )
+        changes.append(model.encoder.get_input_embeddings().weight.detach() - begun)
+    torch.testing.assert_close(changes[0], changes[1], rtol=1e-4, atol=1e-6)
 
 
 def test_tensors_in_one_block_are_copied_at_once(
