@@ -17,7 +17,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test chaos lint docs tutorial audit fuzz mutants bench bench-quick gpu test-sklearn-extra clean
+.PHONY: help install quickstart test slow chaos lint docs tutorial audit fuzz mutants bench bench-quick gpu test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -67,8 +67,13 @@ quickstart: install  ## Install, train all four architectures on generated repor
 	@echo "Open the runs in a browser: $(BIN)/mtlv ui config/quickstart.yml"
 	@echo "What was run: config/quickstart.yml. A table of your own: $(BIN)/mtlv init TABLE.csv"
 
-test: $(VENV)/.test  ## Install what the tests need and run them all.
-	$(ONE_THREAD) $(COMPILED) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST = $(ONE_THREAD) $(COMPILED) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/.test  ## Install what the tests need and run them, except slow ones; about 10 minutes on 2 cores.
+	$(PYTEST) -m "not slow and not chaos"
+
+slow: $(VENV)/.test  ## Run the slow tests: notebooks, the programme for a GPU, several processes; a few minutes.
+	$(PYTEST) -m "slow and not chaos"
 
 chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour of what may go wrong.
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos

@@ -56,6 +56,7 @@ def test_what_is_slow_is_found():
     assert all(re.search(slow, sources) for slow in LESS)
 
 
+@pytest.mark.slow
 def test_every_cell_runs_and_shows_what_is_kept(tmp_path):
     assert len(NOTEBOOKS) == 4
     done = subprocess.run([sys.executable, __file__], cwd=tmp_path, capture_output=True, text=True)
