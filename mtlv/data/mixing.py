@@ -131,7 +131,7 @@ class Mixture:
             rng = np.random.default_rng([seed, number, source])
             drawn = rng.choice(len(part), min(max(size, 2), len(part)), replace=False, shuffle=False)
             index = part.index[np.resize(drawn, max(2, len(drawn)))]  # twice the same of a single document
-            own = replace(part, index=index, batching=random_batches)
+            own = replace(part, index=index, batching=random_batches, multiple=1)
             first, second = own.training(-(-len(index) // 2), seed=seed, epoch=number)
             yield first, second
 

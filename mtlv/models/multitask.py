@@ -171,6 +171,10 @@ class MultiTaskModel(nn.Module):
         self._graphs = graphed(RowEncoder(self.encoder) if self._packable else self.encoder)
         return self._graphs
 
+    def end_graphs(self) -> None:
+        """Compute all passes as usual from now on."""
+        self._graphs = None
+
     def train(self, mode: bool = True) -> Self:
         """Set the training mode; frozen parts stay in evaluation mode."""
         super().train(mode)

@@ -66,6 +66,7 @@ class RecordedLosses:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+        self._losses.model.end_graphs()
 
 
 class _OfTensors(nn.Module):

@@ -140,7 +140,9 @@ class NumberColumn(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        yield ColumnCheck("target", name, readable(name, number_of, "is not a number"), "a number")
+        yield ColumnCheck(
+            "target", name, readable(name, number_of, "is not a number"), "a number such as 1234.5"
+        )
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         task = _task(columns, "regression", source, str(columns.target), self.metrics[0])

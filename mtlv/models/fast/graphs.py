@@ -113,6 +113,7 @@ class Graphed:
         self._module, self._precision, self._tell, self._recorder_of = module, precision, tell, recorder_of
         self._seen: Counter[Hashable] = Counter()
         self._recorded: dict[Hashable, _Recorded | None] = {}  # None: computed as usual
+        self._recorder: Recorder | None = None
         self._shared: _Shared | None = None
         self._stopped = False
 
@@ -136,7 +137,7 @@ class Graphed:
 
     def release(self) -> bool:
         """Free the memory of all recordings, and record nothing more; return whether there were any."""
-        found, self._stopped = any(self._recorded.values()), True
+        found, self._stopped = self._shared is not None, True
         self._recorded.clear()
         self._shared = None
         return found
@@ -144,14 +145,17 @@ class Graphed:
     def _record(self, inputs: Inputs, precision: torch.dtype | None) -> _Recorded | None:
         """Record a shape, if possible; random numbers do not depend on this."""
         device = inputs["input_ids"].device
-        if self._shared is None:
-            self._shared = _Shared(self._recorder_of(device), self._module, device)
-        if not self._shared.weights or not self._shared.recorder.has_room():
+        if self._recorder is None:
+            self._recorder = self._recorder_of(device)
+        trained = any(weight.requires_grad for weight in self._module.parameters())
+        if not trained or not self._recorder.has_room():
             return None
         # Casts of weights are recorded with each pass: a cache of autocast would be of this pass only.
         how: dict[str, Any] = {"enabled": torch.is_autocast_enabled(device.type), "cache_enabled": False}
         devices = [device] if device.type == "cuda" else []
         try:
+            if self._shared is None:
+                self._shared = _Shared(self._recorder, self._module, device)
             with torch.random.fork_rng(devices), torch.autocast(device.type, **how):
                 return _Recorded(inputs, self._shared, precision)
         except RuntimeError as error:  # for example, it reads values of the device
@@ -224,9 +228,9 @@ class _Shared:
 
     def keep_earlier(self) -> None:
         """Move the gradients of earlier batches out of the memory, which is written next."""
-        for weight in self.weights:
-            if weight.grad is not None:
-                weight.grad = weight.grad.clone()
+        for weight, own in zip(self.weights, self.gradients, strict=True):
+            if weight.grad is own:
+                weight.grad = own.clone()
 
     def gradient(self) -> torch.Tensor | None:
         """Return the gradient of all weights as one tensor, if that is where they are."""
@@ -237,32 +241,41 @@ class _Shared:
 class _Inputs:
     """Memory of the inputs of a recording.
 
-    Tensors that share their memory, as those of a batch do on a GPU, are copied at once.
+    Tensors in one block of memory, as those of a batch are on a GPU, are copied at once, if the block has the
+    same layout: it may contain others, of other shapes.
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor)]
-        self._together = len({tensor.untyped_storage().data_ptr() for tensor in tensors}) == 1
-        self._bytes = _bytes_of(tensors[0]).clone() if self._together else tensors[0].new_empty(0)
+        self._layout = _layout(inputs)
+        self._bytes = _bytes_of(inputs["input_ids"]).clone()
         self.values = {
             name: self._place(value) if isinstance(value, torch.Tensor) else value
             for name, value in inputs.items()
         }
 
     def _place(self, tensor: torch.Tensor) -> torch.Tensor:
-        if not self._together:
+        if self._layout is None:
             return tensor.clone()
         own = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         return own.set_(self._bytes.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
 
     def fill(self, inputs: Inputs) -> None:
         """Copy the inputs of a pass."""
-        if self._together:
+        if self._layout is not None and self._layout == _layout(inputs):
             self._bytes.copy_(_bytes_of(inputs["input_ids"]))
             return
         for name, value in inputs.items():
             if isinstance(value, torch.Tensor):
                 self.values[name].copy_(value)
+
+
+def _layout(inputs: Inputs) -> Hashable:
+    """Return the size of a block of memory and where the inputs are in it; None if they are not in one."""
+    tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor)]
+    blocks = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
+    if len(blocks) > 1:
+        return None
+    return (*blocks.values(), *((each.storage_offset(), each.stride(), each.dtype) for each in tensors))
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
@@ -350,6 +363,9 @@ class _Passes(torch.autograd.Function):
         for own, new in zip(recorded.output_gradients, given, strict=True):
             own.copy_(new)
         recorded.backward()
-        for weight, gradient in recorded.gradients:
-            weight.grad = gradient if weight.grad is None else weight.grad + gradient
+        earlier = [(weight.grad, new) for weight, new in recorded.gradients if weight.grad is not None]
+        if earlier:
+            torch._foreach_add_([sums for sums, _ in earlier], [new for _, new in earlier])
+        for weight, new in recorded.gradients:
+            weight.grad = new if weight.grad is None else weight.grad
         return None, None

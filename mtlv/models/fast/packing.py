@@ -25,7 +25,7 @@ NONE = torch.zeros(0, dtype=torch.long)
 SAME = 1e-4
 """Maximum difference between the vectors of two computations, relative to the largest value."""
 LENGTHS = 16
-"""Maximum number of different lengths of rows on a GPU, for batches of one shape."""
+"""Approximate number of different lengths of rows on a GPU, for batches of one shape."""
 DEVICES = "cpu", "cuda"
 EIGHT = 8
 """On a GPU, widths of attention heads are multiples of this."""
@@ -172,7 +172,7 @@ class JaggedPacking:
 
     Args:
         mask: [B, L], true for tokens.
-        length: length N of the row, at least the number of tokens; the rest is one more document.
+        length: length N of the row, more than the number of tokens; the rest is one more document.
     """
 
     def __init__(self, mask: torch.Tensor, length: int) -> None:
@@ -227,8 +227,11 @@ class JaggedPacking:
 
 
 def row_length(mask: torch.Tensor, tokens: int) -> int:
-    """Return the length of a row on a GPU; a shape of `mask` has at most `LENGTHS` different ones."""
-    return _rounded(tokens, _step(mask))
+    """Return the length of a row on a GPU, of which a shape of `mask` has about `LENGTHS` different ones.
+
+    It has at least one token more, because kernels need no empty document.
+    """
+    return _rounded(tokens + 1, _step(mask))
 
 
 def _step(mask: torch.Tensor) -> int:
@@ -281,15 +284,16 @@ def packs(encoder: Any) -> bool:
     Not for an encoder with its own attention, with a pooler, or with windows of attention.
     """
     config, device = encoder.config, next(encoder.parameters()).device
+    on_cpu = device.type == "cpu"
     ours = getattr(config, "_attn_implementation", None) == ATTENTION and device.type in DEVICES
     windows = set(getattr(config, "layer_types", None) or ()) - {"full_attention"}
     if not ours or windows or getattr(encoder, "pooler", None) is not None:
         return False
-    if device.type != "cpu" and config.hidden_size // config.num_attention_heads % EIGHT:
-        return False
 
     def packed(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        packing = Packing(mask) if device.type == "cpu" else JaggedPacking(mask, mask.numel())
+        if not on_cpu and config.hidden_size // config.num_attention_heads % EIGHT:
+            raise ValueError
+        packing = Packing(mask) if on_cpu else JaggedPacking(mask, mask.numel() + 1)
         found: torch.Tensor = encode(encoder, ids, packing, {}).last_hidden_state
         return found
 
@@ -312,6 +316,8 @@ def agrees(encoder: Any, other: Callable[[torch.Tensor, torch.Tensor], torch.Ten
             own = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
             found = other(ids, mask)[mask]
         return float((own - found).abs().max() / own.abs().max()) <= SAME
+    except torch.cuda.OutOfMemoryError:
+        raise
     except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
         return False  # it takes other inputs
     finally:

@@ -218,12 +218,15 @@ def test_documents_of_a_probe_are_its_own(trained: Trainer, table: Callable, sui
     member = resolve(cache := InputCache(), suite(table("t"), "architecture=mtl").members[0])
     job, inputs = member.children[0].jobs[0], cache.inputs(member.member.settings)
     parts = inputs.parts(job.unit.model.tasks, job.fold.train)
+    parts = tuple(replace(part, multiple=1000) for part in parts)  # as steps are recorded on a GPU
     for size in (1, 5, 8, 999):
         mixture = Mixture(parts, (size,), DRAWS["in_proportion"]())
         ((one, other),) = mixture.halves(seed=0, number=1)
         documents = [*one.index, *other.index]
         assert len(set(documents)) == len(documents) == min(max(size, 2), len(job.fold.train))
         assert set(documents) <= set(job.fold.train)
+        for half in (one, other):
+            assert half.input_ids.shape[1] == half.attention_mask.sum(1).max()
         ((again, _),) = mixture.halves(seed=0, number=1)
         assert (again.index == one.index).all()
         ((later, _),) = mixture.halves(seed=0, number=2)

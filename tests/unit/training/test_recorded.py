@@ -25,13 +25,15 @@ from mtlv.models.fast.packing import JaggedPacking
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task, with_own_heads
 from mtlv.registries import ARCHITECTURES
-from mtlv.training.loop import train
+from mtlv.training.loop import HeadLosses, train
 from mtlv.training.objective import Objective
-from mtlv.training.recorded import _OfTensors
+from mtlv.training.recorded import RecordedLosses, _OfTensors
 from mtlv.training.state import TrainingState
 from mtlv.training.teaching import NO_TEACHER, Teaching, teaching
 
 RATE = 0.01
+CPU = torch.device("cpu")
+MODELS: list[MultiTaskModel] = []  # the last trained
 KINDS = {"yes/no": [0], "classes": [1], "numbers of pairs": [2], "tags": [3], "three": [0, 1, 2]}
 
 
@@ -85,7 +87,7 @@ def trained(
     *,
     how: Teaching = NO_TEACHER,
     change: Callable[[Batch], Batch] = lambda batch: batch,
-    epochs: int = 3,
+    epochs: int = 2,
     **options: Any,
 ) -> tuple[list[Any], dict[str, torch.Tensor]]:
     """Recorded modules, and the change of the weights; batches of all corpora in turn."""
@@ -94,6 +96,7 @@ def trained(
     plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
     heads, by_name = plan.models[0].heads, {task.name: task for task in tasks}
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=by_name, features="mean", seed=0)
+    MODELS[:] = [model]
     begun = {name: weight.clone() for name, weight in model.state_dict().items()}
     parts = [documents_of(corpus, encoder, model.multiple) for corpus in corpora]
 
@@ -166,20 +169,23 @@ def test_rows_learn_what_padded_batches_learn(
         torch.testing.assert_close(found[name], weight, rtol=1e-2, atol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("accumulation", [1, 2])
-def test_the_gradient_is_clipped(accumulation: int, one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+@pytest.mark.parametrize(("kind", "accumulation"), [(0, 1), (0, 2), (3, 1)])
+def test_the_gradient_is_clipped(
+    kind: int, accumulation: int, one_corpus_per_kind: list[Corpus], encoder: Any
+) -> None:
+    """Of the whole model, also if its encoder alone is recorded."""
+    corpus = one_corpus_per_kind[kind]
     options = {"accumulation": accumulation, "epochs": 1}
     norms = []
     for clip_norm in (None, 1e3, 1e-3):
         changes = [
-            trained(one_corpus_per_kind[:1], encoder, each, clip_norm=clip_norm, **options)[1]
-            for each in (Again, Never)
+            trained([corpus], encoder, each, clip_norm=clip_norm, **options)[1] for each in (Again, Never)
         ]
         for name, weight in changes[1].items():
             torch.testing.assert_close(changes[0][name], weight, rtol=1e-3, atol=1e-7, msg=name)
         norms.append(float(sum(weight.square().sum() for weight in changes[0].values()) ** 0.5))
     plain, long, short = norms
-    steps = -(-len(one_corpus_per_kind[0]) // (8 * accumulation))
+    steps = -(-len(corpus) // (8 * accumulation))
     assert short <= steps * RATE * 1e-3 * 1.001
     assert long == plain > 10 * short
 
@@ -256,28 +262,114 @@ def test_a_weight_that_the_head_uses_too_has_both_gradients(monkeypatch: pytest.
     torch.testing.assert_close(changes[0], changes[1], rtol=1e-4, atol=1e-6)
 
 
+def in_a_block(batch: Batch, device: torch.device) -> Batch:
+    """Tensors in one block of memory, as on a GPU."""
+    held: list[torch.Tensor] = []
+
+    def hold(tensor: torch.Tensor) -> torch.Tensor:
+        held.append(tensor)
+        return tensor
+
+    batch._each(hold)
+    there = iter(moved(held, device))
+    return batch._each(lambda _: next(there))
+
+
+@pytest.mark.parametrize("kinds", ["three", "tags"])
 def test_tensors_in_one_block_are_copied_at_once(
-    one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
+    kinds: str, one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a batch has them on a GPU."""
-    _, wanted = trained(one_corpus_per_kind[:3], encoder, Never, clip_norm=None)
+    """With tags, the block contains words too, whose number is not that of the recording."""
+    corpora = [one_corpus_per_kind[number] for number in KINDS[kinds]]
+    _, wanted = trained(corpora, encoder, Never, clip_norm=None)
     copies: list[torch.dtype] = []
     real = torch.Tensor.copy_
 
     def copied(self: torch.Tensor, other: torch.Tensor, *more: Any) -> torch.Tensor:
-        if not other.is_floating_point():
-            copies.append(other.dtype)
+        copies.append(other.dtype)
         return real(self, other, *more)
 
-    def to_block(batch: Batch, device: torch.device) -> Batch:
-        held: list[torch.Tensor] = []
-        batch._each(lambda tensor: held.append(tensor) or tensor)  # type: ignore[func-returns-value]
-        there = iter(moved(held, device))
-        return batch._each(lambda _: next(there))
-
-    monkeypatch.setattr(Batch, "to", to_block)
+    monkeypatch.setattr(Batch, "to", in_a_block)
     monkeypatch.setattr(torch.Tensor, "copy_", copied)
-    _, found = trained(one_corpus_per_kind[:3], encoder, Again, clip_norm=None)
+    _, found = trained(corpora, encoder, Again, clip_norm=None)
     assert_same(found, wanted)
     assert torch.uint8 in copies
-    assert torch.int64 not in copies
+    assert (torch.int64 in copies) == (kinds == "tags")
+
+
+def test_blocks_of_one_size_with_other_layouts_are_told_apart() -> None:
+    module = torch.nn.Linear(6, 2)
+    module.forward = lambda input_ids, more: torch.nn.functional.linear(input_ids, module.weight) * more  # type: ignore[method-assign]
+    graphed = Graphed(module, tell=pytest.fail, recorder_of=Again)
+    for first, second in ((4, 6), (4, 6), (6, 4)):
+        between = torch.randn(first, 4), torch.randn(second, 4)
+        ids, _, more, _ = moved([torch.randn(3, 6), between[0], torch.randn(3, 2), between[1]], CPU)
+        found = graphed(input_ids=ids, more=more)
+        torch.testing.assert_close(found, module.forward(ids, more))
+
+
+def test_without_room_nothing_is_kept() -> None:
+    module = torch.nn.Linear(6, 2)
+    module.forward = lambda input_ids: torch.nn.functional.linear(input_ids, module.weight)  # type: ignore[method-assign]
+    for recorder, kept in ((Never, False), (Again, True)):
+        graphed = Graphed(module, tell=pytest.fail, recorder_of=recorder)
+        for _ in range(3):
+            graphed(input_ids=torch.randn(3, 6))
+        assert (graphed._shared is not None) == kept
+        assert graphed.release() == kept
+        assert not graphed.release()
+
+
+def test_after_the_training_a_model_computes_as_usual(
+    one_corpus_per_kind: list[Corpus], encoder: Any
+) -> None:
+    modules, _ = trained(one_corpus_per_kind[3:], encoder, Again)
+    assert [type(each) for each in modules] != [_OfTensors]
+    (model,) = MODELS
+    (batch, *_) = documents_of(one_corpus_per_kind[3], encoder, 1).training(8, seed=0, epoch=0)
+    given = batch.input_ids, batch.attention_mask, batch.segments, batch.words
+    model.train()
+    assert model(*given).keys() == model.specs.keys()
+
+
+def test_marked_entities_are_given_to_a_recording(one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+    trained(one_corpus_per_kind[:1], encoder, None, epochs=1)
+    (model,), (batch, *_) = (
+        MODELS,
+        documents_of(one_corpus_per_kind[0], encoder, 1).training(8, seed=0, epoch=0),
+    )
+    given: dict[str, Any] = {}
+
+    def make(*_: Any) -> Any:
+        return lambda **inputs: given.update(inputs) or torch.zeros(1)
+
+    tasks = {task.name: task for task in one_corpus_per_kind[0].tasks}
+    heads = list(model.specs.values())
+    losses = HeadLosses(model, Objective(heads, tasks=tasks, combine="sum", head_weights=None), "fp32")
+    batch = replace(batch, mentions=torch.zeros(8, 1, 2, dtype=torch.long))
+    RecordedLosses(losses, make)(batch, [0])
+    assert given["mentions"] is batch.mentions
+    assert all(given[f"target of {name}"] is batch.targets[name] for name in tasks)
+
+
+def test_a_weight_of_an_embedding_is_not_cast_for_products() -> None:
+    """It is looked up in fp32, as autocast does."""
+
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.linear = torch.nn.Embedding(7, 4), torch.nn.Linear(4, 7, bias=False)
+            self.linear.weight = self.words.weight
+            self.kinds: list[torch.dtype] = []
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            found = self.words(input_ids)
+            self.kinds.append(found.dtype)
+            return self.linear(found).float()
+
+    module = Tied()
+    graphed = Graphed(module, torch.bfloat16, tell=pytest.fail, recorder_of=Again)
+    with torch.autocast("cpu", torch.bfloat16):
+        for _ in range(3):
+            graphed(input_ids=torch.arange(6).view(2, 3))
+    assert set(module.kinds) == {torch.float32}
