@@ -15,10 +15,11 @@ MAKE = '#!/bin/sh\necho "$1" >> "$LOG"\n[ "$1" != "$FAILS" ]\n'
 @pytest.mark.parametrize(
     ("fails", "code", "made"),
     [
-        ("nothing", 0, ["test", "lint", "docs", "audit"]),
-        ("audit", 0, ["test", "lint", "docs", "audit"]),
-        ("docs", 1, ["test", "lint", "docs"]),
-        ("lint", 1, ["test", "lint"]),
+        ("nothing", 0, ["test", "slow", "lint", "docs", "audit"]),
+        ("audit", 0, ["test", "slow", "lint", "docs", "audit"]),
+        ("docs", 1, ["test", "slow", "lint", "docs"]),
+        ("lint", 1, ["test", "slow", "lint"]),
+        ("slow", 1, ["test", "slow"]),
         ("test", 1, ["test"]),
     ],
 )
