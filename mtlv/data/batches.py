@@ -78,8 +78,10 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`, with one asynchronous copy."""
-        if device.type == "cpu":
-            return self
+        return self if device.type == "cpu" else self.in_a_block(device)
+
+    def in_a_block(self, device: torch.device) -> Batch:
+        """Return a copy on `device` whose tensors are in one block of memory."""
         held: list[torch.Tensor] = []
 
         def hold(tensor: torch.Tensor) -> torch.Tensor:

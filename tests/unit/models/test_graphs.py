@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from recorders import Again, Never
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from mtlv.data import catalog
@@ -33,45 +34,6 @@ from mtlv.training.loop import autocast, train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import adamw, schedule
 from mtlv.training.state import TrainingState
-
-
-class Again:
-    """Repeats functions instead of recording kernels."""
-
-    room = True
-    made: list[Again]
-
-    def __init__(self, device: torch.device) -> None:
-        self.device, self.recordings, self.asked, self.casts = device, 0, 0, True
-        Again.made.append(self)
-
-    def has_room(self) -> bool:
-        self.asked += 1
-        return self.room
-
-    def warm_up(self, run: Callable[[], None]) -> None:
-        self.casts = torch.is_autocast_cache_enabled()
-        run()
-
-    def record(self, run: Callable[[], None]) -> Callable[[], None]:
-        self.recordings += 1
-        run()
-
-        def again() -> None:
-            with torch.enable_grad():  # in a pass of autograd, there are none by default
-                run()
-
-        return again
-
-
-class Never(Again):
-    """Has no room: batches are computed as usual."""
-
-    def __init__(self, device: torch.device) -> None:
-        pass
-
-    def has_room(self) -> bool:
-        return False
 
 
 @pytest.fixture(autouse=True)

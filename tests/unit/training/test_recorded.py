@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from recorders import Again, Never
 from torch.nn.utils import clip_grad_norm_
 from transformers import BertConfig, BertModel
 
@@ -35,36 +36,6 @@ RATE = 0.01
 CPU = torch.device("cpu")
 MODELS: list[MultiTaskModel] = []  # the last trained
 KINDS = {"yes/no": [0], "classes": [1], "numbers of pairs": [2], "tags": [3], "three": [0, 1, 2]}
-
-
-class Again:
-    """Repeats functions instead of recording kernels."""
-
-    room = True
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-
-    def has_room(self) -> bool:
-        return self.room
-
-    def warm_up(self, run: Callable[[], None]) -> None:
-        run()
-
-    def record(self, run: Callable[[], None]) -> Callable[[], None]:
-        run()
-
-        def again() -> None:
-            with torch.enable_grad():
-                run()
-
-        return again
-
-
-class Never(Again):
-    """Computes as usual."""
-
-    room = False
 
 
 @pytest.fixture(scope="module")
@@ -262,19 +233,6 @@ def test_a_weight_that_the_head_uses_too_has_both_gradients(monkeypatch: pytest.
     torch.testing.assert_close(changes[0], changes[1], rtol=1e-4, atol=1e-6)
 
 
-def in_a_block(batch: Batch, device: torch.device) -> Batch:
-    """Tensors in one block of memory, as on a GPU."""
-    held: list[torch.Tensor] = []
-
-    def hold(tensor: torch.Tensor) -> torch.Tensor:
-        held.append(tensor)
-        return tensor
-
-    batch._each(hold)
-    there = iter(moved(held, device))
-    return batch._each(lambda _: next(there))
-
-
 @pytest.mark.parametrize("kinds", ["three", "tags"])
 def test_tensors_in_one_block_are_copied_at_once(
     kinds: str, one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
@@ -289,7 +247,7 @@ def test_tensors_in_one_block_are_copied_at_once(
         copies.append(other.dtype)
         return real(self, other, *more)
 
-    monkeypatch.setattr(Batch, "to", in_a_block)
+    monkeypatch.setattr(Batch, "to", Batch.in_a_block)  # as on a GPU
     monkeypatch.setattr(torch.Tensor, "copy_", copied)
     _, found = trained(corpora, encoder, Again, clip_norm=None)
     assert_same(found, wanted)
