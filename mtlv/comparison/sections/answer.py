@@ -21,6 +21,7 @@ from mtlv.comparison.ranking import (
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets, way_of
 from mtlv.comparison.sections.parts import capital, known, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
+from mtlv.comparison.sections.random_groups import random_figure
 from mtlv.comparison.sections.shared_groups import colours, numbering
 from mtlv.comparison.sections.times import KEY, training
 from mtlv.comparison.verdicts import interval_text, signed
@@ -69,6 +70,7 @@ def build(comparison: Comparison) -> Section | None:
     chance = _chance(comparison, found) + _factors(comparison, found)
     sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
+    blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, found, chosen)])
 
 
@@ -130,22 +132,28 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {lower}{_between(chosen)}, "
             f"with {_cheaper(chosen.run, best.run)}."
         )
-    following = found[1]
+    following = _following(found)
+    own = "" if following is found[1] else " that is not a control"
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
     if all(each.worse for each in found[1:]):
         tested = all(each.tested for each in found[1:])
-        said += f"Every other run is {SHOWN if tested else ON_DOCUMENTS}: the next"
+        said += f"Every other run is {SHOWN if tested else ON_DOCUMENTS}: the next{own}"
     else:
         aside = " that is not a control" if any(each.control for each in found) else ""
         cheaper = any(each.cost[:2] < best.cost[:2] for each in found)
         said += f"No cheaper run{aside} is as good" if cheaper else "No run is cheaper"
-        said += ". The next best"
+        said += f". The next best{own}"
     return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
+
+
+def _following(found: Sequence[Standing]) -> Standing:
+    """Return the run that follows the best one: the first that is not a control, if there is one."""
+    return next((each for each in found[1:] if not each.control), found[1])
 
 
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
     """Return the gains over the other ways to learn the tasks, but for that of the run that `_why` names."""
-    named = found[1:2] if chosen.best else found[:1]
+    named = [_following(found)] if chosen.best else found[:1]
     pairs = by_runs(comparison)
 
     def gain(each: Standing) -> Gain:

@@ -30,27 +30,31 @@ CAPTION = (
 )
 
 
-def random_groups(comparison: Comparison) -> list[FigureBlock | TableBlock]:
-    """Build a figure and a table of the runs that have random controls; [] without any."""
-    found = [each for run in comparison.runs if (each := against_random(comparison, run))]
-    if not found:
-        return []
-    title = plan_title(comparison)
+def random_table(comparison: Comparison) -> list[TableBlock]:
+    """Build a table of the runs that have random controls; [] without any."""
+    rows = [_row(each) for each in _found(comparison)]
     columns = [
         TableColumn("name", "run", kind="text"),
-        TableColumn("score", title),
+        TableColumn("score", plan_title(comparison)),
         TableColumn("random", "mean of random groups", spread="random_sd"),
         TableColumn("best", "best random groups"),
         TableColumn("controls", "random groupings", digits=0),
         TableColumn("as_good", "as good or better", digits=0),
         TableColumn("p", "p", digits=3),
     ]
+    return [TableBlock("random_groups", TITLE, CAPTION, columns, rows)] if rows else []
+
+
+def random_figure(comparison: Comparison) -> list[FigureBlock]:
+    """Build a figure of the runs that have random controls; [] without any."""
+    rows = [row for each in _found(comparison) for row in _dots(each)]
+    title = plan_title(comparison)
     caption = f"{capital(title)} of a run (filled) and of its random groupings (hollow)."
-    rows = [row for each in found for row in _dots(each)]
-    return [
-        FigureBlock("random_groups", TITLE, caption, _spec(comparison, title), rows),
-        TableBlock("random_groups", TITLE, CAPTION, columns, [_row(each) for each in found]),
-    ]
+    return [FigureBlock("random_groups", TITLE, caption, _spec(comparison, title), rows)] if rows else []
+
+
+def _found(comparison: Comparison) -> list[AgainstRandom]:
+    return [each for run in comparison.runs if (each := against_random(comparison, run))]
 
 
 def in_words(found: AgainstRandom) -> str:

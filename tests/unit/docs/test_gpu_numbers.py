@@ -77,20 +77,19 @@ def test_ratios_are_of_the_fastest_epochs() -> None:
     assert f"and {large / best_large:.1f} times in batches of 128" in changes
 
 
-def test_real_training_is_that_of_the_measured_round() -> None:
-    first, second = (
-        {each["architecture"]: each for each in KEPT["units"] if each["round"] == f"fold {fold}, seed 0"}
-        for fold in (0, 1)
-    )
-    score = {name: f"{each['metrics']['f1_macro']:.3f}" for name, each in first.items()}
-    took = {name: f"{each['costs']['time/train_seconds']:.2g}" for name, each in first.items()}
-    assert f"one model of 19 tasks has a macro F1 of {score['mtl']} after {took['mtl']} s" in SAID
-    assert f"four groups {score['gmtl']} after {took['gmtl']} s" in SAID
-    assert (
-        f"single-task models {score['stl']} after {first['stl']['costs']['time/train_seconds']:.0f} s" in SAID
-    )
-    assert f"four heads {score['gmhl']} after {took['gmhl']} s" in SAID
-    assert f"({second['gmhl']['metrics']['f1_macro']:.3f} on the second fold)" in SAID
-    ratio = first["stl"]["costs"]["time/train_seconds"] / 2 / first["mtl"]["costs"]["time/train_seconds"]
-    assert f"about {ratio:.0f} times as long as one model" in SAID
-    assert f"**about {ratio:.0f} (not met)**" in WHOLE
+def test_times_of_real_training_are_measured() -> None:
+    first = {each["architecture"]: each for each in KEPT["units"] if each["round"] == "fold 0, seed 0"}
+    stl, mtl = (first[name]["costs"]["time/train_seconds"] for name in ("stl", "mtl"))
+    ratio = f"about {stl / 2 / mtl:.0f}"
+    assert f"{ratio} times as long as one model of 19 tasks (half of {stl:.0f} s in two processes" in SAID
+    assert f"divided by {mtl:.2g} s;" in SAID
+    assert f"**{ratio} (not met)**" in WHOLE
+
+
+def test_speed_of_processes_is_measured() -> None:
+    found, alone = KEPT["together"]["documents_per_second"], max(of("minilm", 16, "mtlv"))
+    assert f"processes trained {min(found):,} to {max(found):,} documents/s" in SAID
+    times = f"{sum(found) / len(found) / alone:.1f} times"
+    assert f"{times} the fastest epoch of one" in SAID
+    assert f"Ten processes were then [{times}](#on-a-gpu) as fast as one" in WHOLE
+    assert f"with MPS, {KEPT['together']['models']} models" in SAID

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from predictions import World, a_prediction, planted
 
-from mtlv.comparison.sections.random_groups import in_words, random_groups
+from mtlv.comparison.sections.random_groups import in_words, random_figure, random_table
 from mtlv.evaluation.chance import AgainstRandom, against_random
 from mtlv.evaluation.comparison import ComparedGroups, ComparedRun, Comparison
 
@@ -185,7 +185,8 @@ def test_random_groups_that_are_the_same_are_told(own):
 
 def test_the_page_shows_each_grouping_with_its_controls(own):
     controls = [control(own, score) for score in (0.1, 0.3)]
-    figure, table = random_groups(Comparison("made up", (own, *controls), (), own.key))
+    compared = Comparison("made up", (own, *controls), (), own.key)
+    (figure,), (table,) = random_figure(compared), random_table(compared)
     assert [(row["name"], row["own"]) for row in figure.rows] == [
         ("random 0.1", False),
         ("random 0.3", False),
@@ -196,4 +197,5 @@ def test_the_page_shows_each_grouping_with_its_controls(own):
     assert row["random"] == pytest.approx(0.2)
     assert row["random_sd"] == pytest.approx(0.1414, abs=1e-4)
     assert (row["best"], row["controls"]) == (0.3, 2)
-    assert random_groups(Comparison("made up", tuple(controls), (), "r0")) == []
+    alone = Comparison("made up", tuple(controls), (), "r0")
+    assert random_figure(alone) == random_table(alone) == []

@@ -10,7 +10,7 @@ from mtlv.comparison.sections.elbows import elbows
 from mtlv.comparison.sections.groups.agreement import agreements
 from mtlv.comparison.sections.groups.maps import task_maps
 from mtlv.comparison.sections.parts import known, listed, of_run
-from mtlv.comparison.sections.random_groups import random_groups
+from mtlv.comparison.sections.random_groups import random_table
 from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 
@@ -26,7 +26,7 @@ def build(comparison: Comparison) -> Section | None:
         *_elsewhere(comparison),
         *first,
         *_table(runs, given),
-        *random_groups(comparison),
+        *random_table(comparison),
         *elbows(comparison),
         *task_maps(comparison, given),
         *agreements(comparison, runs),

@@ -10,6 +10,7 @@ import pytest
 
 from mtlv.api.comparison import ComparisonPage
 from mtlv.comparison import ranking
+from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.load.compare import Compared
 from mtlv.comparison.ranking import MARGIN, Standing, recommended, recommended_run, shown_worse
 from mtlv.comparison.sections import answer
@@ -254,12 +255,13 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     others = [a_run("all", score=0.7), a_run("apart", 4, score=0.6), a_run("apart, short", 4, score=0.5)]
     pairs = [a_pair(best, random, {1}, 1), a_pair(others[1], best, {-1}, -1, (-0.4, -0.2))]
     reason = answered([best, random, *others], pairs).blocks[2].text
-    assert (
-        "Its gain over one model for all tasks (“all”) is +0.200 and over one model per task (“apart”) is "
-        "+0.300 (+0.200 to +0.400)."
-    ) in reason
+    assert "The next best that is not a control, “all”, is 0.200 lower (not tested)." in reason
+    assert "Its gain over one model per task (“apart”) is +0.300 (+0.200 to +0.400)." in reason
     assert "short" not in reason
-    assert "“random”) +" not in reason
+    assert "random" not in reason
+    worse = [*pairs[:1], *(a_pair(each, best, {-1}, -1) for each in others)]
+    reason = answered([best, random, *others], worse).blocks[2].text
+    assert "Every other run is shown to be worse: the next that is not a control, “all”, is" in reason
 
     headed = a_run("headed", 1, groups=PARTS, score=0.8)
     runs = [a_run("all", score=0.9), a_run("second", score=0.88), random, headed]
@@ -413,9 +415,14 @@ def test_passes_are_compared(answered):
 def test_groups_are_compared_with_random_ones(answered):
     ours = a_run("ours", 2, groups=PARTS, score=0.85)
     theirs = [a_run(f"random {n}", 2, groups=PARTS, method="random", score=0.84 + n / 50) for n in range(2)]
-    said = answer_of([answered([ours, *theirs])])
+    section = answered([ours, *theirs])
+    (figure,) = (block for block in section.blocks if isinstance(block, FigureBlock))
+    assert [row["name"] for row in figure.rows] == [*(each.name for each in theirs), "ours"]
+    said = answer_of([section])
     assert " How sure is that? The groups of “ours” are not shown to be better than chance: 1 of 2" in said
-    assert "random" not in answer_of([answered([ours, a_run("b")], [])])
+    section = answered([ours, a_run("b")], [])
+    assert "random" not in answer_of([section])
+    assert not any(isinstance(block, FigureBlock) for block in section.blocks)
 
 
 def test_runs_that_cannot_be_ranked_are_named_and_not_recommended(answered):
