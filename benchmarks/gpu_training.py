@@ -1,11 +1,11 @@
-"""Training on a GPU: a full comparison of the architectures, fold by fold and seed by seed.
+"""Training on a GPU: all runs of a config, fold by fold and seed by seed.
 
-    python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv [KEY=VALUE ...]
+    python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv [--config FILE] [KEY=VALUE ...]
 
-Trains experiments/openi-minilm/config-gpu.yml in rounds: all architectures on one fold with one seed, then
-the next fold, then the next seed. Each architecture of a round is written to --lines as soon as it is tested,
-and each model to ./store as soon as it is trained; a second call resumes from there. MLflow is not needed.
-`gpu.py` stops the training at its time limit, and makes a table of the lines.
+Trains experiments/openi-minilm/config-gpu.yml, or another config, in rounds: all runs on one fold with one
+seed, then the next fold, then the next seed. Each run of a round is written to --lines as soon as it is
+tested, and each model to ./store as soon as it is trained; a second call resumes from there. MLflow is not
+needed. `gpu.py` stops the training at its time limit, and makes a table of the lines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -24,9 +24,7 @@ from harness import ROOT, journal, number, parser_of, sized
 from mtlv.events import EpochEnded, NoteGiven, UnitFailed, WarningGiven
 
 CONFIG = ROOT / "experiments" / "openi-minilm" / "config-gpu.yml"
-ARCHITECTURES = ("mtl", "gmhl", "gmtl", "stl")  # in the order of the config
 SHOWN = ("f1_macro", "f1_micro", "average_precision_macro", "subset_accuracy", "hamming_score")
-BASELINE = "stl"
 BEGUN = time.perf_counter()
 QUICK = ("data.limit=60", "data.max_length=16", "data.folds=2", "seed=0", "training.epochs=1")
 Line = dict[str, Any]
@@ -58,17 +56,17 @@ def train(args: argparse.Namespace) -> int:
 
     changes = [f"encoder={args.encoder}", "store.uri=./store", "store.keep_weights=false", *sized((), QUICK)]
     changes += [f"data.path={args.data}"] if args.data else ["data.name=synthetic"]
-    suite = load_suite(CONFIG, [*changes, *args.changes])
+    suite = load_suite(args.config, [*changes, *args.changes])
     store = open_store(location_of(suite.members[0].settings.store))
     cache = InputCache(store)
-    known = {(line["round"], line["architecture"]) for line in journal(args.lines)}
+    known = {(line["round"], line["run"]) for line in journal(args.lines)}
     rounds = [
         (f"fold {child.fold.index}, seed {child.seed}", member, child)
         for member in resolve_all(cache, suite.members)
         for child in member.children
     ]
     rounds.sort(key=lambda each: (each[2].seed, each[2].fold.index))  # members keep their order
-    rounds = [each for each in rounds if (each[0], each[1].member.settings.architecture.name) not in known]
+    rounds = [each for each in rounds if (each[0], each[1].name) not in known]
     if not rounds:
         return 0
     failed = 0
@@ -90,13 +88,13 @@ def train(args: argparse.Namespace) -> int:
 
 
 def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
-    """Return metrics and costs of one architecture on one fold with one seed, as plain values."""
+    """Return metrics and costs of one run on one fold with one seed, as plain values."""
     from mtlv.reporting.plan_result import outcome
 
     settings = member.member.settings
     found = outcome(records, tasks=member.known, settings=settings.evaluation, known={})
     return {
-        "architecture": settings.architecture.name,
+        "run": member.name,
         "models": len(records),
         "groups": [list(group) for group in child.groups.groups] if child.groups else None,
         "metrics": found.metrics.plan.as_dict(),
@@ -106,28 +104,25 @@ def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
     }
 
 
-def whole(lines: Iterable[Line]) -> list[dict[str, Line]]:
-    """Return the rounds in which every architecture was tested: architecture -> line."""
+def table(lines: Sequence[Line]) -> list[str]:
+    """Return the rounds with all runs known so far, in Markdown: means, and differences to the first run."""
+    names = list(dict.fromkeys(line["run"] for line in lines))
     rounds: dict[str, dict[str, Line]] = {}
     for line in lines:
-        rounds.setdefault(line["round"], {})[line["architecture"]] = line
-    return [each for each in rounds.values() if len(each) == len(ARCHITECTURES)]
-
-
-def table(lines: Sequence[Line]) -> list[str]:
-    """Return the complete rounds in Markdown: means, and differences to single-task models by round."""
-    rounds = whole(lines)
-    if not rounds:
-        return [f"No round is whole; {len(lines)} results of architectures are in summary.json."]
-    head = ["architecture", "models", *SHOWN, f"{SHOWN[0]} - {BASELINE}'s, by round", "seconds of training"]
+        rounds.setdefault(line["round"], {})[line["run"]] = line
+    whole = [each for each in rounds.values() if len(each) == len(names)]
+    if not whole:
+        return ["No run has been tested."]
+    first = names[0]
+    head = ["run", "models", *SHOWN, f"{SHOWN[0]} - that of `{first}`, by round", "seconds of training"]
     out = [
-        f"Means of {len(rounds)} whole rounds (fold with seed); the standard deviation is over rounds.",
+        f"Means of {len(whole)} whole rounds (fold with seed); the standard deviation is over rounds.",
         "",
     ]
     out += [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
-    for name in ARCHITECTURES:
-        own = [each[name] for each in rounds]
-        gains = [e[name]["metrics"][SHOWN[0]] - e[BASELINE]["metrics"][SHOWN[0]] for e in rounds]
+    for name in names:
+        own = [each[name] for each in whole]
+        gains = [each[name]["metrics"][SHOWN[0]] - each[first]["metrics"][SHOWN[0]] for each in whole]
         cells = [f"`{name}`", number(fmean(line["models"] for line in own))]
         cells += [spread([line["metrics"][metric] for line in own]) for metric in SHOWN]
         cells += [spread(gains), number(fmean(line["costs"]["time/train_seconds"] for line in own))]
@@ -143,6 +138,7 @@ def spread(values: Sequence[float]) -> str:
 def main() -> int:
     """Train all rounds."""
     parser = parser_of(__doc__)
+    parser.add_argument("--config", type=Path, default=CONFIG)
     parser.add_argument("--data", type=Path, help="Open-I's CSV; default: generated reports")
     parser.add_argument("--encoder", default=sized("minilm", "tiny"), help="name or folder")
     parser.add_argument("--lines", type=Path, default=Path("rounds.jsonl"))

@@ -101,7 +101,7 @@ def test_the_programme_is_cut_off_twice_and_goes_on(bare, tmp_path):
     assert "No module named 'mlflow'" in none.stderr
     first = cut_off(bare, tmp_path / "out", lambda found: len(found["calls"]) == 2)
     second = cut_off(
-        bare, shutil.copytree(first, tmp_path / "again"), lambda found: len(found["rounds"]) >= 5
+        bare, shutil.copytree(first, tmp_path / "again"), lambda found: len(found["rounds"]) >= 8
     )
     assert {path.name for path in second.iterdir()} >= {
         "log.txt",
@@ -123,9 +123,12 @@ def test_the_programme_is_cut_off_twice_and_goes_on(bare, tmp_path):
     calls = [json.dumps(line["call"]) for line in found["calls"]]
     assert len(set(calls)) == len(calls)
 
-    assert found["rounds"][:5] == summary(second)["rounds"][:5]
-    rounds = [(line["round"], line["architecture"]) for line in found["rounds"]]
-    names = ("mtl", "gmhl", "gmtl", "stl")
+    assert found["rounds"][:8] == summary(second)["rounds"][:8]
+    rounds = [(line["round"], line["run"]) for line in found["rounds"]]
+    names = [
+        *(f"mtl, {passes} passes" for passes in (40, 10, 20)),
+        *("gmhl, private layers", "gmhl, 10 passes", "gmtl, 40 passes", "stl, 190 passes"),
+    ]
     assert rounds == [(f"fold {fold}, seed 0", name) for fold in (0, 1) for name in names]
     kept, last = units(second), units(out)
     assert len(kept) >= 1 + 1 + 19
@@ -141,6 +144,6 @@ def test_a_model_that_cannot_be_trained_does_not_stop_the_others(bare, tmp_path)
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     failed = [line.split(",")[0] for line in done.stdout.splitlines() if "loss is not finite" in line]
-    assert failed == ["fold 0"] * 4 + ["fold 1"] * 4
-    assert re.search(r"STL · fold 1 · Congestion: \d+ documents/s in its last epoch", done.stdout)
+    assert failed == ["fold 0"] * 7 + ["fold 1"] * 7
+    assert re.search(r"stl, 190 passes · fold 1 · Congestion: \d+ documents/s in its last epoch", done.stdout)
     assert not (tmp_path / "rounds.jsonl").exists()
