@@ -24,6 +24,7 @@ from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "Groups and random groups"
+FEWEST = 3  # random groupings that are drawn; fewer would show no spread
 CAPTION = (
     "Random groupings have the same sizes, folds, seeds and training. p = (1 + those that are as good or "
     f"better) / (1 + all): it can be 0.05 or less only with {ENOUGH} or more."
@@ -46,8 +47,8 @@ def random_table(comparison: Comparison) -> list[TableBlock]:
 
 
 def random_figure(comparison: Comparison) -> list[FigureBlock]:
-    """Build a figure of the runs that have random controls; [] without any."""
-    rows = [row for each in _found(comparison) for row in _dots(each)]
+    """Build a figure of the runs that have enough random controls; [] without any."""
+    rows = [row for each in _found(comparison) if len(each.scores) >= FEWEST for row in _dots(each)]
     title = plan_title(comparison)
     caption = f"{capital(title)} of a run (filled) and of its random groupings (hollow)."
     return [FigureBlock("random_groups", TITLE, caption, _spec(comparison, title), rows)] if rows else []
@@ -119,7 +120,7 @@ def _spec(comparison: Comparison, title: str) -> dict[str, Any]:
         "score",
         title=f"{title} on the test set",
         scale={"zero": False, "padding": 12},
-        axis={"format": ".3~f", "tickCount": 6, "labelOverlap": True},
+        axis={"format": ".4~f", "tickCount": 6, "labelOverlap": True},
     )
     hollow = {"type": "point", "filled": False, "size": 110, "strokeWidth": 2, "color": GREY}
     filled = {"type": "point", "filled": True, "size": 110, "opacity": 1}

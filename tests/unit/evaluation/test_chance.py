@@ -184,18 +184,20 @@ def test_random_groups_that_are_the_same_are_told(own):
 
 
 def test_the_page_shows_each_grouping_with_its_controls(own):
-    controls = [control(own, score) for score in (0.1, 0.3)]
+    controls = [control(own, score) for score in (0.1, 0.2, 0.3)]
     compared = Comparison("made up", (own, *controls), (), own.key)
     (figure,), (table,) = random_figure(compared), random_table(compared)
     assert [(row["name"], row["own"]) for row in figure.rows] == [
         ("random 0.1", False),
+        ("random 0.2", False),
         ("random 0.3", False),
         (own.name, True),
     ]
     assert {row["run"] for row in figure.rows} == {own.key}
     (row,) = table.rows
     assert row["random"] == pytest.approx(0.2)
-    assert row["random_sd"] == pytest.approx(0.1414, abs=1e-4)
-    assert (row["best"], row["controls"]) == (0.3, 2)
+    assert row["random_sd"] == pytest.approx(0.1)
+    assert (row["best"], row["controls"]) == (0.3, 3)
+    assert random_figure(Comparison("made up", (own, *controls[:2]), (), own.key)) == []
     alone = Comparison("made up", tuple(controls), (), "r0")
     assert random_figure(alone) == random_table(alone) == []
