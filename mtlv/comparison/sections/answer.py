@@ -30,6 +30,7 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_
 from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
+from mtlv.evaluation.transfer import INTERMEDIATE
 from mtlv.formatting import enumerated, many
 from mtlv.reporting.learned_words import NOTHING, WORDS
 from mtlv.reporting.metric_titles import plan_title
@@ -83,9 +84,10 @@ def _no_answer(comparison: Comparison, only: Standing) -> Section:
 
 
 def answer_of(sections: Sequence[Section]) -> str:
-    """Return the answer in words; empty if no section has one."""
-    blocks = [block for each in sections if each.id == "answer" for block in each.blocks]
-    return " ".join(block.text for block in blocks if isinstance(block, TextBlock))
+    """Return the answer in words, or else which transfer gains most; empty if no section has either."""
+    by_id = {each.id: each for each in sections}
+    found = by_id.get("answer") or by_id.get(INTERMEDIATE.id)
+    return " ".join(block.text for block in (found.blocks if found else ()) if isinstance(block, TextBlock))
 
 
 def _advice(comparison: Comparison, found: Sequence[Standing], run: ComparedRun) -> str:

@@ -13,8 +13,9 @@ from looking import findings, marks
 from made_transfers import MISSING, a_matrix
 from stilt_tables import PUBMEDBERT, published
 
-from mtlv.comparison.blocks import FigureBlock, TableBlock
+from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TextBlock
 from mtlv.comparison.page import page_html
+from mtlv.comparison.sections.answer import answer_of
 from mtlv.comparison.sections.transfer import transfer_section
 from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects, points
 from mtlv.figures.transfer_matrix import HATCH
@@ -110,6 +111,16 @@ def test_what_no_partner_helps_is_said():
     section = transfer_section(Transfers(("t",), ("s",), {"t": alone}, after))
     assert "No intermediate task helps t." in findings(section)
     assert block(section, "transfer_partners").rows[0]["follows"] == "no partner helps"
+
+
+def test_transfers_are_the_answer_if_there_is_no_other():
+    section, pairs = transfer_section(a_matrix()), transfer_section(a_matrix(wording=LEARNED_WITH))
+    said = answer_of([section, pairs])
+    assert said.startswith("Largest gain: ")
+    assert said.startswith(section.blocks[0].text)
+    assert answer_of([pairs]) == ""
+    answer = Section("answer", "", "", [TextBlock("Learn all together.", "answer")])
+    assert answer_of([section, answer]) == "Learn all together."
 
 
 def test_nothing_measured_is_no_section():
