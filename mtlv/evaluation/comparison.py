@@ -29,7 +29,7 @@ class TaskInfo(Task):
     Args:
         support: number of test documents of one child, out of `documents`, that its metrics are based on: the
             positive ones of a yes/no task, else those with a target.
-        documents: number of documents in the test part.
+        documents: number of documents in the test part that have a target for the task.
     """
 
     support: float = 0.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mtlv.environment import environment_text
 from mtlv.evaluation import Thresholds, classification_report, per_task_csv
 from mtlv.figures.per_task import draw_per_task
-from mtlv.plan import Task, as_json
+from mtlv.plan import Scores, Task, as_json
 from mtlv.reporting.descriptions import describe_child
 from mtlv.reporting.groups import group_texts
 from mtlv.reporting.member_result import CURVES, FoldResult
@@ -66,16 +66,17 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def tasks_json(names: MetricNames, support: Mapping[str, int], documents: int) -> str:
-    """Return `tasks.json`: slug to name, head, index, support in the test part of this many documents, and
-    kind of task."""
+def tasks_json(names: MetricNames, support: Mapping[str, int], test: Scores) -> str:
+    """Return `tasks.json`: slug to name, head, index, support in the test part, the number of documents there
+    with a target for the task, and kind of task."""
     tasks = {
         slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
+        | {"documents": int(test.tasks[name].mask.sum())}
         | _judged(names.known[name])
         for index, (name, slug) in enumerate(names.tasks.items())
     }
     heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
-    content = {"documents": documents, "tasks": tasks, "heads": heads}
+    content = {"documents": len(test.ids), "tasks": tasks, "heads": heads}
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
@@ -88,7 +89,7 @@ def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, na
     support = {task: figures.support for task, figures in found.metrics.tasks.items()}
     tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
     tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
-    tracker.text(run, tasks_json(names, support, len(found.test.ids)), "tasks.json")
+    tracker.text(run, tasks_json(names, support, found.test), "tasks.json")
     tracker.text(run, environment_text(), "environment.txt")
 
 

@@ -327,7 +327,8 @@ def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
     if how.get("kind", "binary") not in READINGS:
         raise ValueError(f"a task of the unknown kind {how['kind']}")
-    how |= {"support": float(each["support"]), "documents": int(content.get("documents", 0))}
+    documents = each.get("documents", content.get("documents", 0))  # earlier releases: of all sources
+    how |= {"support": float(each["support"]), "documents": int(documents)}
     return TaskInfo(each["name"], **how)
 
 

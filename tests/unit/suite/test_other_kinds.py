@@ -183,7 +183,11 @@ class TestSeveralCorpora:
         result, tracker = mixed
         known = {task.name: task for task in result.members[0].resolved.known}
         run = next(run for run in tracker.runs.values() if run.spec.kind == "fold")
-        for each in json.loads(run.files["tasks.json"])["tasks"].values():
+        held = json.loads(run.files["tasks.json"])
+        documents = {each["source"]: each["documents"] for each in held["tasks"].values()}
+        assert len(documents) > 1
+        assert sum(documents.values()) == held["documents"], "each source's test documents, not those of all"
+        for each in held["tasks"].values():
             task = known[each["name"]]
             assert (each["kind"], each["main_metric"], each["source"]) == (
                 task.kind,

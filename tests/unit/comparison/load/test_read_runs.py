@@ -26,7 +26,10 @@ from mtlv.tracking.reader import FOLD, MEMBER, StoredRun
 
 TASKS: dict[str, Any] = {
     "documents": 40,
-    "tasks": {"heart": {"name": "heart", "support": 9}, "a_b": {"name": "a/b", "support": 3}},
+    "tasks": {
+        "heart": {"name": "heart", "support": 9, "documents": 20},
+        "a_b": {"name": "a/b", "support": 3},
+    },
     "heads": {},
 }
 PLAN = [{"heads": [{"tasks": ["heart", "a/b"]}]}]
@@ -72,6 +75,10 @@ def test_tasks_of_a_member_that_has_not_ended_are_those_of_its_fold(tmp_path: Pa
     assert going.plan == ended.plan == ((("heart", "a/b"),),)
     assert going.children[0].tasks == {"heart": {"f1": 0.6}, "a/b": {"f1": 0.4}}
     assert comparable(ended, going)
+    shares = {task.name: task.frequency for task in found.tasks}
+    assert shares == {"heart": 9 / 20, "a/b": 3 / 40}, (
+        "of the documents of a task, if a run tells their number"
+    )
     assert any("more folds may follow" in text for text in found.warnings)
 
 
