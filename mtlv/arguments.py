@@ -99,7 +99,9 @@ def _add_init(commands: Any) -> None:
     )
     init.add_argument("--text", metavar="COLUMN", help="column of the texts (default: that with the longest)")
     init.add_argument(
-        "--labels", metavar="COLUMNS", help="columns to learn, separated by commas (default: all that can be)"
+        "--labels",
+        metavar="COLUMNS",
+        help="columns to learn, separated by commas, names with commas in quotes (default: all that can be)",
     )
 
 

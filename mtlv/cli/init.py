@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
@@ -14,7 +15,10 @@ def init(args: argparse.Namespace) -> int:
     from mtlv.data.tables.guess import FEWEST, guess
     from mtlv.suite.new_config import write_config
 
-    labels = tuple(name.strip() for name in (args.labels or "").split(",") if name.strip())
+    cells = next(
+        csv.reader([args.labels or ""], skipinitialspace=True), []
+    )  # names may have commas, in quotes
+    labels = tuple(name.strip() for name in cells if name.strip())
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.columns['text']}`")

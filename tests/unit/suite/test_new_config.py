@@ -200,6 +200,16 @@ def test_a_lone_label_with_a_few_other_cells_is_no_class(tmp_path):
         guess(write(tmp_path, WITHOUT | {"heart": spoiled}))
 
 
+def test_names_with_commas_are_quoted(tmp_path, capsys, monkeypatch):
+    write(tmp_path, WITHOUT | {"heart, large": COLUMNS["heart"], "lung": COLUMNS["heart"]})
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "t.csv", "--labels", '"heart, large", lung']) == 0
+    assert "to learn (binary): heart, large, lung\n" in capsys.readouterr().out
+    data = yaml.safe_load(Path("t.yml").read_text())["data"]
+    assert data["columns"]["labels"] == ["heart, large", "lung"]
+    check_suite(load_suite("t.yml", []))
+
+
 def test_columns_of_different_kinds_are_learned_from_one_table(tmp_path, capsys, monkeypatch):
     ages = [20 + n for n in range(COUNT)]  # whole, and too many for classes
     many = [f"c{n}" for n in range(COUNT)]
