@@ -2,10 +2,11 @@
 
     python benchmarks/gpu_training.py --data FOLDER/indiana_reports.csv [--config FILE] [KEY=VALUE ...]
 
-Trains experiments/openi-minilm/config-gpu.yml, or another config, in rounds: all runs on one fold with one
-seed, then the next fold, then the next seed. Each run of a round is written to --lines as soon as it is
-tested, and each model to ./store as soon as it is trained; a second call resumes from there. MLflow is not
-needed. `gpu.py` stops the training at its time limit, and makes a table of the lines.
+Trains experiments/openi-minilm/config-gpu.yml in rounds: all runs on one fold with one seed, then the next
+fold, then the next seed. Another config has yes/no labels of Open-I, and needs --lines of its own. Each run
+of a round is written to --lines as soon as it is tested, and each model to ./store as soon as it is trained;
+a second call resumes from there. MLflow is not needed. `gpu.py` stops the training at its time limit, and
+makes a table of the lines.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def train(args: argparse.Namespace) -> int:
     suite = load_suite(args.config, [*changes, *args.changes])
     store = open_store(location_of(suite.members[0].settings.store))
     cache = InputCache(store)
-    known = {(line["round"], line["run"]) for line in journal(args.lines)}
+    names = [member.name for member in suite.members]
+    known = {(line["round"], line.get("run")) for line in journal(args.lines)}
     rounds = [
         (f"fold {child.fold.index}, seed {child.seed}", member, child)
         for member in resolve_all(cache, suite.members)
@@ -81,7 +83,7 @@ def train(args: argparse.Namespace) -> int:
                 failed = 1
                 print(f"{name}, {member.name}: {error}", flush=True)
                 continue
-            line = {"round": name, **tested(member, child, records)}
+            line = {"round": name, "runs": names, **tested(member, child, records)}
             with args.lines.open("a", encoding="utf-8") as file:  # the last line may be incomplete
                 file.write(f"\n{json.dumps(line)}\n")
     return failed
@@ -105,20 +107,19 @@ def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
 
 
 def table(lines: Sequence[Line]) -> list[str]:
-    """Return the rounds with all runs known so far, in Markdown: means, and differences to the first run."""
-    names = list(dict.fromkeys(line["run"] for line in lines))
+    """Return the complete rounds in Markdown: means, and differences to the first run of the config."""
+    lines = [line for line in lines if "runs" in line]  # earlier versions had others
+    names = lines[0]["runs"] if lines else []
     rounds: dict[str, dict[str, Line]] = {}
     for line in lines:
         rounds.setdefault(line["round"], {})[line["run"]] = line
     whole = [each for each in rounds.values() if len(each) == len(names)]
     if not whole:
-        return ["No run has been tested."]
+        return [f"No round is whole; {len(lines)} results of runs are in summary.json."]
     first = names[0]
     head = ["run", "models", *SHOWN, f"{SHOWN[0]} - that of `{first}`, by round", "seconds of training"]
-    out = [
-        f"Means of {len(whole)} whole rounds (fold with seed); the standard deviation is over rounds.",
-        "",
-    ]
+    count = f"{len(whole)} whole round{'s' * (len(whole) > 1)}"
+    out = [f"Means of {count} (fold with seed); the standard deviation is over rounds.", ""]
     out += [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
     for name in names:
         own = [each[name] for each in whole]

@@ -101,7 +101,8 @@ def _add_init(commands: Any) -> None:
     init.add_argument(
         "--labels",
         metavar="COLUMNS",
-        help="columns to learn, separated by commas, names with commas in quotes (default: all that can be)",
+        help="columns to learn, separated by commas; names with commas in double quotes (default: all that "
+        "can be)",
     )
 
 

@@ -37,7 +37,8 @@ class ComparisonPage:
 
     @property
     def answer(self) -> str:
-        """What to learn together, why, and how sure that is; empty if the runs do not allow an answer."""
+        """What to learn together, why, and how sure that is; for transfers, what was found; empty if the runs
+        do not allow an answer."""
         return self._found.answer
 
     @property

@@ -7,6 +7,7 @@ import csv
 from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
+from mtlv.errors import ConfigError
 from mtlv.formatting import enumerated
 
 
@@ -15,10 +16,7 @@ def init(args: argparse.Namespace) -> int:
     from mtlv.data.tables.guess import FEWEST, guess
     from mtlv.suite.new_config import write_config
 
-    cells = next(
-        csv.reader([args.labels or ""], skipinitialspace=True), []
-    )  # names may have commas, in quotes
-    labels = tuple(name.strip() for name in cells if name.strip())
+    labels = _names(args.labels or "")
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.columns['text']}`")
@@ -39,3 +37,13 @@ def init(args: argparse.Namespace) -> int:
         say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair} to `data.columns`")
     say(said)
     return OK
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return names separated by commas; names with commas are in double quotes."""
+    try:
+        cells = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error as error:  # for example, a line break that is not in quotes
+        then = "put names with commas or line breaks in double quotes"
+        raise ConfigError([f"`--labels` cannot be read (got {error}); {then}"]) from error
+    return tuple(name.strip() for name in cells if name.strip())

@@ -162,15 +162,18 @@ def line(number, name, f1, *, models=1, seconds=60.0):
     metrics = dict.fromkeys(("f1_micro", "average_precision_macro", "subset_accuracy", "hamming_score"), 0.5)
     costs = {"time/train_seconds": seconds}
     values = {"metrics": metrics | {"f1_macro": f1}, "costs": costs, "models": models}
-    return {"round": f"fold {number}, seed 0", "run": name, **values}
+    return {"round": f"fold {number}, seed 0", "runs": ["mtl", "gmhl", "gmtl", "stl"], "run": name, **values}
 
 
 def test_rounds_are_compared_pair_by_pair(gpu):
     first = [line(0, name, f1) for name, f1 in (("mtl", 0.6), ("gmhl", 0.7), ("gmtl", 0.5), ("stl", 0.4))]
     second = [line(1, name, f1, seconds=80.0) for name, f1 in (("mtl", 0.8), ("gmhl", 0.7), ("stl", 0.5))]
-    assert gpu.table(second[:0]) == ["No run has been tested."]
-    text = "\n".join(gpu.table([*first, *second]))
-    assert "Means of 1 whole rounds" in text
+    assert gpu.table(second) == ["No round is whole; 3 results of runs are in summary.json."]
+    earlier = {"round": "fold 2, seed 0", "architecture": "mtl"}  # of a version without names of runs
+    assert gpu.table([earlier]) == gpu.table([])
+    text = "\n".join(gpu.table([earlier, *second, *first]))  # the first run is that of the config
+    assert "Means of 1 whole round (fold with seed)" in text
+    assert "| `mtl` | 1 | 0.6000 | 0.5000 | 0.5000 | 0.5000 | 0.5000 | 0.0000 | 60 |" in text
     assert "| `stl` | 1 | 0.4000 | 0.5000 | 0.5000 | 0.5000 | 0.5000 | -0.2000 | 60 |" in text
     second.append(line(1, "gmtl", 0.5, models=4))
     text = "\n".join(gpu.table([*first, *second]))

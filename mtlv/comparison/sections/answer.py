@@ -30,13 +30,14 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_
 from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
-from mtlv.evaluation.transfer import INTERMEDIATE
+from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.formatting import enumerated, many
 from mtlv.reporting.learned_words import NOTHING, WORDS
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
 SHOWN, ON_DOCUMENTS = "shown to be worse", "worse on these test documents"
+TRANSFERS = (INTERMEDIATE.id, LEARNED_WITH.id)
 VARIED = ("stages", "training.patience", "data.sources")
 CAPTION = (
     "Recommended: the run with the fewest models, then the shortest training, of all that are not shown to "
@@ -80,14 +81,23 @@ def _no_answer(comparison: Comparison, only: Standing) -> Section:
     if len(learned_nothing(comparison)) == len(comparison.runs) - 1:
         said += " The others predict no better than a constant answer: train longer."
     blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(said, "finding")]
+    blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, [only], None)])
 
 
 def answer_of(sections: Sequence[Section]) -> str:
-    """Return the answer in words, or else which transfer gains most; empty if no section has either."""
-    by_id = {each.id: each for each in sections}
-    found = by_id.get("answer") or by_id.get(INTERMEDIATE.id)
-    return " ".join(block.text for block in (found.blocks if found else ()) if isinstance(block, TextBlock))
+    """Return the answer in words, or else what was found about transfers; empty if no section has either."""
+    for each in sections:
+        if each.id == "answer":
+            return " ".join(block.text for block in each.blocks if isinstance(block, TextBlock))
+    found = [
+        (each.title, block.text)
+        for each in sections
+        if each.id.partition("_")[0] in TRANSFERS
+        for block in each.blocks
+        if isinstance(block, TextBlock) and block.tone == "finding"
+    ]
+    return " ".join(f"{title}: {text}" if len(found) > 1 else text for title, text in found)
 
 
 def _advice(comparison: Comparison, found: Sequence[Standing], run: ComparedRun) -> str:
@@ -164,7 +174,7 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
             return Gain(each.run, chosen.mean - each.mean)
         return Gain(each.run, difference_of(chosen.run, pair), interval_of(chosen.run, pair))
 
-    said = {way_of(each.run) for each in named}
+    said = {way_of(each.run) for each in named if not each.control}
     others = [each for each in found if not each.control and way_of(each.run) not in said]
     return gains(chosen.run, map(gain, others))
 

@@ -24,7 +24,7 @@ from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "Groups and random groups"
-FEWEST = 3  # random groupings that are drawn; fewer would show no spread
+FEWEST = 3  # random groupings in the figure; fewer show no spread
 CAPTION = (
     "Random groupings have the same sizes, folds, seeds and training. p = (1 + those that are as good or "
     f"better) / (1 + all): it can be 0.05 or less only with {ENOUGH} or more."

@@ -88,8 +88,9 @@ def test_times_of_real_training_are_measured() -> None:
 
 def test_speed_of_processes_is_measured() -> None:
     found, alone = KEPT["together"]["documents_per_second"], max(of("minilm", 16, "mtlv"))
-    assert f"processes trained {min(found):,} to {max(found):,} documents/s" in SAID
+    assert f"five processes each trained {min(found):,} to {max(found):,} documents/s" in SAID
     times = f"{sum(found) / len(found) / alone:.1f} times"
     assert f"{times} the fastest epoch of one" in SAID
-    assert f"Ten processes were then [{times}](#on-a-gpu) as fast as one" in WHOLE
-    assert f"with MPS, {KEPT['together']['models']} models" in SAID
+    assert f"Ten processes of two commands were then [{times}](#on-a-gpu) as fast as one" in WHOLE
+    models, minutes = KEPT["together"]["models"], KEPT["together"]["seconds"] / 60
+    assert f"with MPS, {models} models of `minilm` were trained in {minutes:.0f} minutes" in SAID

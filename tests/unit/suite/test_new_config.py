@@ -208,6 +208,8 @@ def test_names_with_commas_are_quoted(tmp_path, capsys, monkeypatch):
     data = yaml.safe_load(Path("t.yml").read_text())["data"]
     assert data["columns"]["labels"] == ["heart, large", "lung"]
     check_suite(load_suite("t.yml", []))
+    assert main(["init", "t.csv", "--labels", "heart\nlung"]) == 2
+    assert "`--labels` cannot be read" in capsys.readouterr().err
 
 
 def test_columns_of_different_kinds_are_learned_from_one_table(tmp_path, capsys, monkeypatch):

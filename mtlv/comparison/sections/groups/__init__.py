@@ -10,9 +10,10 @@ from mtlv.comparison.sections.elbows import elbows
 from mtlv.comparison.sections.groups.agreement import agreements
 from mtlv.comparison.sections.groups.maps import task_maps
 from mtlv.comparison.sections.parts import known, listed, of_run
-from mtlv.comparison.sections.random_groups import random_table
+from mtlv.comparison.sections.random_groups import random_figure, random_table
 from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
 from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.pairs import different_tasks
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -26,6 +27,7 @@ def build(comparison: Comparison) -> Section | None:
         *_elsewhere(comparison),
         *first,
         *_table(runs, given),
+        *(random_figure(comparison) if different_tasks(comparison) else ()),  # else it is in the answer
         *random_table(comparison),
         *elbows(comparison),
         *task_maps(comparison, given),

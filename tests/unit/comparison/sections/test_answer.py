@@ -266,6 +266,8 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     headed = a_run("headed", 1, groups=PARTS, score=0.8)
     runs = [a_run("all", score=0.9), a_run("second", score=0.88), random, headed]
     assert "Its gain over groups (“headed”) is +0.100." in answered(runs, []).blocks[1].text
+    lucky = [a_run("lucky", 2, groups=PARTS, method="random", score=0.905), *runs]
+    assert "Its gain over groups (“headed”) is +0.100." in answered(lucky, []).blocks[1].text
     assert "Its gain" not in answered([best, headed, random], []).blocks[2].text
     assert "Its gain" not in answered([best, others[0]], []).blocks[2].text, "the next run is named already"
     worse = [a_run("all", score=0.8), a_run("all, short", score=0.3)]

@@ -114,11 +114,12 @@ def test_what_no_partner_helps_is_said():
 
 
 def test_transfers_are_the_answer_if_there_is_no_other():
-    section, pairs = transfer_section(a_matrix()), transfer_section(a_matrix(wording=LEARNED_WITH))
-    said = answer_of([section, pairs])
-    assert said.startswith("Largest gain: ")
-    assert said.startswith(section.blocks[0].text)
-    assert answer_of([pairs]) == ""
+    section, pairs = transfer_section(a_matrix()), transfer_section(a_matrix(wording=LEARNED_WITH), number=2)
+    assert answer_of([section]) == section.blocks[0].text
+    assert answer_of([section]).startswith("Largest gain: ")
+    assert answer_of([section, pairs]) == (
+        f"Transfer: {section.blocks[0].text} Pairs of tasks: {pairs.blocks[0].text}"
+    )
     answer = Section("answer", "", "", [TextBlock("Learn all together.", "answer")])
     assert answer_of([section, answer]) == "Learn all together."
 
