@@ -72,7 +72,7 @@ PYTEST = $(ONE_THREAD) $(COMPILED) $(BIN)/python -m pytest -q -n auto --maxproce
 test: $(VENV)/.test  ## Install what the tests need and run them, except slow ones; about 10 minutes on 2 cores.
 	$(PYTEST) -m "not slow and not chaos"
 
-slow: $(VENV)/.test  ## Run the slow tests: notebooks, the programme for a GPU, several processes; a few minutes.
+slow: $(VENV)/.test  ## Run the slow tests: notebooks, MLflow's pages, the programme for a GPU, several processes; a few minutes.
 	$(PYTEST) -m "slow and not chaos"
 
 chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour of what may go wrong.

@@ -21,6 +21,7 @@ import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (extra `test`)")
 expect = sync_api.expect
+pytestmark = pytest.mark.slow
 
 SUITE = """\
 experiment: reports
