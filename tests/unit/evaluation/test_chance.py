@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from predictions import World, a_prediction, planted
 
+from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections import answer, groups
 from mtlv.comparison.sections.random_groups import in_words, random_figure, random_table
 from mtlv.evaluation.chance import AgainstRandom, against_random
 from mtlv.evaluation.comparison import ComparedGroups, ComparedRun, Comparison
@@ -201,3 +203,15 @@ def test_the_page_shows_each_grouping_with_its_controls(own):
     assert random_figure(Comparison("made up", (own, *controls[:2]), (), own.key)) == []
     alone = Comparison("made up", tuple(controls), (), "r0")
     assert random_figure(alone) == random_table(alone) == []
+
+
+def test_the_figure_is_in_the_answer_or_else_with_the_groups(own):
+    runs = (own, *(control(own, score) for score in (0.1, 0.2, 0.3)))
+    whole = Comparison("made up", runs, (), own.key)
+    fewer = tuple(replace(child, tasks=dict(list(child.tasks.items())[:1])) for child in own.children)
+    mixed = replace(whole, runs=(*runs, replace(own, key="fewer", groups=None, children=fewer)))
+    for compared, section in ((whole, answer), (mixed, groups)):
+        for built in filter(None, (answer.build(compared), groups.build(compared))):
+            figures = [each.id for each in built.blocks if isinstance(each, FigureBlock)]
+            assert ("random_groups" in figures) == (built.id == section.__name__.rpartition(".")[2])
+    assert answer.build(mixed) is None
