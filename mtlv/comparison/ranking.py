@@ -57,17 +57,22 @@ class Standing:
 
     @property
     def control(self) -> str:
-        """Why others are to be recommended: random groups or factors, or groups measured to choose others."""
-        if has_random_factors(self.run):
-            return "control: random factors"
-        lower = self.run.params.get("grouping.place", "1") != "1"
-        return "control: random groups" if is_random(self.run) else lower * "measured to choose groups"
+        """Why others are to be recommended: what the run is a control for."""
+        return control_of(self.run)
 
     @property
     def cost(self) -> tuple[int, float, float]:
         """Models, seconds of training and negative score: the order of runs that are equally good."""
         seconds = self.run.seconds
         return len(self.run.plan), fmean(seconds) if seconds else inf, -self.mean
+
+
+def control_of(run: ComparedRun) -> str:
+    """Return what a run is a control for: random groups or factors, or groups measured to choose others."""
+    if has_random_factors(run):
+        return "control: random factors"
+    lower = run.params.get("grouping.place", "1") != "1"
+    return "control: random groups" if is_random(run) else lower * "measured to choose groups"
 
 
 def standings(comparison: Comparison) -> list[Standing]:

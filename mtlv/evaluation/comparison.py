@@ -223,20 +223,18 @@ def shown_at_first(runs: Sequence[ComparedRun], baseline: str) -> tuple[str, ...
     """Return the keys of the runs that are shown and tested first, in order of the runs.
 
     These are the baseline and the best run, then runs with random groups of the same sizes beside them, then
-    the first of the others; random groups only if there is room. The answer compares the others with the
-    best, which may have random groups.
+    the first of the others. Other random groups are shown only if there is room for all runs: the spread of
+    their scores has a figure of its own.
     """
-    best = max((fmean(run.mains) for run in runs if run.mains), default=None)
+    if len(runs) <= SHOWN_AT_FIRST:
+        return tuple(run.key for run in runs)
+    scored = [run for run in runs if run.mains]
+    best = max(scored, key=lambda run: (fmean(run.mains), not is_random(run)), default=None)
+    ahead = {baseline, best and best.key}
     controls = [run.sizes for run in runs if is_random(run)]
-
-    def priority(run: ComparedRun) -> int:
-        if run.key == baseline or (run.mains and fmean(run.mains) == best):
-            return 0
-        if is_random(run):
-            return 3
-        return 1 if run.sizes in controls else 2
-
-    kept = {run.key for run in sorted(runs, key=priority)[:SHOWN_AT_FIRST]}
+    shown = [run for run in runs if run.key in ahead or not is_random(run)]
+    shown.sort(key=lambda run: (run.key not in ahead, run.sizes not in controls))
+    kept = {run.key for run in shown[:SHOWN_AT_FIRST]}
     return tuple(run.key for run in runs if run.key in kept)
 
 

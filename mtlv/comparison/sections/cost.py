@@ -82,6 +82,8 @@ WIDTH, HEIGHT = 660, 360  # pixels of the figure, for the placement of labels
 EDGE = 40  # pixels between the outermost dots and the frame
 LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; maximum letters of a label
 MARKER, GAP = 12, 4  # pixels
+NARROW = 6.0  # pixels of a letter at least
+FAR = 25  # pixels between a dot and its label above which a line joins them
 BESIDE = np.array([-2, -2, 2, 2])  # pixels around a line that are kept free
 MOST_NAMED = 6  # maximum number of runs named in the finding
 
@@ -115,7 +117,7 @@ def _drawing(
     for row in rows:
         label = _cut(short.get(row["run"], row["name"]))
         dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(label), -LINE))
-        placed_rows.append({**row, "label": label, "dx": dx, "dy": dy})
+        placed_rows.append({**row, "label": label, "dx": dx, "dy": dy, **_leader(label, dx, dy)})
     return FigureBlock(
         cost.key,
         f"{capital(figure)} over {cost.over}",
@@ -209,6 +211,13 @@ def _offsets(
     return {}
 
 
+def _leader(label: str, dx: float, dy: float) -> dict[str, float]:
+    """Return the end of the line from a dot to its label, in pixels right and down; {} if they are close."""
+    half = np.array([NARROW * len(label), LINE]) / 2
+    x, y = np.clip(0.0, np.array([dx, dy]) - half, np.array([dx, dy]) + half).tolist()
+    return {"to_x": round(x, 1), "to_y": round(y, 1)} if math.hypot(x, y) > FAR else {}
+
+
 def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return boxes [S, 4] around the lines of the front of `points` [N, 2], in pixels: across, then up."""
     order = points[np.lexsort((points[:, 1], points[:, 0]))]
@@ -264,6 +273,14 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
     fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
     text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
+    leader = {
+        "type": "rule",
+        "color": GREY,
+        "opacity": 0.6,
+        "x2Offset": {"expr": "datum.to_x"},
+        "y2Offset": {"expr": "datum.to_y"},
+    }
+    ends = {"x": x, "x2": {"field": cost.drawn}, "y": y, "y2": {"field": "f1"}}
     best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
     tips = _tips(figure, unit)
     return {
@@ -273,6 +290,7 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
         "layer": [
             {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": best}},
             with_value("low", {"mark": bar, "encoding": spread}),
+            with_value("to_x", {"mark": leader, "encoding": ends}),
             {
                 "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2.5, "opacity": 1},
                 "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},

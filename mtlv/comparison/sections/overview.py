@@ -8,6 +8,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
+from mtlv.comparison.ranking import control_of
 from mtlv.comparison.sections.parts import (
     GREY,
     known,
@@ -94,8 +95,10 @@ def in_words(comparison: Comparison) -> str:
     elif len(tied) > 1:
         said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
-        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, ranked[1])}"
-        said += _tested(comparison, best, ranked[1])
+        following = next((one for one in ranked[1:] if not control_of(one.run)), ranked[1])
+        own = "" if following is ranked[1] else " that is not a control"
+        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, following, own)}"
+        said += _tested(comparison, best, following)
     return said + _caveats(comparison)
 
 
@@ -110,10 +113,10 @@ def _ranked(comparison: Comparison) -> list[RankedRun]:
     return sorted(out, key=lambda one: -one.mean)
 
 
-def _distance(best: RankedRun, second: RankedRun) -> str:
+def _distance(best: RankedRun, second: RankedRun, own: str) -> str:
     gap = best.mean - second.mean
     behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
-    said = f" The next, “{second.run.name}”, is {behind} lower ({second})."
+    said = f" The next{own}, “{second.run.name}”, is {behind} lower ({second})."
     if best.sd is None or second.sd is None:
         once = "both were" if best.children == second.children == 1 else "one of them was"
         return said + f" As {once} measured only once, the variation over folds and seeds is not known."

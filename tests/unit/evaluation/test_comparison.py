@@ -51,6 +51,12 @@ def test_the_best_run_is_always_shown_and_random_groups_only_where_there_is_room
     random = replace(grouped, params=grouped.params | {"grouping.method": "random"})
     runs = tuple(random if run is grouped else run for run in comparison.runs)
     assert random.key not in replace(comparison, runs=runs, baseline="r0").shown
+    fitting = runs[:SHOWN_AT_FIRST]
+    assert random in fitting
+    assert replace(comparison, runs=fitting, baseline="r0").shown == tuple(run.key for run in fitting)
+    others = [run for run in comparison.runs if run.groups is None]
+    few = (others[0], grouped, *(replace(random, key=f"c{n}") for n in range(SHOWN_AT_FIRST)))
+    assert replace(comparison, runs=few, baseline=others[0].key).shown == (others[0].key, grouped.key)
     unscored = replace(last, children=())
     assert unscored.key not in replace(comparison, runs=(*comparison.runs[:-1], unscored)).shown
 

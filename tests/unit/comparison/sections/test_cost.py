@@ -110,6 +110,21 @@ def test_labels_do_not_overlap(comparison_of, runs):
             assert abs(y - y2) >= 12 or abs(x - x2) >= (width + width2) / 2
 
 
+def test_a_line_joins_a_dot_to_a_label_that_is_far_from_it(comparison_of):
+    found = block(cost.build(comparison_of(runs=12, children=2)), "cost")
+    far = [row for row in found.rows if "to_x" in row]
+    assert 0 < len(far) < 12
+    drawn = re.findall(r'<line [^>]*x2="([-.\d]+)" y2="([-.\d]+)"', svg(found))
+    ends = [(round(float(x), 1), round(float(y), 1)) for x, y in drawn]
+    for row in far:
+        assert math.hypot(row["to_x"], row["to_y"]) > cost.FAR
+        assert (row["to_x"], row["to_y"]) in ends
+    label = "a name"
+    assert cost._leader(label, 30.0, 0.0) == {}
+    assert cost._leader(label, -60.0, 0.0) == {"to_x": -42.0, "to_y": 0.0}
+    assert cost._leader(label, 0.0, 40.0) == {"to_x": 0.0, "to_y": 32.5}
+
+
 def test_no_label_covers_a_line():
     measured = {  # minutes, macro F1, standard deviation: the runs of experiments/openi-minilm
         "gmhl, 10 passes": (9.2, 0.785, None), "mtl, 10 passes": (9.5, 0.872, 0.017),

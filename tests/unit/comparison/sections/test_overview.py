@@ -119,6 +119,21 @@ def test_one_measurement_each_is_said_to_be_one(comparison_of: Make) -> None:
     assert "one of them was measured only once" in in_words(with_macro(comparison_of(), [0.7, 0.8], [0.9]))
 
 
+def test_the_next_run_is_not_a_control_if_there_is_another(comparison_of: Make) -> None:
+    comparison = with_macro(comparison_of(runs=4), [0.9], [0.5], [0.8], [0.7])
+    first, second, third, fourth = comparison.runs
+    grouped = next(run for run in comparison.runs if run.groups is not None)
+    random = {
+        "groups": grouped.groups,
+        "params": grouped.params | {"grouping.method": "random"},
+    }
+    runs = (first, second, replace(third, **random), fourth)
+    said = in_words(replace(comparison, runs=runs))
+    assert f"The next that is not a control, “{fourth.name}”, is 0.200 lower (0.700)." in said
+    only = in_words(replace(comparison, runs=(first, runs[2])))
+    assert f"The next, “{third.name}”, is 0.100 lower (0.800)." in only
+
+
 def test_equal_means_share_the_lead(comparison_of: Make) -> None:
     said = in_words(with_macro(comparison_of(), [0.7, 0.8], [0.8, 0.7], [0.1, 0.2]))
     assert said.startswith("“stl · minilm” and “mtl · minilm” share the highest macro F1: 0.750.")
