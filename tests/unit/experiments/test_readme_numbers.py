@@ -155,9 +155,7 @@ def test_nineteen_random_groupings_are_those_of_the_experiment():
     )
     assert one > max(random)
     assert f"has {one:.3f}**, more than each of the 20 groupings" in text
-    gap = answer[max(answer, key=lambda name: float(answer[name]["score"]) * name.startswith("random "))]
-    assert gap["difference"].replace("\N{MINUS SIGN}", "-") == "-0.003 (-0.020 to +0.013)"
-    assert f"is {one - max(random):.3f} lower (-0.020 to +0.013)" in text
+    assert f"is only {one - max(random):.3f} lower" in text
     rising = [row["name"] for row in rows(folder / "overview.csv").values() if row["note"]]
     assert len(rising) == 6
     assert "gmtl, 80 passes" in rising
