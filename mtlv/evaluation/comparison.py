@@ -200,7 +200,7 @@ class Comparison:
         end = training_end(child.main_curve for child in run.children)
         found = ((child.main, child.metrics.get(BAG_OF_WORDS)) for child in run.children)
         beside = [(own, words) for own, words in found if own is not None and words is not None]
-        return learning(end, self.tasks, scores, beside)
+        return learning(end, self.tasks, scores, beside, lambda task: run.of_task(task, "average_precision"))
 
     @property
     def scored(self) -> bool:

@@ -17,6 +17,9 @@ training documents, or needs no choice:
 - tags: nothing is marked; its F1 is 0
 - masked words: none is found; its accuracy is 0
 
+If the average precision of such a yes/no task is at least halfway from the constant answer's F1 to 1, its
+positive documents are ranked well, and the threshold is at fault.
+
 A run is no better than a bag of words if its main test metric is not above that of TF-IDF with a linear
 model per task (`mtlv.units.bag_of_words`), in the mean over folds and seeds.
 """
@@ -156,6 +159,12 @@ class Unlearned:
     task: Task
     score: float
     constant: float
+    average_precision: float | None = None  # of a yes/no task, where it is known
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its documents are ranked well, so that another threshold would help."""
+        return self.average_precision is not None and self.average_precision >= (1 + self.constant) / 2
 
 
 @dataclass(frozen=True)
@@ -189,6 +198,7 @@ def learning(
     tasks: Iterable[Task],
     scores: Callable[[Task], Sequence[tuple[float, float]]],
     beside: Sequence[tuple[float, float]] = (),
+    average_precision: Callable[[str], Sequence[float]] = lambda _: (),
 ) -> Learning:
     """Apply the rule of this module to the tasks of a run.
 
@@ -201,7 +211,12 @@ def learning(
     """
     pairs = [(task, found) for task in tasks if (found := scores(task))]
     unlearned = (
-        Unlearned(task, fmean(score for score, _ in found), fmean(constant for _, constant in found))
+        Unlearned(
+            task,
+            fmean(score for score, _ in found),
+            fmean(constant for _, constant in found),
+            fmean(precisions) if (precisions := average_precision(task.name)) else None,
+        )
         for task, found in pairs
         if fmean(score - constant for score, constant in found) <= 0
     )

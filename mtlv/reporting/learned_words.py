@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
 from mtlv.evaluation.learned import CONSTANT_ANSWERS, Learning, TrainingEnd, Unlearned
@@ -13,6 +13,10 @@ MOST = 5  # tasks or runs named in a sentence
 NAMED = 2  # tasks named in a cell
 NO_TASK = "no task is predicted better than by a constant answer"
 WORDS = "a bag of words (TF-IDF and a linear model per task)"
+THRESHOLD = (
+    "Ranked well, although the threshold does not fit (try `evaluation.threshold: per_task`, or more "
+    "validation documents)"
+)
 NOTHING = "Nothing was learned: every run predicts no better than a constant answer; train longer."
 
 
@@ -28,6 +32,7 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")
     elif found.unlearned:
         out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
+    out += _thresholds(found.unlearned, named)
     if found.behind:
         against = _against(found.behind)
         out.append(f"No better than {WORDS}: {against}; train longer, or read more of the texts.")
@@ -63,8 +68,19 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         out.append(f"Nothing was learned by {enumerated(nothing, MOST)}: {NO_TASK}.")
     if some:
         out.append(f"Not learned, as no better than a constant answer: {enumerated(some, MOST)}.")
+    out += _thresholds([each for found in runs.values() for each in found.unlearned], named)
     behind = [f"{named(name)} ({_against(found.behind)})" for name, found in runs.items() if found.behind]
     return [*out, f"No better than {WORDS}: {enumerated(behind, MOST)}."] if behind else out
+
+
+def _thresholds(found: Iterable[Unlearned], named: Callable[[str], str]) -> list[str]:
+    """Name the tasks that only a threshold keeps from being learned."""
+    highest: dict[str, float] = {}
+    for each in found:
+        if each.ranked and each.average_precision is not None:
+            highest[each.task.name] = max(each.average_precision, highest.get(each.task.name, 0.0))
+    names = [f"{named(name)} (average precision {value:.2f})" for name, value in highest.items()]
+    return [f"{THRESHOLD}: {enumerated(names, MOST)}."] if names else []
 
 
 def _against(beside: tuple[float, float]) -> str:

@@ -113,7 +113,11 @@ class MemberResult:
             for child in self.children
             if child.bag_of_words is not None
         ]
-        return learning(training_end(curves), self.resolved.known, scores, beside)
+        return learning(training_end(curves), self.resolved.known, scores, beside, self._average_precision)
+
+    def _average_precision(self, task: str) -> list[float]:
+        found = "average_precision"
+        return self.of_task(task, found) if found in self.figures(task) else []
 
     def figures(self, task: str) -> list[str]:
         """Return the names of a task's test metrics."""

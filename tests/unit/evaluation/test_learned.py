@@ -114,6 +114,14 @@ def test_no_better_is_a_mean_difference_of_zero_or_less() -> None:
     assert not found.nothing
 
 
+def test_a_task_is_ranked_well_from_halfway_between_the_constant_answer_and_one() -> None:
+    precisions = {"high": [0.5, 0.7], "low": [0.5, 0.69], "none": []}
+    tasks = [Task(name) for name in precisions]
+    found = learning(None, tasks, lambda _: [(0.1, 0.2), (0.2, 0.2)], (), precisions.__getitem__)
+    assert [each.ranked for each in found.unlearned] == [True, False, False]
+    assert found.unlearned[0].average_precision == pytest.approx(0.6)
+
+
 def test_nothing_was_learned_only_if_every_judged_task_was_not() -> None:
     def of(*names: str) -> bool:
         return learning(None, [*map(Task, names)], lambda task: pairs.get(task.name, [])).nothing

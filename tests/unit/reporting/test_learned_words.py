@@ -60,6 +60,21 @@ def test_tasks_of_several_kinds_have_a_constant_answer() -> None:
     assert said == "Not learned: Pearson of `B` (0.10) is no better than always answering the mean (0.12)."
 
 
+def test_a_task_that_only_a_threshold_keeps_from_being_learned_is_named() -> None:
+    said = (
+        "Ranked well, although the threshold does not fit (try `evaluation.threshold: per_task`, or more "
+        "validation documents): `B` (average precision {})."
+    )
+    low, high, higher = (
+        Learning(None, 3, tuple(replace(each, average_precision=ap) for each in lost("A", "B"))[at:])
+        for ap, at in ((0.56, 0), (0.57, 1), (0.98, 1))
+    )
+    (only,) = sentences(low)
+    assert only.startswith("Not learned")
+    assert sentences(high)[1:] == [said.format("0.57")]
+    assert warnings({"x": high, "y": low, "z": higher})[1:] == [said.format("0.98")]
+
+
 def test_the_note_of_a_row_is_short() -> None:
     assert note(RISING) == "not trained to the end"
     assert note(SOME) == "not trained to the end; not learned: Catheter"

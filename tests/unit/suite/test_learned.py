@@ -90,6 +90,8 @@ def test_tasks_no_better_than_always_yes_are_named(table: Callable, suite: Calla
     for parent, member in zip(runs.of_kind("suite member"), result.members, strict=True):
         lost = [task for task in TASKS if not parent.last(f"test.tasks.f1/{task}") > constant(parent, task)]
         assert [each.task.name for each in member.learning.unlearned] == lost
+        precisions = [each.average_precision for each in member.learning.unlearned]
+        assert precisions == [parent.last(f"test.tasks.average_precision/{task}") for task in lost]
         assert lost
         assert member.learning.end == TrainingEnd(None)
         said = "Not trained to the end: one epoch only"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 from drawing import block
@@ -49,6 +50,15 @@ def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) ->
     everyone = changed(comparison, *map(known, comparison.runs))
     assert overview.in_words(everyone) == said
     assert len(judged_pairs(everyone)) == len(judged_pairs(comparison)) > 0
+
+
+def test_the_average_precision_of_a_task_that_was_not_learned_is_known(comparison_of: Make) -> None:
+    comparison = comparison_of(children=2)
+    run = known(comparison.runs[0], constant=1.0)
+    for each in changed(comparison, run).learning(run).unlearned:
+        assert each.average_precision == pytest.approx(
+            fmean(run.of_task(each.task.name, "average_precision"))
+        )
 
 
 def test_the_children_with_both_scores_are_compared_with_a_bag_of_words(comparison_of: Make) -> None:
