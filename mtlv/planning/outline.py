@@ -11,7 +11,7 @@ from mtlv.formatting import enumerated, many
 from mtlv.plan import ModelSpec, Plan, Task, head_key, tree_lines, with_own_heads, with_private_layers
 from mtlv.planning.groups import grouping_spec
 from mtlv.planning.sources import measures, named_by
-from mtlv.planning.stages import match, teachers
+from mtlv.planning.stages import budget_error, match, teachers
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 from mtlv.seeding import content_key
 
@@ -57,7 +57,7 @@ def outline(
         members: all members of the suite, from whose units groups may follow.
 
     Raises:
-        PlanError: there is no model to start from, or several.
+        PlanError: there is no model to start from, or several, or `training.budget` allows no epoch.
         GroupingError: groups follow from units that do not learn what the features need.
     """
     settings = member.settings
@@ -149,6 +149,9 @@ def _laid(
         content += [start.marks if start else ()]
         marks = [content_key([*content, number]) for number in range(count)]
         return _Laid(lines, tuple(marks), names, inner=inner)
+    budget, models = own.training.budget, len(plan.models)
+    if budget is not None and budget < models and len(own.data.each) == 1:  # several are counted when read
+        raise budget_error(budget, models, models)
     marks = []
     for model in plan.models:
         begun = _begun(stage, model, start)

@@ -97,11 +97,7 @@ class StageBuilder:
         read = int((sources @ counts).sum())  # in one epoch of all
         whole = int(counts[sources.any(axis=0)].sum())
         if budget * whole < read:
-            raise PlanError(
-                "`training.budget` is less than one epoch of each model",
-                got=budget,
-                allowed=f"{-(-read // whole)} or more, for {many(len(plan.models), 'model')}",
-            )
+            raise budget_error(budget, -(-read // whole), len(plan.models))
         training = own.training.model_copy(update={"epochs": round(budget * whole / read)})
         return own.model_copy(update={"training": training})
 
@@ -198,6 +194,15 @@ class StageBuilder:
         parts = (self.fold.part(name) for name in PARTS)
         rows = [part[(part >= first) & (part < end)] for part in parts]
         return [source.digest, [picked(corpus.ids, part) for part in rows]]
+
+
+def budget_error(budget: int, least: int, models: int) -> PlanError:
+    """Return the error of a `training.budget` that allows no epoch."""
+    return PlanError(
+        "`training.budget` is less than one epoch of each model",
+        got=budget,
+        allowed=f"{least} or more, for {many(models, 'model')}",
+    )
 
 
 def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:

@@ -11,6 +11,7 @@ from memory_tracker import MemoryTracker
 
 from mtlv.errors import MtlvError
 from mtlv.events import ignore
+from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.settings import Suite
@@ -71,7 +72,19 @@ def test_sources_that_no_model_of_the_stage_reads_do_not_count(tmp_path: Path) -
 
 def test_less_than_an_epoch_of_each_model_is_refused(table: Callable, suite: Callable) -> None:
     with pytest.raises(MtlvError, match=r"less than one epoch.*got 2\); allowed: 3 or more, for 3 models"):
-        run_suite(suite(table("t"), "architecture=stl", "training.budget=2"), ignore, MemoryTracker())
+        by_architecture(suite(table("t"), "architecture=stl", "training.budget=2"))
+
+
+def test_a_check_refuses_it_where_one_corpus_is_read(
+    table: Callable, suite: Callable, tmp_path: Path
+) -> None:
+    with pytest.raises(MtlvError, match=r"less than one epoch.*got 2\); allowed: 3 or more, for 3 models"):
+        check_suite(suite(table("t"), "architecture=stl", "training.budget=2"))
+    assert check_suite(suite(table("t"), "architecture=stl", "training.budget=3")).units == 3
+    several = sources_of(
+        tmp_path, changes=("training.budget=1", "architecture=stl"), more="architecture: mtl"
+    )
+    assert check_suite(several).units == epochs(by_architecture(several)["stl"]).count(1) > 1
 
 
 def test_a_run_says_how_many_epochs_each_model_had(table: Callable, suite: Callable) -> None:
