@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from mtlv.api.comparison import ComparisonPage, compare
     from mtlv.api.corpus import Corpus, from_dataframe, from_dataset, load
     from mtlv.api.groups import TaskGroups, cluster
+    from mtlv.api.model import Model, load_model
     from mtlv.api.result import Result
     from mtlv.api.training import SuiteRun, run, train
 
 _HOME = {
     "ComparisonPage": "mtlv.api.comparison",
     "Corpus": "mtlv.api.corpus",
+    "Model": "mtlv.api.model",
     "Result": "mtlv.api.result",
     "SuiteRun": "mtlv.api.training",
     "TaskGroups": "mtlv.api.groups",
@@ -32,13 +34,16 @@ _HOME = {
     "from_dataframe": "mtlv.api.corpus",
     "from_dataset": "mtlv.api.corpus",
     "load": "mtlv.api.corpus",
+    "load_model": "mtlv.api.model",
     "run": "mtlv.api.training",
     "train": "mtlv.api.training",
 }
+_MODULES = ("errors", "events")
 
 __all__ = [
     "ComparisonPage",
     "Corpus",
+    "Model",
     "Result",
     "SuiteRun",
     "TaskGroups",
@@ -48,16 +53,19 @@ __all__ = [
     "from_dataframe",
     "from_dataset",
     "load",
+    "load_model",
     "run",
     "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"mtlv.{name}")
     if name not in _HOME:
         raise AttributeError(f"module `mtlv` has no `{name}`")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *_MODULES]

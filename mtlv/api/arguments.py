@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mtlv.errors import ConfigError, DataError
@@ -46,9 +46,11 @@ def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
 def _keys(keyword: str, section: str) -> list[str]:
     """Return the settings that match a keyword."""
     key = keyword.replace("__", ".")
+    if f"{section}.{key}" in known_keys():
+        return [f"{section}.{key}"]
     if key in known_keys() or key in SHORTHAND or (key in Settings.model_fields and "." not in key):
         return [key]
-    own = [f"{section}.{key}"] if f"{section}.{key}" in known_keys() or is_section((section, key)) else []
+    own = [f"{section}.{key}"] if is_section((section, key)) else []
     return own or [each for each in known_keys() if each.endswith(f".{key}")]
 
 
@@ -56,10 +58,13 @@ def several(values: Sequence[T], name: str) -> list[T]:
     """Return values as a list.
 
     Raises:
-        DataError: there is a single text instead, which would be read as a list of letters.
+        DataError: there is a single text instead, which would be read as a list of letters, or no list.
     """
     if isinstance(values, str):
-        raise DataError(f"`{name}` is a list of texts", got=f"{values[:40]!r}", then=f"write `[{name}]`")
+        short = f"{values[:40]!r}"
+        raise DataError(f"`{name}` is a list of texts", got=short, then=f"write `[{short}]`")
+    if not isinstance(values, Iterable):
+        raise wrong_type(values, "list of texts", name, "write `['...']`")
     return list(values)
 
 

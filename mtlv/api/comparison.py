@@ -48,7 +48,8 @@ class ComparisonPage:
         return None if run is None else run.name
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per run and one column per tracked metric: means over folds and seeds."""
+        """Return one row per run and one column per tracked metric, those of the test set (`test/...`) first:
+        means over folds and seeds."""
         import pandas as pd
 
         rows = []
@@ -59,7 +60,8 @@ class ComparisonPage:
                 for key in keys
             }
             rows.append({"run": run.name, **means})
-        return pd.DataFrame(rows).set_index("run")
+        frame = pd.DataFrame(rows).set_index("run")
+        return frame[sorted(frame.columns, key=lambda key: not key.startswith("test/"))]
 
     def save(self, path: str | Path) -> Path:
         """Copy the page to `path` and return it.
@@ -114,8 +116,8 @@ def compare(
         raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])
     suites = tuple(Suite(each.settings.experiment, (each,), Path("mtlv.compare")) for each in members)
     options = ComparisonOptions(
-        RunQuery(suites),
-        baseline=None if baseline is None else baseline.name,
+        RunQuery(suites, tuple(result.uid for result in given)),
+        baseline=None if baseline is None else baseline.uid,
         title=title,
         out=None if folder is None else Path(folder),
         log=log,

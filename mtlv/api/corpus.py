@@ -19,7 +19,7 @@ from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
 from mtlv.settings import load_suite
-from mtlv.settings.data_schema import ColumnSettings
+from mtlv.settings.data_schema import WITHOUT_TARGET, ColumnSettings
 from mtlv.units.corpora import read_corpus
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mtlv.plan import Task
 
-TARGETS = {"labels", "label_list", "target", "tags", "kind"}  # of `data.columns`, of which one is needed
+TARGETS = {"labels", "label_list", "target", "tags"}  # of `data.columns`, of which one is needed
 NO_LABELS = (
     "arguments: `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
@@ -109,7 +109,8 @@ class Corpus:
         return pd.DataFrame({"text": self.documents.texts, **targets}, index=index)
 
     def __repr__(self) -> str:
-        return f"Corpus({self.name!r}, {len(self):,} documents, {len(self.tasks)} tasks)"
+        notes = "".join(f"; {note}" for note in self.documents.notes)
+        return f"Corpus({self.name!r}, {len(self):,} documents, {len(self.tasks)} tasks{notes})"
 
     def _repr_html_(self) -> str:
         tasks, targets = self.documents.tasks, self.documents.targets
@@ -172,10 +173,12 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         >>> import mtlv
         >>> corpus = mtlv.load("synthetic", documents=60)
         >>> corpus
-        Corpus('synthetic', 60 documents, 9 tasks)
+        Corpus('synthetic', 60 documents, 9 tasks; all documents are generated; none is real)
         >>> corpus.to_frame().shape
         (60, 10)
     """
+    if not isinstance(name, (str, os.PathLike)):
+        raise wrong_type(name, "name or path", "mtlv.load", "give a DataFrame to `mtlv.from_dataframe`")
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
             name, path = "table", name
@@ -197,7 +200,7 @@ def from_dataframe(
     """Create a corpus from a DataFrame; nothing is written until it is used for training.
 
     Args:
-        frame: N rows, one document each.
+        frame: N rows, one document each; an index with a name and unique values has the ids of the documents.
         text: column with the text.
         labels: T columns of 0 and 1, one yes/no task each.
         descriptions: descriptions of tasks by name, used to group them.
@@ -219,6 +222,9 @@ def from_dataframe(
     import pandas as pd
 
     of_type(frame, pd.DataFrame, "mtlv.from_dataframe", "read a file with `mtlv.load`")
+    index = frame.index
+    if "id" not in columns and isinstance(index.name, str) and index.is_unique and index.name not in frame:
+        frame, columns = frame.reset_index(), {**columns, "id": index.name}
 
     def save(path: Path) -> None:
         try:
@@ -287,7 +293,8 @@ def _in_memory(
     name: str,
     columns: Mapping[str, Any],
 ) -> Corpus:
-    if labels is None and columns.keys() <= ColumnSettings.model_fields.keys() - TARGETS:
+    others = ColumnSettings.model_fields.keys() - TARGETS
+    if labels is None and columns.keys() <= others and columns.get("kind") not in WITHOUT_TARGET:
         raise ConfigError([NO_LABELS])
     settings: dict[str, Any] = {"data.name": kind, "data.alias": name, "data.columns.text": text}
     if labels is not None:

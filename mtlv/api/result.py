@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mtlv.api.arguments import several
 from mtlv.api.groups import TaskGroups
+from mtlv.api.model import Model
 from mtlv.api.notebook import html
-from mtlv.errors import DataError, TrackingError
+from mtlv.errors import TrackingError
 from mtlv.reporting.member_result import MemberResult
-from mtlv.serving.frame import as_columns
-from mtlv.serving.input_frame import as_frame, as_texts
-from mtlv.serving.kinds import BOTH, DECISIONS
-from mtlv.serving.model import Prediction, ServedPlan
+from mtlv.serving.inputs import OPTIONAL, TEXT
+from mtlv.serving.model import ServedPlan
 from mtlv.serving.package import CONTENT
 from mtlv.store import open_store
 from mtlv.store.location import location_of
@@ -32,26 +27,14 @@ from mtlv.units.input_cache import InputCache
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mtlv.plan import Task
     from mtlv.settings import Member
     from mtlv.tracking import TrackedModel
 
-Texts: TypeAlias = "Sequence[str] | Sequence[Mapping[str, object]] | pd.Series | pd.DataFrame"
-"""Texts, or rows of a table with a column `text`."""
 
-
-class Result:
-    """A trained member of a suite: its metrics, and its model as a scikit-learn style estimator.
-
-    The model is the one of the fold and seed with the best validation score. `predict` returns:
-
-    - yes/no tasks: [N, T] of 0 and 1 at the fitted thresholds; `classes_` are the T names of the tasks
-    - one task with classes: [N] names of classes; `classes_` are the C classes
-    - one number: [N] values
-    - anything else: a DataFrame, as `predict_frame`
-
-    Texts are a list, a Series, or a DataFrame with a column `text` (or only one column). Some tasks need more
-    than a text: a DataFrame, or a list of mappings, has it in `text_pair`, `words` or `mentions`.
-    """
+class Result(Model):
+    """A trained member of a suite: its metrics, and the model of the fold and seed with the best validation
+    score, as a `Model`."""
 
     def __init__(self, found: MemberResult) -> None:
         self._found = found
@@ -67,9 +50,9 @@ class Result:
         return self._found.name
 
     @property
-    def tasks(self) -> tuple[str, ...]:
-        """Names of the T tasks."""
-        return tuple(task.name for task in self._found.resolved.known)
+    def uid(self) -> str:
+        """Tag `mtlv.uid` of the run."""
+        return self._found.resolved.uid
 
     @property
     def groups(self) -> TaskGroups | None:
@@ -119,96 +102,21 @@ class Result:
             ) from error
         return path
 
-    def fit(self, X: object = None, y: object = None) -> Result:
-        """Return the result itself, unchanged, as `sklearn.frozen.FrozenEstimator` does."""
-        return self
-
-    def predict(self, texts: Texts) -> NDArray | pd.DataFrame:
-        """Predict N texts; see the class for the shape.
-
-        Raises:
-            DataError: a text is empty or not text, or one text is given instead of a list.
-        """
-        kind, tasks = self._kind, list(self.tasks)
-        if kind is None:
-            return self.predict_frame(texts, columns=DECISIONS)
-        found = as_columns(self._predict(texts)[0], DECISIONS)
-        if kind == "binary":
-            return np.stack([found[task] for task in tasks], axis=1).astype(int)
-        return np.asarray(found[tasks[0]])
-
-    def predict_proba(self, texts: Texts) -> NDArray[np.float64]:
-        """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
-
-        Raises:
-            DataError: as for `predict`, or the tasks do not have probabilities of the same shape.
-        """
-        found, _ = self._predict(texts)
-        if self._kind == "binary":
-            return np.stack([found[task].outputs for task in self.tasks], axis=1).astype(np.float64)
-        if self._kind == "multiclass":
-            return np.asarray(found[self.tasks[0]].outputs, np.float64)
-        raise DataError(
-            "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
-        )
-
-    def predict_frame(self, texts: Texts, *, columns: str = BOTH) -> pd.DataFrame:
-        """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.
-
-        Args:
-            texts: N texts.
-            columns: `both`, `probabilities` or `decisions`.
-
-        Raises:
-            DataError: as for `predict`.
-        """
-        import pandas as pd
-
-        found, index = self._predict(texts)
-        return pd.DataFrame(as_columns(found, columns), index=index)
-
-    def _predict(self, texts: Texts) -> tuple[Prediction, pd.Index]:
-        """Return predictions of N texts, and the index of the table that they stand in."""
-        import pandas as pd
-
-        whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
-        frame = as_frame(texts if whole else several(texts, "texts"))
-        return self._model.predict(as_texts(frame)), frame.index
-
     @property
-    def classes_(self) -> NDArray:
-        """Names of the tasks [T] for yes/no tasks; the classes [C] of a single task."""
-        tasks = self._found.resolved.known
-        names = tasks[0].classes if self._kind == "multiclass" else self.tasks
-        return np.array(names, dtype=object)
+    def _known(self) -> Sequence[Task]:
+        return self._found.resolved.known
 
-    @property
-    def _estimator_type(self) -> str:
-        return "regressor" if self._kind == "regression" else "classifier"
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
-
-        several = self._kind == "binary" and len(self.tasks) > 1
-        classifies = self._estimator_type == "classifier"
-        return Tags(
-            estimator_type=self._estimator_type,
-            target_tags=TargetTags(required=True, multi_output=several),
-            classifier_tags=ClassifierTags(multi_label=several) if classifies else None,
-            regressor_tags=None if classifies else RegressorTags(),
-            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
-        )
-
-    @cached_property
-    def _kind(self) -> str | None:
-        """Kind of all tasks, if `predict` has one shape for them; None otherwise."""
-        kinds = {task.kind for task in self._found.resolved.known}
-        kind = kinds.pop() if len(kinds) == 1 else ""
-        alone = len(self.tasks) == 1 and kind in ("multiclass", "regression")
-        return kind if kind == "binary" or alone else None
+    def _renamed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with the columns of training named as a model reads them."""
+        names, data = list(frame.columns), self.member.settings.data
+        own = {
+            column: name
+            for column in (TEXT, *OPTIONAL)
+            for each in data.each
+            if names.count(name := getattr(each.columns, column)) == 1
+        }
+        rest = frame.drop(columns=[name for name in {*own, *own.values()} if name in names])
+        return rest.assign(**{column: frame[name] for column, name in own.items()})
 
     @cached_property
     def _model(self) -> ServedPlan:

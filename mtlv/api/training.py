@@ -11,7 +11,7 @@ from mtlv.api.corpus import Corpus, readable, stored_path, the_corpus
 from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
 from mtlv.api.result import Result
-from mtlv.errors import ConfigError, DataError, TrainingError
+from mtlv.errors import ConfigError, DataError, TrainingError, shorten
 from mtlv.events import Callback, NoteGiven
 from mtlv.planning.check import check_suite, further_problems
 from mtlv.registries import ARCHITECTURES
@@ -84,7 +84,7 @@ def train(
     corpus: Corpus,
     *,
     architecture: str = "mtl",
-    groups: TaskGroups | Sequence[Sequence[str]] | None = None,
+    groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]] | None = None,
     encoder: str | None = None,
     folder: str | Path | None = None,
     callback: Callback | None = None,
@@ -95,7 +95,8 @@ def train(
     Args:
         corpus: N documents with T tasks.
         architecture: `stl`, `mtl`, `gmtl` or `gmhl`.
-        groups: groups for a grouped architecture; None clusters the tasks.
+        groups: groups for a grouped architecture, also as lists of tasks, or lists by name; None clusters the
+            tasks.
         encoder: alias, name or folder; None is the default.
         folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
         callback: receives the events of `mtlv.events`; None shows a progress bar.
@@ -103,7 +104,7 @@ def train(
             2e-5 suits encoders of 12 layers; set `learning_rate=2e-4` for `minilm`.
 
     Raises:
-        ConfigError: a setting is wrong, or there are groups for an architecture without.
+        ConfigError: a setting is wrong, or groups are given for an architecture that has none.
         DataError: `corpus` is no corpus.
         TrainingError: training failed.
 
@@ -158,16 +159,22 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _given(groups: TaskGroups | Sequence[Sequence[str]], architecture: str) -> dict[str, Any]:
+def _given(
+    groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]], architecture: str
+) -> dict[str, Any]:
     """Return the settings of given groups.
 
     Raises:
-        ConfigError: the architecture has no groups.
+        ConfigError: the architecture has no groups, or these are no lists of tasks.
     """
     if architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
         grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
         raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
     given = groups.groups if isinstance(groups, TaskGroups) else groups
+    given = list(given.values()) if isinstance(given, Mapping) else given
+    if not isinstance(given, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in given):
+        got = shorten(repr(groups), 60)
+        raise ConfigError([f"`groups` is a list of lists of tasks (got {got}); write [['A', 'B'], ['C']]"])
     return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
 
 

@@ -50,9 +50,19 @@ def predict_texts(
         EncoderError, DeviceError: the model cannot be loaded here.
         DataError: a text lacks an input of a task, or has one that none reads, or a task does not exist.
     """
+    return _ask(load_plan(place, device), texts, tasks)
+
+
+def load_plan(place: ModelQuery, device: str = "auto") -> ServedPlan:
+    """Load the model at `place`.
+
+    Raises:
+        TrackingError: the run or its model is missing, or several runs match.
+        EncoderError, DeviceError: the model cannot be loaded here.
+    """
     folder = _own_folder(place.run)
     if folder is not None:
-        return _ask(_load(folder, device), texts, tasks)
+        return _load(folder, device)
 
     reader = MlflowReader(place.uri)
     run = find_run(reader, place)
@@ -60,8 +70,7 @@ def predict_texts(
         found = fetch_model(place.uri or DEFAULT_URI, run.experiment, run.id, Path(name))
         if found is None:
             raise _no_model(run)
-        plan = _load(_content(found) or found, device)
-    return _ask(plan, texts, tasks)
+        return _load(_content(found) or found, device)
 
 
 def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:

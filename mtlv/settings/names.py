@@ -109,6 +109,8 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
     """Return a setting in words, such as `2 epochs`, `learning rate 0.001`, `no auto batch`."""
     if key == "encoder.name":
         return PurePath(str(value)).name or str(value)
+    if key.endswith(".path"):
+        return f"{words} {PurePath(str(value)).name}"
     if value == "null" or value is False:
         return f"no {words}"
     if value is True:
@@ -136,6 +138,7 @@ def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
     """Yield each setting that differs as texts, one for each of N; without what all texts begin with."""
     keys = dict.fromkeys(key for each in values for key in each)
     differing = [key for key in keys if len({str(each.get(key)) for each in values}) > 1]
+    differing.sort(key=lambda key: key.endswith(".path"))  # a name says more
     words = _words(differing)
     for key in differing:
         phrases = [_phrase(key, words[key], each.get(key, "null")) for each in values]

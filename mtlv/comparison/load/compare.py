@@ -18,7 +18,7 @@ from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
 from mtlv.comparison.files import begin_pictures, write_files
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, sized, with_scores
-from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
+from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 FOLDER = "mtlv-compare"
 PAGE = "compare.html"
-UID = "mtlv.uid"  # tag of each run
 IN_TABLE = ("test/", "time/", "cost/")
 
 
@@ -162,7 +161,7 @@ def _comparison(
     reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
-    baseline = _baseline(found.runs, ask.baseline)
+    baseline = _baseline(found.runs, chosen, ask.baseline)
     found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
     comparison = Comparison(
@@ -178,11 +177,16 @@ def _comparison(
     return replace(comparison, warnings=(*comparison.warnings, *learned))
 
 
-def _baseline(runs: tuple[ComparedRun, ...], wanted: str | None) -> ComparedRun:
+def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, wanted: str | None) -> ComparedRun:
     if wanted is None:
         alone = (run for run in runs if run.plan and all(sum(map(len, model)) == 1 for model in run.plan))
         return next(alone, runs[0])
-    same = [run for run in runs if wanted == run.name or (len(wanted) >= 6 and run.run_id.startswith(wanted))]
+    uids = {run.id: run.tags.get(UID) for run in chosen.runs}
+    same = [
+        run
+        for run in runs
+        if wanted in (run.name, uids.get(run.run_id)) or (len(wanted) >= 6 and run.run_id.startswith(wanted))
+    ]
     if not same:
         names = [run.name for run in runs]
         raise TrackingError(
@@ -207,7 +211,7 @@ def _begin_texts(
     The corpus is named in the run's own `config.yml`. For runs of a server, that file is used only with
     `--data`; otherwise the user's own config is used.
     """
-    baseline = _baseline(found.runs, ask.baseline)
+    baseline = _baseline(found.runs, chosen, ask.baseline)
     stored = next(run for run in chosen.runs if run.id == baseline.run_id)
     if remote and ask.data is None:
         own = _own_config(ask, stored)
@@ -225,7 +229,10 @@ def _begin_texts(
 
 def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
     """Return the run's settings from one of the user's configs; None if no config matches."""
-    members = (member.settings for suite in ask.wanted.suites for member in suite.members)
+    own, wanted = stored.tags.get(UID), ask.wanted
+    members = [member.settings for suite in wanted.suites for member in suite.members]
+    if own in wanted.uids:
+        return members[wanted.uids.index(own)]
     return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
 
 

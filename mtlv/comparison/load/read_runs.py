@@ -16,6 +16,7 @@ from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
 from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
 from mtlv.foreign import parse_json, read_json
+from mtlv.formatting import enumerated
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
 from mtlv.tracking.reader import FOLD, RunReader, StoredRun
@@ -311,14 +312,21 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
             infos = [_task(each, content) for each in content.get("tasks", {}).values()]
         for info in infos:
             first = out.setdefault(info.name, info)
-            if replace(info, support=first.support, documents=first.documents) != first:
+            same = replace(info, source=first.source, support=first.support, documents=first.documents)
+            if same != first:
                 raise TrackingError(
                     f"`{shorten(source.member.name)}` has another task `{shorten(info.name)}`",
-                    got=f"{info.kind} by {info.main_metric}",
-                    allowed=f"{first.kind} by {first.main_metric}, as in the previous runs",
+                    got=_described(info),
+                    allowed=f"{_described(first)}, as in the previous runs",
                     then="compare them separately",
                 )
     return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
+
+
+def _described(task: TaskInfo) -> str:
+    classes = f" of {enumerated(task.classes)}" if task.classes else ""
+    negative = f", negative {enumerated(task.negative)}" if task.negative else ""
+    return f"{task.kind}{classes} by {task.main_metric}{negative}"
 
 
 def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError, nearest
@@ -17,7 +18,7 @@ from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun,
 if TYPE_CHECKING:
     from mtlv.settings import Suite
 
-KIND, SETTINGS = "mtlv.kind", "mtlv.settings"
+KIND, SETTINGS, UID = "mtlv.kind", "mtlv.settings", "mtlv.uid"  # tags
 LONGEST_ID = 32  # hexadecimal digits of MLflow's run ids
 SHORTEST_ID = 6
 PLACES = ("tracking.", "store.", "execution.")  # settings that say nothing of what a run trained
@@ -28,6 +29,8 @@ class RunQuery:
     """Runs that a user asks to compare."""
 
     suites: tuple[Suite, ...] = ()  # suites whose members are compared
+    # `mtlv.uid` of the only member of each suite, whose settings alone do not tell its data
+    uids: tuple[str, ...] = ()
     # run ids, prefixes of them (6 digits or more), run names, or their beginnings
     names: tuple[str, ...] = ()
     experiment: str | None = None  # restricts the runs; without suites and names, all its members
@@ -62,8 +65,8 @@ def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
         )
     chosen = SelectedRuns()
     experiments = dict(reader.experiments())
-    for suite in wanted.suites:
-        _add_suite(chosen, reader, suite, experiments)
+    for suite, uid in zip_longest(wanted.suites, wanted.uids):
+        _add_suite(chosen, reader, suite, experiments, uid)
     if wanted.names:
         within = [*experiments.values()]
         if wanted.experiment is not None:
@@ -78,7 +81,9 @@ def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
     return chosen
 
 
-def _add_suite(chosen: SelectedRuns, reader: RunReader, suite: Suite, experiments: dict[str, str]) -> None:
+def _add_suite(
+    chosen: SelectedRuns, reader: RunReader, suite: Suite, experiments: dict[str, str], uid: str | None
+) -> None:
     if suite.experiment not in experiments:
         raise TrackingError(
             f"{suite.path}: its experiment `{suite.experiment}` is not in the store",
@@ -87,7 +92,8 @@ def _add_suite(chosen: SelectedRuns, reader: RunReader, suite: Suite, experiment
     place = [experiments[suite.experiment]]
     found, missing = [], []
     for member in suite.members:
-        runs = reader.runs(place, {KIND: MEMBER, SETTINGS: settings_key(member.settings)}, most=1)
+        own = {UID: uid} if uid else {SETTINGS: settings_key(member.settings)}
+        runs = reader.runs(place, {KIND: MEMBER} | own, most=1)
         found += runs
         missing += [] if runs else [member.name]
     if not found:

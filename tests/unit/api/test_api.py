@@ -56,7 +56,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[mtlv.Result, mtlv
     return grouped, alone, folder, heard
 
 
-@pytest.mark.parametrize("name", ["corpus", "groups", "training"])
+@pytest.mark.parametrize("name", ["corpus", "groups", "model", "training"])
 def test_examples_do_what_they_show(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = doctest.testmod(import_module(f"mtlv.api.{name}"))
@@ -67,9 +67,10 @@ def test_examples_do_what_they_show(name: str, tmp_path: Path, monkeypatch: pyte
 def test_every_public_name_has_a_docstring_and_the_import_is_light() -> None:
     assert sorted(mtlv.__all__) == mtlv.__all__
     assert all(getattr(mtlv, name).__doc__ for name in mtlv.__all__ if name != "__version__")
-    assert set(dir(mtlv)) == set(mtlv.__all__)
+    assert set(dir(mtlv)) == {*mtlv.__all__, "errors", "events"}
     script = (
-        "import mtlv, sys; print([m for m in ('numpy', 'torch', 'pandas', 'pydantic') if m in sys.modules])"
+        "import mtlv, sys; print([m for m in ('numpy', 'torch', 'pandas', 'pydantic') if m in sys.modules]);"
+        "mtlv.errors.MtlvError, mtlv.events.ignore"
     )
     root = Path(mtlv.__file__).parents[1]
     done = subprocess.run(
@@ -91,6 +92,22 @@ def test_a_corpus_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert f"{frame()['heart'].sum()} yes" in corpus._repr_html_()
     mtlv.cluster(corpus, encoder="tiny")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_named_index_has_the_ids(tmp_path: Path) -> None:
+    numbered = frame().set_axis(pd.Index([f"r{n}" for n in range(60)], name="report_id"))
+    assert mtlv.from_dataframe(numbered, text="report", labels=["heart"]).documents.ids[:2] == ("r0", "r1")
+    twice = numbered.set_axis(pd.Index(["r"] * 60, name="report_id"))
+    for other in (frame(), numbered.rename_axis(None), twice):
+        assert mtlv.from_dataframe(other, text="report", labels=["heart"]).documents.ids[:2] == ("1", "2")
+    kept = numbered.assign(own=[f"x{n}" for n in range(60)])
+    assert mtlv.from_dataframe(kept, text="report", labels=["heart"], id="own").documents.ids[0] == "x0"
+
+
+def test_dropped_rows_are_said() -> None:
+    some = frame().assign(report=lambda rows: rows["report"].where(rows.index > 1))
+    corpus = mtlv.from_dataframe(some, text="report", labels=["heart"])
+    assert repr(corpus) == "Corpus('dataframe', 58 documents, 1 tasks; 2 rows without text dropped)"
 
 
 def test_a_dataset_gives_what_the_same_table_gives() -> None:
@@ -123,6 +140,8 @@ def test_groups_as_numbers_and_figures() -> None:
     assert given.groups == (("heart",), ("lung", "bone"))
     with pytest.raises(GroupingError, match="no elbow"):
         given.plot_elbow()
+    random = {mtlv.cluster(corpus, method="random", k=2, seed=seed).groups for seed in range(6)}
+    assert len(random) > 1
 
 
 def test_a_result_has_metrics_and_groups(trained) -> None:
@@ -161,10 +180,13 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
     score = get_scorer("f1_macro")(grouped, texts, truth)
     assert score == pytest.approx(f1_score(truth, grouped.predict(texts), average="macro"))
     saved = grouped.save(tmp_path / "model")
-    from mtlv.serving.model import ServedPlan
-
-    loaded = ServedPlan.load(saved / "served").predict(TEXTS)
-    np.testing.assert_allclose(loaded["bone"].outputs, probabilities[:, 2], rtol=1e-5)
+    loaded = mtlv.load_model(saved)
+    np.testing.assert_allclose(loaded.predict_proba(TEXTS), probabilities, rtol=1e-5)
+    np.testing.assert_array_equal(loaded.predict(TEXTS), decided)
+    assert loaded.tasks == tuple(loaded.classes_) == grouped.tasks
+    assert repr(loaded) == f"Model('{loaded._plan.description.origin}', 3 tasks)"
+    with pytest.raises(TrackingError, match="contains no model"):
+        mtlv.load_model(tmp_path)
     with pytest.raises(TrackingError, match="there already"):
         grouped.save(saved)
 
@@ -182,8 +204,10 @@ def test_texts_may_stand_in_a_table(trained) -> None:
     np.testing.assert_array_equal(grouped.predict_proba([{"text": text} for text in TEXTS]), wanted)
     np.testing.assert_array_equal(grouped.predict_proba(text for text in TEXTS), wanted)
     assert grouped.predict([]).shape == (0, 3)
+    both = pd.DataFrame({"text": ["of another column"] * 2, "report": TEXTS})
+    np.testing.assert_array_equal(grouped.predict_proba(both), wanted)
     for wrong, text in (
-        (pd.DataFrame({"n": [1], "report": ["x"]}), r"not clear which column .* \(got n, report\)"),
+        (pd.DataFrame({"n": [1], "note": ["x"]}), r"not clear which column .* \(got n, note\)"),
         ({"text": TEXTS}, r"the input \(got dict\); allowed: .*a list of texts"),
     ):
         with pytest.raises(DataError, match=text):
@@ -197,6 +221,8 @@ def test_pairs_are_predicted_from_a_table(tmp_path: Path) -> None:
     table = pd.DataFrame({"text": TEXTS, "text_pair": ["one", "two"]})
     assert pairs.predict(table).shape == (2,)
     np.testing.assert_array_equal(pairs.predict(table.to_dict("records")), pairs.predict(table))
+    own = pd.DataFrame({"n": [1, 2], "report": TEXTS, "second": ["one", "two"]})
+    np.testing.assert_array_equal(pairs.predict(own), pairs.predict(table))
     with pytest.raises(DataError, match="needs `text_pair`"):
         pairs.predict(TEXTS)
 
@@ -213,11 +239,13 @@ def test_what_cannot_be_written_is_said(trained, tmp_path: Path, monkeypatch: py
 def test_one_text_is_no_list_of_letters(trained) -> None:
     for predict in (trained[0].predict, trained[0].predict_proba, trained[0].predict_frame):
         with pytest.raises(
-            DataError, match=r"`texts` is a list of texts \(got 'septic'\); write `\[texts\]`"
+            DataError, match=r"`texts` is a list of texts \(got 'septic'\); write `\['septic'\]`"
         ):
             predict("septic")
     with pytest.raises(DataError, match="`labels` is a list of texts"):
         mtlv.from_dataframe(frame(), text="report", labels="heart")
+    with pytest.raises(DataError, match=r"`labels` takes a `list of texts` \(got a `int`\)"):
+        mtlv.from_dataframe(frame(), text="report", labels=5)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +295,21 @@ def test_one_text_is_no_list_of_letters(trained) -> None:
         ),
         (lambda: mtlv.compare("x"), DataError, r"`mtlv.compare` takes a `Result` \(got a `str`\)"),
         (lambda: mtlv.compare(), ConfigError, "takes one result or more, and none is given"),
+        (
+            lambda: mtlv.load(frame()),
+            DataError,
+            "got a `DataFrame`.; give a DataFrame to `mtlv.from_dataframe`",
+        ),
+        (
+            lambda: mtlv.from_dataframe(frame(), text="report", kind="multiclass"),
+            ConfigError,
+            "`labels` is missing; .*`kind` and `target`",
+        ),
+        (
+            lambda: mtlv.train(from_frame(), architecture="gmtl", groups=["heart", "lung"]),
+            ConfigError,
+            r"`groups` is a list of lists of tasks \(got \['heart', 'lung'\]\); write",
+        ),
         (lambda: mtlv.load("nosuch.csv"), DataError, r"there is no such file \(got nosuch.csv\)"),
         (
             lambda: mtlv.train(from_frame(), groups=[["heart"], ["lung", "bone"]]),
@@ -294,6 +337,45 @@ def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.Mo
     assert "<iframe" in page._repr_html_()
     assert page.save(tmp_path / "copy.html").read_bytes() == page.path.read_bytes()
     assert page.folder == tmp_path / "page"
+
+
+def test_results_of_equal_settings_and_other_documents_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They differ in their documents, or also in the name of the corpus."""
+    draw_nothing(monkeypatch)
+    rows = frame(120)
+    parts = (rows.head(60), "dataframe"), (rows.tail(60), "dataframe"), (rows.tail(60), "south")
+    results = [
+        mtlv.train(
+            mtlv.from_dataframe(part, text="report", labels=list(WORDS), name=name),
+            encoder="tiny",
+            epochs=1,
+            folder=tmp_path,
+            callback=events.ignore,
+        )
+        for part, name in parts
+    ]
+    for each in results:
+        page = mtlv.compare(*results, baseline=each, folder=tmp_path / "page")
+        table = page.to_frame()
+        assert table["test/f1_macro"].tolist() == [found.metrics["f1_macro"] for found in results]
+        assert table.columns[0].startswith("test/")
+        comparison = page._found.comparison
+        assert comparison.run(comparison.baseline) is comparison.runs[results.index(each)]
+        held = {child.test.ids for child in comparison.run(comparison.baseline).children}
+        assert set(comparison.texts) == {id_ for ids in held for id_ in ids}
+        assert set(comparison.texts.values()) <= set(parts[results.index(each)][0]["report"])
+    names = mtlv.compare(results[1], results[2], folder=tmp_path / "two").to_frame().index
+    assert list(names) == ["MTL, alias dataframe", "MTL, alias south"]
+
+
+def test_groups_may_have_names(tmp_path: Path) -> None:
+    groups = {"chest": ["heart", "lung"], "other": ["bone"]}
+    settings = {"encoder": "tiny", "epochs": 1, "folder": tmp_path, "callback": events.ignore}
+    found = mtlv.train(from_frame(), architecture="gmtl", groups=groups, **settings).groups
+    assert found is not None
+    assert found.groups == (("heart", "lung"), ("bone",))
 
 
 def test_classes_and_numbers_have_the_shapes_of_their_kind(tmp_path: Path) -> None:
@@ -355,7 +437,7 @@ WRONG = {
     "no target": (
         lambda _: mtlv.from_dataframe(frame(), text="report", kind="regression"),
         ConfigError,
-        "no labels; give `data.columns.labels`",
+        "`labels` is missing; .*`kind` and `target`",
     ),
     "a row": (
         lambda _: mtlv.from_dataframe(frame().assign(heart=[1, 1, 5] * 20), text="report", labels=["heart"]),

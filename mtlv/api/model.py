@@ -1,0 +1,195 @@
+"""Trained models as scikit-learn style estimators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.api.arguments import several
+from mtlv.errors import DataError
+from mtlv.serving.frame import as_columns
+from mtlv.serving.input_frame import as_frame, as_texts
+from mtlv.serving.kinds import BOTH, DECISIONS
+from mtlv.serving.predict import ModelQuery, load_plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mtlv.plan import Task
+    from mtlv.serving.model import Prediction, ServedPlan
+
+Texts: TypeAlias = "Sequence[str] | Sequence[Mapping[str, object]] | pd.Series | pd.DataFrame"
+"""Texts, or rows of a table with a column `text`."""
+
+
+class Model(ABC):
+    """A trained model as a scikit-learn style estimator. `predict` returns:
+
+    - yes/no tasks: [N, T] of 0 and 1 at the fitted thresholds; `classes_` are the T names of the tasks
+    - one task with classes: [N] names of classes; `classes_` are the C classes
+    - one number: [N] values
+    - anything else: a DataFrame, as `predict_frame`
+
+    Texts are a list, a Series, or a DataFrame with a column `text` (or only one column). Some tasks need more
+    than a text: a DataFrame, or a list of mappings, has it in `text_pair`, `words` or `mentions`. A `Result`
+    also reads the columns that it was trained on, with their own names.
+    """
+
+    @property
+    @abstractmethod
+    def _known(self) -> Sequence[Task]:
+        """The T tasks."""
+
+    @property
+    @abstractmethod
+    def _model(self) -> ServedPlan: ...
+
+    def _renamed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table of inputs with the names that all models have for its columns."""
+        return frame
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the T tasks."""
+        return tuple(task.name for task in self._known)
+
+    def fit(self, X: object = None, y: object = None) -> Self:
+        """Return the model itself, unchanged, as `sklearn.frozen.FrozenEstimator` does."""
+        return self
+
+    def predict(self, texts: Texts) -> NDArray | pd.DataFrame:
+        """Predict N texts; see the class for the shape.
+
+        Raises:
+            DataError: a text is empty or not text, or one text is given instead of a list.
+        """
+        kind, tasks = self._kind, list(self.tasks)
+        if kind is None:
+            return self.predict_frame(texts, columns=DECISIONS)
+        found = as_columns(self._predict(texts)[0], DECISIONS)
+        if kind == "binary":
+            return np.stack([found[task] for task in tasks], axis=1).astype(int)
+        return np.asarray(found[tasks[0]])
+
+    def predict_proba(self, texts: Texts) -> NDArray[np.float64]:
+        """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
+
+        Raises:
+            DataError: as for `predict`, or the tasks do not have probabilities of the same shape.
+        """
+        found, _ = self._predict(texts)
+        if self._kind == "binary":
+            return np.stack([found[task].outputs for task in self.tasks], axis=1).astype(np.float64)
+        if self._kind == "multiclass":
+            return np.asarray(found[self.tasks[0]].outputs, np.float64)
+        raise DataError(
+            "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
+        )
+
+    def predict_frame(self, texts: Texts, *, columns: str = BOTH) -> pd.DataFrame:
+        """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.
+
+        Args:
+            texts: N texts.
+            columns: `both`, `probabilities` or `decisions`.
+
+        Raises:
+            DataError: as for `predict`.
+        """
+        import pandas as pd
+
+        found, index = self._predict(texts)
+        return pd.DataFrame(as_columns(found, columns), index=index)
+
+    def _predict(self, texts: Texts) -> tuple[Prediction, pd.Index]:
+        """Return predictions of N texts, and the index of the table that they stand in."""
+        import pandas as pd
+
+        whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
+        if isinstance(texts, pd.DataFrame):
+            texts = self._renamed(texts)
+        frame = as_frame(texts if whole else several(texts, "texts"))
+        return self._model.predict(as_texts(frame)), frame.index
+
+    @property
+    def classes_(self) -> NDArray:
+        """Names of the tasks [T] for yes/no tasks; the classes [C] of a single task."""
+        tasks = self._known
+        names = tasks[0].classes if self._kind == "multiclass" else self.tasks
+        return np.array(names, dtype=object)
+
+    @property
+    def _estimator_type(self) -> str:
+        return "regressor" if self._kind == "regression" else "classifier"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+        several = self._kind == "binary" and len(self.tasks) > 1
+        classifies = self._estimator_type == "classifier"
+        return Tags(
+            estimator_type=self._estimator_type,
+            target_tags=TargetTags(required=True, multi_output=several),
+            classifier_tags=ClassifierTags(multi_label=several) if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
+        )
+
+    @cached_property
+    def _kind(self) -> str | None:
+        """Kind of all tasks, if `predict` has one shape for them; None otherwise."""
+        kinds = {task.kind for task in self._known}
+        kind = kinds.pop() if len(kinds) == 1 else ""
+        alone = len(self.tasks) == 1 and kind in ("multiclass", "regression")
+        return kind if kind == "binary" or alone else None
+
+
+class LoadedModel(Model):
+    """A model that was saved or tracked."""
+
+    def __init__(self, plan: ServedPlan) -> None:
+        self._plan = plan
+
+    @property
+    def _known(self) -> Sequence[Task]:
+        held = self._plan.description.tasks
+        return [held[name].task for name in self._plan.tasks]
+
+    @property
+    def _model(self) -> ServedPlan:
+        return self._plan
+
+    def __repr__(self) -> str:
+        return f"Model({self._plan.description.origin!r}, {len(self.tasks)} tasks)"
+
+
+def load_model(name: str | Path, *, uri: str | None = None, device: str = "auto") -> Model:
+    """Load a trained model, to predict texts. No model hub is used, and no pickle is read.
+
+    Args:
+        name: folder of `Result.save` or of MLflow, or the id or name of a tracked run.
+        uri: tracking address of the run; None is `mlflow.db` in the working folder.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        TrackingError: there is no such folder or run, or it has no model.
+        EncoderError, DeviceError: it cannot be loaded here.
+
+    Example:
+        >>> import mtlv
+        >>> corpus = mtlv.load("synthetic", documents=60)
+        >>> result = mtlv.train(corpus, encoder="tiny", epochs=1, folder="saved")
+        >>> folder = result.save("saved/model")
+        >>> mtlv.load_model(folder).predict(["the heart is enlarged"]).shape
+        (1, 9)
+    """
+    return LoadedModel(load_plan(ModelQuery(str(name), uri), device))
