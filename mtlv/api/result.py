@@ -115,7 +115,7 @@ class Result(Model):
             for each in data.each
             if names.count(name := getattr(each.columns, column)) == 1
         }
-        rest = frame.drop(columns=[name for name in {*own, *own.values()} if name in names])
+        rest = frame.drop(columns=list(own.values()))
         return rest.assign(**{column: frame[name] for column, name in own.items()})
 
     @cached_property
