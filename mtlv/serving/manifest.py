@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,7 @@ from mtlv.serving.kinds import ANSWERS
 MOST_BYTES = 20_000_000  # maximum bytes of a JSON file
 DESCRIPTION = "served.json"
 FORMAT = 4
-"""Increase it when older versions of mtlv can no longer read the folder."""
+"""Increase it when older versions of mtlv can no longer read the folder; only this format is read."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class ModelManifest:
     heads: Mapping[str, str]  # the settings `heads`; see `mtlv.units.model`
     precision: str  # `fp32` or `bf16`, as in the test
     mtlv: str  # version of mtlv that wrote it
-    # checksums of the networks' files by file; empty if written by earlier versions
-    sha256: Mapping[str, str]
+    sha256: Mapping[str, str]  # checksums of the networks' files, by file
     format: int = FORMAT  # of the folder
 
     @property
@@ -59,56 +58,25 @@ class ModelManifest:
         """Read the description in `folder`.
 
         Raises:
-            TrackingError: it is missing, invalid, or from a newer mtlv.
+            TrackingError: it is missing, invalid, or of another format.
         """
         content = read_json_file(folder / DESCRIPTION)
         found = content.get("format") if isinstance(content, dict) else None
-        if type(found) is not int or not 1 <= found <= FORMAT:
+        if type(found) is not int or found != FORMAT:
             raise TrackingError(
                 f"the model in {folder} has a format that this version of mtlv does not support",
                 got=found,
-                allowed=f"up to {FORMAT}",
+                allowed=str(FORMAT),
                 then="use the version of mtlv in its requirements.txt",
             )
         try:
-            content = UPGRADES[found](content)
             _check(content)
             tasks = {name: ServedTask.read(name, task) for name, task in content["tasks"].items()}
-            described = cls(**{**content, "tasks": tasks})
+            described = cls(**content | {"tasks": tasks})
             _check_kinds(described)
         except (KeyError, TypeError, ValueError) as error:
             raise broken(folder / DESCRIPTION, error) from error
         return described
-
-
-def _of_yes_no_texts(content: dict[str, Any]) -> dict[str, Any]:
-    """Convert a description by mtlv 0.1, whose tasks were yes/no labels of single texts."""
-    kept = {key: value for key, value in content.items() if key != "max_length"}
-    length = content["max_length"]
-    if not isinstance(content["tasks"], dict):
-        raise ValueError("a value of the wrong type")
-    tasks = {name: {"kind": kind, "max_length": length} for name, kind in content["tasks"].items()}
-    return _of_one_epoch({**kept, "tasks": tasks, "heads": HEADS_OF_0_1})
-
-
-def _of_one_epoch(content: dict[str, Any]) -> dict[str, Any]:
-    """Convert a description from before tasks could have their own best epochs."""
-    return _without_sums({**content, "own": {}})
-
-
-def _without_sums(content: dict[str, Any]) -> dict[str, Any]:
-    """Convert a description from before weights had checksums."""
-    return {**content, "sha256": {}}
-
-
-HEADS_OF_0_1 = {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": "document"}
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    1: _of_yes_no_texts,
-    2: _of_one_epoch,
-    3: _without_sums,
-    4: dict,
-}
-"""Conversion to the current content, by format."""
 
 
 def _check(found: Mapping[str, Any]) -> None:
@@ -122,7 +90,7 @@ def _check(found: Mapping[str, Any]) -> None:
         raise ValueError("`networks` with a value that is not text")
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
-    if found["sha256"] and not found["sha256"].keys() >= set(files):
+    if not found["sha256"].keys() >= set(files):
         raise ValueError("`sha256` without a file of `networks`")
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
         raise ValueError("`networks` with a file outside the folder")

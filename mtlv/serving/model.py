@@ -256,7 +256,7 @@ def _network(
     except ValueError as error:  # raised by Pydantic
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown value")) from error
     try:
-        if file in description.sha256 and digest_of(folder / file) != description.sha256[file]:
+        if digest_of(folder / file) != description.sha256[file]:
             raise ValueError("its checksum does not match: it was changed")
         network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights
     except (OSError, ValueError, SafetensorError, RuntimeError) as error:

@@ -19,7 +19,6 @@ from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.serving.frame import as_columns, column_types
 from mtlv.serving.kinds import TaskPrediction
-from mtlv.serving.manifest import FORMAT
 from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.settings import Suite, load_suite
 from mtlv.suite.keep_models import NO_WEIGHTS, validation_score
@@ -211,11 +210,6 @@ def test_without_weights_there_is_no_model_and_it_is_said_once(tmp_path: Path) -
 # ---- What can be wrong with a folder or an input ---------------------------------------------------------
 
 
-def _newer(folder: Path) -> None:
-    path = folder / "served.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": FORMAT + 1}))
-
-
 def _lost_network(folder: Path) -> None:
     next((folder / "networks").iterdir()).unlink()
 
@@ -352,6 +346,7 @@ def test_harmed_files_are_refused_by_what_they_say(
         {"heads": {"tagging_scheme": "bio", "tagging_layer": "linear", "relation_features": ["cls"]}},
         {"heads": None},
         {"precision": None},
+        {"sha256": {}},
         {"more": 1},
     ],
     ids=str,
@@ -399,9 +394,12 @@ def named(folder: Path, harm: Callable[[Path], None]) -> None:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (
-            _newer,
-            r"a format that this version of mtlv does not support \(got 5\); allowed: up to 4; use the",
+        *(
+            (
+                _of("served.json", format=other),
+                rf"a format that this version of mtlv does not support \(got {other}\); allowed: 4; use the",
+            )
+            for other in (3, 5, 4.0)
         ),
         (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
         (_cut_network, r"networks/.*safetensors cannot be read"),
@@ -430,38 +428,6 @@ def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
             plan.predict(["fine", wrong])  # type: ignore[list-item]
     assert [len(told.outputs) for told in plan.predict([]).predictions] == [0, 0, 0]
     assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).predictions] == [2, 2, 2]
-
-
-def test_a_model_of_0_1_is_read_as_yes_no_labels_of_single_texts(trained: Trained, place: Callable) -> None:
-    folder = place(trained.model("gmhl"))
-    texts = list(trained.texts.values())
-    today = ServedPlan.load(folder, device="cpu").predict(texts)
-    path = folder / "served.json"
-    content = json.loads(path.read_text())
-    (length,) = {task["max_length"] for task in content["tasks"].values()}
-    del content["heads"], content["own"]
-    tasks = {name: task["kind"] for name, task in content["tasks"].items()}
-    path.write_text(json.dumps(content | {"format": 1, "tasks": tasks, "max_length": length}))
-    told = ServedPlan.load(folder, device="cpu").predict(texts)
-    assert told.tasks == today.tasks
-    for task in told.tasks:
-        assert np.array_equal(told[task].outputs, today[task].outputs)
-        assert told[task].threshold == today[task].threshold
-    path.write_text(json.dumps(content | {"format": 1, "tasks": list(tasks), "max_length": length}))
-    with pytest.raises(TrackingError, match=r"served.json cannot be read .got a value of the wrong type"):
-        ServedPlan.load(folder, device="cpu")
-
-
-def test_a_model_without_epochs_of_tasks_is_read_as_before(trained: Trained, place: Callable) -> None:
-    folder = place(trained.model("gmtl"))
-    texts = list(trained.texts.values())[:5]
-    today = ServedPlan.load(folder, device="cpu").predict(texts)
-    path = folder / "served.json"
-    content = json.loads(path.read_text())
-    assert content.pop("own") == {}
-    path.write_text(json.dumps(content | {"format": 2}))
-    told = ServedPlan.load(folder, device="cpu").predict(texts)
-    assert all(np.array_equal(told[task].outputs, today[task].outputs) for task in today.tasks)
 
 
 # ---- Columns ---------------------------------------------------------------------------------------------
