@@ -82,7 +82,7 @@ class Store:
             ) from error
 
     def has(self, key: str) -> bool:
-        """Whether a unit is finished; units of earlier releases with another curve format are not."""
+        """Whether a unit is finished."""
         return self.here(key)
 
     def here(self, key: str) -> bool:
@@ -222,8 +222,7 @@ class Store:
         folder = self.units / key
         with reading(folder):
             _, files = read_unit(folder)
-            there = files or {path.name for path in folder.iterdir()}
-            if not set(names).issubset(there):
+            if not files.keys() >= set(names):
                 return False
             for name in names:
                 check_file(folder / name, files)
@@ -269,7 +268,7 @@ class Store:
             flush(path)
         if not self.here(record.key):  # otherwise another process was faster; its unit is the same
             folder.chmod(0o755)
-            remove(self.units / record.key)  # of an earlier release
+            remove(self.units / record.key)  # left by a removal that was cut off; it could not be replaced
             os.replace(folder, self.units / record.key)
             flush(self.units)
 

@@ -20,12 +20,6 @@ UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"
 FILES, SUM = "files", "sha256"  # in `unit.json`: of the other files, by name; of its other content
 OTHER = "its checksum does not match: it was changed"
-UNREADABLE = (
-    LookupError,
-    TypeError,
-    AttributeError,
-    NotImplementedError,
-)  # raised by readers of files without a checksum
 LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)  # None: raised by a reader of the format
 
 
@@ -36,21 +30,26 @@ def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: it cannot be written.
     """
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
-    with_checksum = with_sum({**content, FILES: files})
+    content = {**content, FILES: files}
+    with_checksum = {**content, SUM: _sum(content)}
     (folder / UNIT).write_text(json.dumps(with_checksum, indent=1), encoding="utf-8")
 
 
 def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the content of `write_unit`, and the SHA-256 of each other file (empty for earlier releases).
+    """Return the content of `write_unit`, and the SHA-256 of each other file.
 
     Raises:
         OSError, ValueError: it cannot be read, or was changed.
     """
     try:
-        content = without_sum(read_json(folder / UNIT))
+        content = read_json(folder / UNIT)
+        if not isinstance(content, dict):
+            raise ValueError("it is not a mapping")
+        if content.pop(SUM, None) != _sum(content) or FILES not in content:
+            raise ValueError(OTHER)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"`{UNIT}`: {error}") from error
-    return content, content.pop(FILES, {})
+    return content, content.pop(FILES)
 
 
 def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
@@ -74,13 +73,13 @@ def check_file(path: Path, files: Mapping[str, str]) -> None:
 
 
 def digest_kept(path: Path) -> str:
-    """Return the SHA-256 of a unit's file as written; computed for units of earlier releases.
+    """Return the SHA-256 of a unit's file as written.
 
     Raises:
-        OSError, ValueError: it cannot be read.
+        OSError, ValueError: `unit.json` cannot be read, or was changed.
     """
     _, files = read_unit(path.parent)
-    return files.get(path.name) or digest_of(path)
+    return files[path.name]
 
 
 def missing(folder: Path) -> str:
@@ -95,26 +94,6 @@ def missing(folder: Path) -> str:
     return f"`{lost[0]}` is missing" if lost else ""
 
 
-def with_sum(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a checksum to plain values."""
-    return {**content, SUM: _sum(content)}
-
-
-def without_sum(content: Any) -> dict[str, Any]:
-    """Check and remove the checksum of `with_sum`; content of earlier releases is unchanged.
-
-    Raises:
-        ValueError: it was changed, or is not a mapping.
-    """
-    if not isinstance(content, dict):
-        raise ValueError("it is not a mapping")
-    if not {FILES, SUM} & content.keys():
-        return content
-    if content.pop(SUM, None) != _sum(content):
-        raise ValueError(OTHER)
-    return content
-
-
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
     """Convert any error in reading a file of a unit.
@@ -126,7 +105,7 @@ def reading(folder: Path) -> Iterator[None]:
     thing = f"the finished unit in {folder}"
     try:
         yield
-    except (OSError, ValueError, *UNREADABLE) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:  # the last two: of other keys
         if not isinstance(error, OSError) or error.errno in LOST:
             raise DamagedError(f"{thing} is damaged", why=_said(error)) from error
         then = "fix this, or delete the folder to train it again"
@@ -145,5 +124,5 @@ def _sum(content: Mapping[str, Any]) -> str:
 
 
 def _compare(path: Path, files: Mapping[str, str], digest: Callable[[], str]) -> None:
-    if files and digest() != files.get(path.name):
+    if digest() != files.get(path.name):
         raise ValueError(f"`{path.name}`: {OTHER}")

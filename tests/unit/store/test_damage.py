@@ -240,7 +240,7 @@ def test_a_run_waits_for_the_process_that_trains_a_damaged_unit_again(
     assert single.same(store)
 
 
-# ---- What is no damage, and what has no checksum -----------------------------------------------------------
+# ---- What is no damage, and what checksums are of ----------------------------------------------------------
 
 
 def test_a_file_that_may_not_be_read_is_no_damage(
@@ -259,24 +259,6 @@ def test_a_file_that_may_not_be_read_is_no_damage(
     assert store.has(key)
 
 
-def of_earlier_release(folder: Path) -> None:
-    path = folder / "unit.json"
-    content = json.loads(path.read_text())
-    del content["files"], content["sha256"]
-    path.write_text(json.dumps(content))
-
-
-def test_a_unit_of_an_earlier_release_is_taken_without_checksums(single: Whole, tmp_path: Path) -> None:
-    store, told = single.copy(tmp_path / "store"), Watcher()
-    first, *_ = units = sorted(store.units.iterdir())
-    for folder in units:
-        of_earlier_release(folder)
-    cut(first / "validation.parquet")
-    run_suite(single.suite(store.root), told, MemoryTracker())
-    assert single.same(store)
-    assert (len(told.trained), len(told.warned)) == (1, 1)
-
-
 def test_a_checksum_is_of_the_very_content(single: Whole, tmp_path: Path) -> None:
     """Also one number in `unit.json`, or a checksum itself, is found where it was changed."""
     store = single.copy(tmp_path / "store")
@@ -292,9 +274,10 @@ def test_a_checksum_is_of_the_very_content(single: Whole, tmp_path: Path) -> Non
         path.write_text(json.dumps({**content, **change}))
         with pytest.raises(DamagedError, match=r"`unit.json`: its checksum does not match"):
             store.load(key)
-    path.write_text(json.dumps({name: value for name, value in content.items() if name != "sha256"}))
-    with pytest.raises(DamagedError, match=r"`unit.json`: its checksum does not match"):
-        store.load(key)
+    for lost in ({"sha256"}, {"files"}, {"sha256", "files"}):
+        path.write_text(json.dumps({name: value for name, value in content.items() if name not in lost}))
+        with pytest.raises(DamagedError, match=r"`unit.json`: its checksum does not match"):
+            store.load(key)
     path.write_text(json.dumps(content))
     assert store.load(key).key == key
     weights = store.weights(key)
