@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mtlv.data.source import PARTS, Corpus
+from mtlv.data.source import Corpus
 from mtlv.data.splits import Fold, Rows, folds_digest
 from mtlv.disk import written_whole
 from mtlv.errors import DataError
@@ -33,7 +32,7 @@ def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
 
 
 def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
-    """Read folds written by `save_folds`, here or in an earlier release, with a list of ids for each part.
+    """Read folds written by `save_folds`.
 
     Raises:
         DataError: the file is missing or invalid, or was made for other documents.
@@ -45,7 +44,10 @@ def load_folds(path: Path, corpus: Corpus) -> tuple[Fold, ...]:
             raise DataError(
                 f"the split in `{path}` was made for other documents", got=digest, allowed=corpus.digest
             )
-        return tuple(Fold(n, **_rows_by_part(corpus, x), notes=(*x["notes"],)) for n, x in enumerate(saved))
+        return tuple(
+            Fold(n, **_rows_by_part(corpus, each["documents"]), notes=tuple(each["notes"]))
+            for n, each in enumerate(saved)
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"the split in `{path}` cannot be read", got=str(error), then="delete the file"
@@ -59,11 +61,8 @@ def _letters(fold: Fold, documents: int) -> str:
     return found.tobytes().decode()
 
 
-def _rows_by_part(corpus: Corpus, saved: Mapping[str, Any]) -> dict[str, Rows]:
-    if "documents" not in saved:
-        row = {name: number for number, name in enumerate(corpus.ids)}
-        return {part: np.array([row[id_] for id_ in saved[part]], dtype=np.int64) for part in PARTS}
-    letters = np.frombuffer(saved["documents"].encode(), "S1")
+def _rows_by_part(corpus: Corpus, saved: str) -> dict[str, Rows]:
+    letters = np.frombuffer(saved.encode(), "S1")
     if len(letters) != len(corpus):
         raise ValueError(f"{len(letters)} letters for {len(corpus)} documents")
     return {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}

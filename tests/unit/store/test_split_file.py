@@ -10,7 +10,6 @@ from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import folds_digest, make_folds
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
-from mtlv.seeding import content_key
 from mtlv.store.split_file import load_folds, save_folds
 
 
@@ -43,18 +42,6 @@ def test_saved_folds_leave_out_what_was_left_out(tmp_path):
     save_folds(tmp_path / "f.json", corpus, (fold,))
     (back,) = load_folds(tmp_path / "f.json", corpus)
     assert back.train.tolist() == fold.train.tolist()
-
-
-def test_folds_of_earlier_releases_are_read(tmp_path):
-    """They have the ids of each part."""
-    corpus = random_corpus()
-    (fold,) = make_folds(corpus)
-    ids = {part: [corpus.ids[row] for row in fold.part(part)] for part in PARTS}
-    saved = {"data_digest": corpus.digest, "folds": [{**ids, "notes": ["said"]}]}
-    (tmp_path / "f.json").write_text(json.dumps(saved))
-    (back,) = load_folds(tmp_path / "f.json", corpus)
-    assert folds_digest(corpus, (back,)) == folds_digest(corpus, (fold,)) == content_key([ids])
-    assert back.notes == ("said",)
 
 
 def test_saved_folds_of_fewer_documents_are_refused(tmp_path):
