@@ -18,7 +18,6 @@ from mtlv.disk import written_whole
 from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 2\n"
-EARLIER = (b"mtlv tokens 1\n",)  # formats of earlier releases, whose headers had no checksum
 SUM = 4  # bytes of the checksum of the header
 ALIGNED = 64  # bytes
 BEGIN = 1024  # position of the first array: the header, written last, has room for itself
@@ -64,7 +63,7 @@ def _write_others(file: BinaryIO, tokens: Tokens, count: int, crc: int) -> None:
 
 
 def read_tokens(path: Path) -> Tokens | None:
-    """Read tokens of `write_tokens` as read-only memory maps; None if there is no file of this format.
+    """Read tokens of `write_tokens` as read-only memory maps; None if there is no file.
 
     Raises:
         DamagedTokens: the file is damaged.
@@ -72,8 +71,6 @@ def read_tokens(path: Path) -> Tokens | None:
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
-            if magic in EARLIER:
-                return None
             length, crc = (int.from_bytes(file.read(count), "big") for count in (8, SUM))
             if magic != MAGIC or length > path.stat().st_size:
                 raise DamagedTokens("it is truncated, or has another format")
