@@ -12,7 +12,6 @@ from typing import Any
 from mtlv.comparison.blocks import FigureBlock, Row
 from mtlv.disk import written_whole
 from mtlv.figures.palette import RUNS
-from mtlv.processes import ChildProcess, ProcessEnded, parent
 
 VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
 NARROW, WIDE = 760, 1100  # width in pixels of a figure file whose specification has "container"
@@ -77,42 +76,18 @@ def bundle_file() -> Path:
 
 
 @cache
-def _bundling() -> ChildProcess:
-    return ChildProcess("mtlv.comparison.vega")
-
-
-def begin_bundle() -> None:
-    """Start to build the bundle if it is not cached: takes seconds, in another process."""
-    if not bundle_file().is_file():
-        _bundling()
-
-
-@cache
 def bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed with all dependencies as one script (about 0.9 MB)."""
+    """Return Vega, Vega-Lite and Vega-Embed with all dependencies as one script (about 0.9 MB).
+
+    It takes seconds to build, once on a machine.
+    """
     file = bundle_file()
     with suppress(OSError):
         return file.read_text(encoding="utf-8")
-    made = _made()
-    with suppress(OSError), written_whole(file) as part:  # otherwise it is built again next time
-        part.write_text(made, encoding="utf-8")
-    return made
-
-
-def _made() -> str:
-    with suppress(ProcessEnded):
-        return str(_bundling().receive())
-    return _make()  # the other process could not start or failed; the error is raised here
-
-
-def _make() -> str:
     import vl_convert
 
     # The snippet is optional, but not in the stub.
-    return str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
-
-
-def main() -> None:
-    """Build the bundle."""
-    with parent() as connection:
-        connection.send(_make())
+    made = str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
+    with suppress(OSError), written_whole(file) as part:  # otherwise it is built again next time
+        part.write_text(made, encoding="utf-8")
+    return made

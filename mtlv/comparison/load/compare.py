@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from mtlv.comparison import vega
 from mtlv.comparison.blocks import Section
 from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
@@ -104,7 +103,6 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
     Raises:
         MtlvError: as for `compare`, or the store cannot be reached.
     """
-    vega.begin_bundle()
     with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
         made = partial(MlflowTracker, uri)
         return compare(MlflowReader(uri), ask, made, pool, remote=uri is not None and is_remote(uri))
