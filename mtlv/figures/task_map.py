@@ -32,18 +32,16 @@ def project(vectors: ArrayLike) -> tuple[NDArray[np.float64], tuple[float, float
 
     The sign of a component is arbitrary; its largest loading is made positive.
     """
+    from sklearn.decomposition import PCA
+
     matrix = np.asarray(vectors, dtype=float)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
-    centred = matrix - matrix.mean(axis=0)
-    left, values, right = np.linalg.svd(centred, full_matrices=False)
-    signs = np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])
-    found = np.zeros((len(matrix), 2))
-    shares = np.zeros(2)
-    count = min(2, len(values))
-    found[:, :count] = (left * values * np.where(signs == 0, 1, signs))[:, :count]
-    total = float((values**2).sum())
-    if total > 0:
-        shares[:count] = values[:count] ** 2 / total
+    found, shares = np.zeros((len(matrix), 2)), np.zeros(2)
+    count = min(2, *matrix.shape)
+    if np.ptp(matrix, axis=0).any():  # otherwise there is no variance to share
+        model = PCA(count, svd_solver="full").fit(matrix)
+        found[:, :count] = model.transform(matrix)
+        shares[:count] = model.explained_variance_ratio_
     return found, (float(shares[0]), float(shares[1]))
 
 

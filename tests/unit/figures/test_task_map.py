@@ -78,12 +78,27 @@ def test_no_name_covers_a_point():
     assert not inside.any()
 
 
-def test_the_projection_is_the_pca_of_scikit_learn():
+def test_the_projection_is_a_pca_whose_largest_loadings_are_positive():
     vectors, _, _ = tasks(19)
-    model = PCA(2).fit(vectors)
+    centred = vectors - vectors.mean(axis=0)
+    _, values, loadings = np.linalg.svd(centred, full_matrices=False)
+    loadings *= np.sign(loadings[np.arange(len(loadings)), np.abs(loadings).argmax(axis=1)])[:, None]
     found, shares = project(vectors)
-    assert np.abs(found) == pytest.approx(np.abs(model.transform(vectors)))
-    assert shares == pytest.approx(model.explained_variance_ratio_)
+    assert found == pytest.approx(centred @ loadings[:2].T)
+    assert shares == pytest.approx((values**2 / (values**2).sum())[:2])
+
+
+@pytest.mark.parametrize("vectors", [[[1.0, 2.0]], [1.0], np.full((3, 2), 0.1)])
+def test_tasks_without_differences_are_all_in_the_middle(vectors):
+    found, shares = project(vectors)
+    assert found.tolist() == [[0.0, 0.0]] * len(vectors)
+    assert shares == (0.0, 0.0)
+
+
+def test_tasks_on_a_line_have_one_component():
+    found, shares = project([3.0, 1.0, 2.0])
+    assert found.tolist() == [[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]
+    assert shares == (1.0, 0.0)
 
 
 def test_the_axes_name_the_projection_and_its_share():
