@@ -19,14 +19,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Each row's `out` = its `value` - the `value` of the baseline run's row with the same `by` fields.
+    """Each row's `delta` = its `value` - the `value` of the baseline run's row with the same `by` fields.
 
     Rows without a matching baseline row get None.
     """
 
     value: str
     by: tuple[str, ...]
-    out: str = "delta"
 
 
 @dataclass(frozen=True)

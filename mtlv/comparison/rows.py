@@ -23,7 +23,7 @@ def visible(
     kept = [dict(row) for row in block.rows if _on(row, runs, tasks)]
     if block.baseline is None:
         return kept
-    value, by, out = block.baseline.value, block.baseline.by, block.baseline.out
+    value, by = block.baseline.value, block.baseline.by
     partners: dict[tuple[object, ...], object] = {}
     for row in block.rows:
         if row.get("run") == baseline:
@@ -31,7 +31,7 @@ def visible(
     for row in kept:
         own, partner = row.get(value), partners.get(tuple(row.get(field) for field in by))
         known = isinstance(own, (int, float)) and isinstance(partner, (int, float))
-        row[out] = own - partner if known else None  # type: ignore[operator]
+        row["delta"] = own - partner if known else None  # type: ignore[operator]
     return kept
 
 

@@ -426,7 +426,7 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
     call = f"""([packed, rule, runs, tasks, baseline]) => {{ {script}
         return visible(unpacked(packed), rule, new Set(runs), new Set(tasks), baseline); }}"""
     page = browser.new_page()
-    for baseline in (None, Baseline("f1", ("task",)), Baseline("f1", ("task", "by"), "gain")):
+    for baseline in (None, Baseline("f1", ("task",)), Baseline("f1", ("task", "by"))):
         figure = FigureBlock("f", "", "", {}, rows, baseline)
         section = type(sections(comparison)[0])("s", "", "", [figure])
         block = page_data(comparison, [section])["sections"][0]["blocks"][0]
@@ -439,7 +439,7 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
             names = [task.name for task in comparison.tasks[:tasks]]
             found = page.evaluate(call, [block["packed"], block["baseline"], runs.split(), names, key])
             expected = visible(figure, runs.split(), names, key)
-            fields = {field for row in rows for field in row} | ({baseline.out} if baseline else set())
+            fields = {field for row in rows for field in row} | ({"delta"} if baseline else set())
             assert [{f: row.get(f) for f in fields} for row in found] == [
                 {f: row.get(f) for f in fields} for row in expected
             ]

@@ -25,6 +25,6 @@ function visible(rows, rule, runs, tasks, baseline) {
     const own = row[rule.value];
     const partner = partners.get(key(row));
     const known = typeof own === "number" && typeof partner === "number";
-    return { ...row, [rule.out]: known ? own - partner : null };
+    return { ...row, delta: known ? own - partner : null };
   });
 }

@@ -95,7 +95,7 @@ def test_nothing_outside_is_named(html: str):
 
 
 def test_data_are_strict_json(comparison_of: Callable[..., Comparison]):
-    block = TableBlock("table", "", "", [], [], Baseline("f1", (), float("nan")))
+    block = TableBlock("table", "", "", [], [], Baseline("f1", (float("nan"),)))
     with pytest.raises(ValueError, match="not JSON compliant"):
         page_html(comparison_of(runs=2), [Section("all", "", "", [block])])
 

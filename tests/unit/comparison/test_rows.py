@@ -33,8 +33,8 @@ def test_the_baseline_counts_while_it_is_off():
 
 
 def test_the_baseline_is_that_of_the_same_fields():
-    rows = visible(figure(Baseline("f1", ("task",), out="gain")), {"r0", "r1"}, {"a", "b"}, "r1")
-    assert [row["gain"] for row in rows[:4]] == [-0.25, None, 0.0, 0.0]
+    rows = visible(figure(Baseline("f1", ("task",))), {"r0", "r1"}, {"a", "b"}, "r1")
+    assert [row["delta"] for row in rows[:4]] == [-0.25, None, 0.0, 0.0]
 
 
 def test_rows_given_are_not_changed():
