@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mtlv.data.tables.cells import text_of_words
-from mtlv.data.tables.rows import FORMATS, also, read_table, read_text
+from mtlv.data.tables.rows import also, read_table, read_text
 from mtlv.errors import DataError
 from mtlv.serving.inputs import OPTIONAL, TEXT, WORDS
 
@@ -48,7 +48,7 @@ def from_file(path: Path, column: str | None = None) -> InputTexts:
     words joined by spaces.
 
     Args:
-        path: `.txt`, or a table in one of `FORMATS`.
+        path: `.txt`, or a table that `read_table` reads.
         column: text column of the table; None means `text`.
 
     Raises:
@@ -62,9 +62,6 @@ def from_file(path: Path, column: str | None = None) -> InputTexts:
         if not lines:
             raise DataError(f"`{path.name}` contains no text", then="write one text per line")
         return InputTexts(tuple(line for _, line in lines), tuple(n for n, _ in lines), "line")
-    if path.suffix.lower() not in FORMATS:
-        known = ", ".join((".txt", *FORMATS))
-        raise DataError(f"`{path}` is an unknown file type", allowed=f"a file ending in {known}")
     table, name = read_table(path), column or COLUMN
     if column is None and name not in table.columns and WORDS in table.columns:
         name = WORDS

@@ -247,7 +247,7 @@ def test_a_folder_and_texts_behind_an_option(ran, here, tmp_path):
         (("x", "--file", "gone.csv"), "`gone.csv` is not a file"),
         (
             ("x", "--file", "suite.yml"),
-            "`suite.yml` is an unknown file type; allowed: a file ending in .txt",
+            "`suite.yml` is an unknown file type; allowed: a file ending in .csv",
         ),
         (("x", TEXT, "--out", "no/where.csv"), "cannot be written; give a file in an existing folder"),
         (("x", TEXT, "--uri", "sqlite:///gone.db"), "there are no runs yet"),
