@@ -167,9 +167,9 @@ class Corpus:
     def names(self) -> tuple[str, ...]:
         return tuple(task.name for task in self.tasks)
 
-    def matrix(self, names: Sequence[str] | None = None) -> NDArray[np.int8]:
-        """Return targets [N, T] of the given yes/no tasks, or of all, in order."""
-        return np.stack([self.targets[name] for name in names or self.names], axis=1).astype(np.int8)
+    def matrix(self) -> NDArray[np.int8]:
+        """Return targets [N, T] of all tasks, which are yes/no tasks."""
+        return np.stack([self.targets[name] for name in self.names], axis=1).astype(np.int8)
 
     @property
     def _optional(self) -> list[Sequence[Any]]:

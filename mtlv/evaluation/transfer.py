@@ -174,9 +174,9 @@ def verdict_of(interval: Interval | None) -> Verdict:
     return "helps" if interval.low > 0 else "harms" if interval.high < 0 else "neutral"
 
 
-def points(value: float, digits: int = 1) -> str:
+def points(value: float) -> str:
     """Format a difference in points with its sign, `+1.5` or `−0.3`; `0.0` has no sign."""
-    text = f"{POINTS * value:+.{digits}f}"
+    text = f"{POINTS * value:+.1f}"
     return text[1:] if float(text) == 0 else text.replace("-", MINUS)
 
 

@@ -50,9 +50,9 @@ def edges(found: Sequence[TransferEffect], places: Mapping[str, tuple[float, flo
     return [_edge(cell, places, (abs(cell.mean) / (largest or 1)) ** 0.5, size) for cell in ordered]
 
 
-def bezier(curve: Points, steps: int = 24) -> Points:
-    """Return points [steps + 1, 2] on a quadratic curve with control points [3, 2]."""
-    t = np.linspace(0, 1, steps + 1)[:, None]
+def bezier(curve: Points) -> Points:
+    """Return points [25, 2] on a quadratic curve with control points [3, 2]."""
+    t = np.linspace(0, 1, 25)[:, None]
     out: Points = (1 - t) ** 2 * curve[0] + 2 * t * (1 - t) * curve[1] + t**2 * curve[2]
     return out
 

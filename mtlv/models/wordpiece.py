@@ -81,8 +81,8 @@ def _wordpiece(vocabulary: Mapping[str, int], lowercase: bool) -> Any:
     return core
 
 
-def splittings(old: Any, new: Any, texts: Iterable[str], most: int = MOST_WORDS) -> tuple[Splitting, ...]:
-    """Return the words of texts that the old tokenizer splits, at most `most`, the most frequent first.
+def splittings(old: Any, new: Any, texts: Iterable[str]) -> tuple[Splitting, ...]:
+    """Return the words of texts that the old tokenizer splits, at most `MOST_WORDS`, the most frequent first.
 
     Words are runs of letters, in lower case; the new tokenizer has no part in their choice.
     """
@@ -90,7 +90,7 @@ def splittings(old: Any, new: Any, texts: Iterable[str], most: int = MOST_WORDS)
     found: list[Splitting] = []
     for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
         before, after = (tuple(map(_unmarked, own.tokenize(f" {word}"))) for own in (old, new))
-        if len(before) > 1 and len(found) < most:
+        if len(before) > 1 and len(found) < MOST_WORDS:
             found.append(Splitting(word, count, before, after))
     return tuple(found)
 

@@ -20,6 +20,7 @@ from mtlv.plan.spans import Span
 
 OUTSIDE = "O"
 OUTSIDE_ID = 0  # in every task and scheme
+INSIDE = "I"  # letter of the words between the first and the last of a span
 
 
 @dataclass(frozen=True)
@@ -29,42 +30,40 @@ class Scheme:
     Args:
         name: its name in a config.
         first: letter of the first of several words.
-        inside: letter of the words between.
         last: letter of the last of several words.
         only: letter of a single word.
     """
 
     name: str
     first: str
-    inside: str
     last: str
     only: str
 
     @cached_property
     def letters(self) -> tuple[str, ...]:
         """Each letter once."""
-        return tuple(dict.fromkeys((self.first, self.inside, self.last, self.only)))
+        return tuple(dict.fromkeys((self.first, INSIDE, self.last, self.only)))
 
     @cached_property
     def opening(self) -> frozenset[str]:
         """Letters that can only begin a span."""
-        return frozenset({self.first, self.only} - {self.inside, self.last})
+        return frozenset({self.first, self.only} - {INSIDE, self.last})
 
     @cached_property
     def closing(self) -> frozenset[str]:
         """Letters that can only end a span."""
-        return frozenset({self.last, self.only} - {self.inside, self.first})
+        return frozenset({self.last, self.only} - {INSIDE, self.first})
 
     def letters_of(self, words: int) -> list[str]:
         """Return the letters of a span of `words` words, at least one."""
         if words == 1:
             return [self.only]
-        return [self.first, *[self.inside] * (words - 2), self.last]
+        return [self.first, *[INSIDE] * (words - 2), self.last]
 
 
-BIO = Scheme("bio", first="B", inside="I", last="I", only="B")
-BIOUL = Scheme("bioul", first="B", inside="I", last="L", only="U")
-IO = Scheme("io", first="I", inside="I", last="I", only="I")
+BIO = Scheme("bio", first="B", last="I", only="B")
+BIOUL = Scheme("bioul", first="B", last="L", only="U")
+IO = Scheme("io", first="I", last="I", only="I")
 SCHEMES: dict[str, Scheme] = {scheme.name: scheme for scheme in (BIO, BIOUL, IO)}
 
 

@@ -11,6 +11,7 @@ from mtlv.planning.resolve import ResolvedMember
 from mtlv.reporting.metric_titles import main_title, titled
 from mtlv.reporting.metrics import MetricNames
 from mtlv.tracking import Chart, View
+from mtlv.tracking.reader import MEMBER
 
 BEFORE_TASKS = (
     "train",
@@ -67,10 +68,11 @@ class _Suite:
         out = [key for main in self.mains for key in (f"metrics.test/{main}", f"metrics.test/{main}_std")]
         return (*out, *(["metrics.test/f1_micro"] if "f1_micro" in self.figures else []))
 
-    def view(self, name: str, kind: str, columns: Sequence[str], sections: dict, only: str = "") -> View:
+    def view(self, name: str, columns: Sequence[str], sections: dict, only: str = "") -> View:
+        """Return a view of the members."""
         figures = dict.fromkeys((*OF_TASKS, *self.tasks.values()))
         own = (f"{split}.tasks.{figure}" for split in ("val", "test") for figure in figures)
-        return View(name, kind, tuple(columns), sections, (*BEFORE_TASKS, *own, *AFTER_TASKS), only)
+        return View(name, MEMBER, tuple(columns), sections, (*BEFORE_TASKS, *own, *AFTER_TASKS), only)
 
 
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
@@ -99,7 +101,7 @@ def _compare(suite: _Suite) -> View:
     }
     hamming = ["metrics.test/hamming_score"] if "hamming_score" in suite.figures else []
     columns = (*suite.results, *hamming, "metrics.time/train_seconds", *TOLD_APART)
-    return suite.view("Compare", "suite member", columns, sections)
+    return suite.view("Compare", columns, sections)
 
 
 def _tasks(suite: _Suite) -> View:
@@ -114,7 +116,7 @@ def _tasks(suite: _Suite) -> View:
         "Pictures": (Chart("image", ("pictures/per_task_f1",)),),
     }
     columns = (*(f"metrics.test.tasks.{main}/{task}" for task, main in tasks), *TOLD_APART)
-    return suite.view("Tasks", "suite member", columns, sections)
+    return suite.view("Tasks", columns, sections)
 
 
 def _heads(suite: _Suite) -> View:
@@ -131,7 +133,7 @@ def _heads(suite: _Suite) -> View:
         if shown:
             keys = ("train.heads.loss", "val.heads.f1_macro", "val.heads.average_precision_macro")
             sections[title] = tuple(Chart("line", tuple(f"{key}/{h}" for h in shown)) for key in keys)
-    return suite.view("Heads", "suite member", (*suite.results, *TOLD_APART), sections)
+    return suite.view("Heads", (*suite.results, *TOLD_APART), sections)
 
 
 def _elbow(suite: _Suite) -> View:
@@ -143,4 +145,4 @@ def _elbow(suite: _Suite) -> View:
         ),
     }
     columns = (*suite.results, *TOLD_APART)
-    return suite.view("Elbow", "suite member", columns, sections, "tags.`mtlv.grouping` != 'none'")
+    return suite.view("Elbow", columns, sections, "tags.`mtlv.grouping` != 'none'")

@@ -196,4 +196,5 @@ def test_any_text_is_kept_as_it_is(rows: list[tuple[str, set[str]]], suffix: str
         path.write_bytes(out.getvalue().encode())
         corpus = catalog.load("table", DataOptions(path=path, columns=Columns(label_list="l")))
     assert corpus.texts == tuple(text.strip() for text, _ in named)
-    assert corpus.matrix(("a", "b")).tolist() == [["a" in labels, "b" in labels] for _, labels in named]
+    for label in ("a", "b"):
+        assert corpus.targets[label].tolist() == [label in labels for _, labels in named]
