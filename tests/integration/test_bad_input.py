@@ -113,8 +113,9 @@ CASES = {
         "Text,a\nx,1\n", "`t.csv` has no column `text`", "did you mean `Text`?", "`t.csv` has no column `b`"
     ),
     "cells that are not 0 or 1": table(
-        "text,a,b\nx,1,0\ny,yes,1\nz,0,3\nw,2,1\n",
-        "`t.csv` line 3, column `a` is not 0 or 1 (got 'yes'); allowed: 0, 1, true, false; also at line 5",
+        "text,a,b\nx,1,0\ny,maybe,1\nz,0,3\nw,2,1\n",
+        "`t.csv` line 3, column `a` is not 0 or 1 (got 'maybe'); allowed: 0, 1, true, false, yes, no; "
+        "also at line 5",
         "`t.csv` line 4, column `b` is not 0 or 1 (got '3')",
     ),
     "invalid row": table(

@@ -13,7 +13,7 @@ import numpy as np
 
 from mtlv.data.parts import NAMES
 from mtlv.data.tables.cells import is_missing, number_of
-from mtlv.data.tables.readers import flag_of, labels_of
+from mtlv.data.tables.readers import YES_NO, flag_of, labels_of
 from mtlv.data.tables.rows import Table, also, read_table
 from mtlv.errors import DataError, shorten
 
@@ -87,8 +87,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     Args:
         path: the file.
         text: the column of the texts; None for the column with the longest ones.
-        labels: columns to learn; none for all columns of 0 and 1, else the only column of lists, of classes
-            or of numbers.
+        labels: columns to learn; none for all columns of 0 and 1 (or yes and no), else the only column of
+            lists, of classes or of numbers.
 
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
@@ -196,7 +196,7 @@ def _learned(
     slips = [name for name in flawed if flags[name].count(None) < FEWEST]  # neither classes nor numbers
     if slips and given:
         raise DataError(
-            f"a label of `{table.path.name}` is not always 0 or 1",
+            f"a label of `{table.path.name}` is not always 0 or 1, or yes or no",
             then="; ".join(flawed[name] for name in slips),
         )
     in_json = {name: counts for name, column in cells.items() if (counts := _in_json(column))}
@@ -224,7 +224,8 @@ def _learned(
     raise DataError(
         f"`{table.path.name}` {'has columns that cannot be learned' if given else said}",
         got=", ".join(wrong if given else found or cells),
-        allowed="columns of 0 and 1, of label lists, of classes or of numbers, each with two values or more",
+        allowed="columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, "
+        "each with two values or more",
         then="; ".join([*flawed.values(), *_nearly(table, cells)])
         or "name what to learn with `--labels`, separated by commas",
     )
@@ -250,19 +251,25 @@ def _of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -
 
 
 def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
-    """Return a sentence on each column of which most cells, but not all, are 0 or 1."""
+    """Return a sentence on each column of which most cells, but not all, are 0 or 1, or yes or no."""
     found = {}
     for name, column in cells.items():
         bad = [place for place, cell in enumerate(column) if flag_of(cell) is None]
-        if 0 < len(bad) <= (1 - MOSTLY) * len(column):
+        if 0 < len(bad) <= (1 - MOSTLY) * len(column) and not _third_class(column, bad):
             cell = column[bad[0]]
             has = "is empty" if is_missing(cell) else f"has {shorten(repr(cell), 40)}"
             lines = [table.rows[place][0] for place in bad]
             found[name] = (
-                f"`{shorten(name)}`: {len(column) - len(bad)} of {len(column)} cells are 0 or 1; "
-                f"{table.unit} {lines[0]} {has}{also(table.unit, lines[1:])}"
+                f"`{shorten(name)}`: {len(column) - len(bad)} of {len(column)} cells are 0 or 1, or "
+                f"yes or no; {table.unit} {lines[0]} {has}{also(table.unit, lines[1:])}"
             )
     return found
+
+
+def _third_class(column: Sequence[object], others: Sequence[int]) -> bool:
+    """Whether a name such as `maybe` is at several of these places, and yes or no at others."""
+    counts = Counter(str(column[place]).strip() for place in others if not is_missing(column[place]))
+    return max(counts.values(), default=0) > 1 and any(str(cell).strip().lower() in YES_NO for cell in column)
 
 
 def _nearly(table: Table, cells: Mapping[str, Sequence[object]]) -> Iterator[str]:

@@ -26,7 +26,8 @@ QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
 PYTHON_LIST = re.compile(rf"\[(?:(?:{QUOTED.pattern})[\s,]*)*\]")  # also of NumPy, which has no commas
 MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong column or separator
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
-FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
+YES_NO = {"no": False, "yes": True, "n": False, "y": True}
+FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, **YES_NO}
 Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
 """The tasks, and task name -> targets [N]."""
 
@@ -78,7 +79,7 @@ class LabelColumns(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         for name in columns.labels or ():
-            yield ColumnCheck("labels", name, _flag_fault(name), "0, 1, true, false")
+            yield ColumnCheck("labels", name, _flag_fault(name), "0, 1, true, false, yes, no")
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
@@ -304,7 +305,7 @@ def _tags_fault(tags: object, words: object) -> str:
 
 
 def flag_of(value: object) -> bool | None:
-    """Return 0 or 1 from a number, boolean or text (also `True`); None for anything else."""
+    """Return 0 or 1 from a number, boolean or text (also `True` or `Yes`); None for anything else."""
     if isinstance(value, str):
         return FLAGS.get(value.strip().lower())
     return bool(value) if isinstance(value, int | float) and value in (0, 1) else None

@@ -164,19 +164,34 @@ def test_what_cannot_be_guessed_is_said(tmp_path, columns, more, message):
         guess(write(tmp_path, columns), **more)
 
 
-def test_labels_of_true_and_false_are_found(tmp_path):
-    columns = WITHOUT | {name: [str(bool(on)) for on in flags(seed)] for seed, name in enumerate(LABELS)}
+@pytest.mark.parametrize("words", [("False", "True"), ("No", "Yes"), ("n", "y")])
+def test_labels_of_true_and_false_or_yes_and_no_are_found(tmp_path, words):
+    columns = WITHOUT | {name: [words[on] for on in flags(seed)] for seed, name in enumerate(LABELS)}
     path = write(tmp_path, columns)
     assert guess(path).tasks == {name: int(COLUMNS[name].sum()) for name in LABELS}
     assert guess(path, labels=["lung", "bone"]).labels == ("lung", "bone")
 
 
+@pytest.mark.parametrize("often", [1, 3, 12])
+def test_yes_no_and_maybe_are_classes(tmp_path, often):
+    answers = ["maybe"] * often + [("yes", "no")[n % 2] for n in range(COUNT - often)]
+    path = write(tmp_path, WITHOUT | {"answer": answers})
+    if often == 1:
+        with pytest.raises(DataError, match=r"`answer`: 59 of 60 cells are 0 or 1, or yes or no; line 2 has"):
+            guess(path)
+        return
+    for labels in ([], ["answer"]):
+        found = guess(path, labels=labels)
+        assert found.columns["kind"] == "multiclass"
+        assert set(found.tasks) == {"yes", "no", "maybe"}
+
+
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({9: "yes"}, "59 of 60 cells are 0 or 1; line 11 has 'yes'"),
-        ({9: "2", 20: "2"}, "58 of 60 cells are 0 or 1; line 11 has '2'; also at line 22"),
-        ({9: ""}, "59 of 60 cells are 0 or 1; line 11 is empty"),
+        ({9: "maybe"}, "59 of 60 cells are 0 or 1, or yes or no; line 11 has 'maybe'"),
+        ({9: "2", 20: "2"}, "58 of 60 cells are 0 or 1, or yes or no; line 11 has '2'; also at line 22"),
+        ({9: ""}, "59 of 60 cells are 0 or 1, or yes or no; line 11 is empty"),
     ],
 )
 def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkeypatch, capsys, bad, said):
@@ -189,13 +204,13 @@ def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkey
     assert f"left out: `heart`: {said}; to learn it, correct" in shown
     assert "`year`" not in shown
     for named in (["heart"], ["heart", "lung"]):
-        with pytest.raises(DataError, match=r"a label of .* is not always 0 or 1") as caught:
+        with pytest.raises(DataError, match=r"a label of .* is not always 0 or 1, or yes or no") as caught:
             guess(path, labels=named)
         assert said in str(caught.value)
 
 
 def test_a_lone_label_with_a_few_other_cells_is_no_class(tmp_path):
-    spoiled = ["yes", *COLUMNS["heart"][1:]]
+    spoiled = ["maybe", *COLUMNS["heart"][1:]]
     with pytest.raises(DataError, match=r"no column that could be learned.*59 of 60 cells are 0 or 1"):
         guess(write(tmp_path, WITHOUT | {"heart": spoiled}))
 

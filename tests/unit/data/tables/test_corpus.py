@@ -101,6 +101,14 @@ def test_without_words_a_text_is_split_at_its_blanks(tmp_path) -> None:
     assert corpus.targets["tags"][0] == (Span(0, 1, "entity"),)
 
 
+def test_yes_and_no_are_classes_where_asked_for(tmp_path) -> None:
+    path = write(tmp_path, [{"text": str(n), "label": ("yes", "no")[n % 2]} for n in range(4)])
+    corpus = load(path, CLASSES)
+    assert (corpus.tasks[0].kind, corpus.tasks[0].classes) == ("multiclass", ("no", "yes"))
+    assert corpus.targets["label"].tolist() == [1, 0, 1, 0]
+    assert load(path, Columns(labels=("label",))).matrix().tolist() == [[1], [0], [1], [0]]
+
+
 def test_yes_no_labels_of_pairs_and_groups(tmp_path) -> None:
     rows = [
         {"text": "x", "other": "y", "yes": 1, "note": 7},

@@ -97,9 +97,11 @@ def test_csv_label_lists(tmp_path, cells, separator):
     [
         ("t.csv", "text,a,b\nx,True,false\ny,FALSE, true\n"),
         ("t.jsonl", '{"text": "x", "a": true, "b": "False"}\n{"text": "y", "a": false, "b": "TRUE"}\n'),
+        ("t.csv", "text,a,b\nx,Yes,NO\ny, no ,yes\n"),
+        ("t.csv", "text,a,b\nx,Y,n\ny,N,y\n"),
     ],
 )
-def test_true_and_false_are_labels_in_any_case(tmp_path, name, text):
+def test_true_and_false_yes_and_no_are_labels_in_any_case(tmp_path, name, text):
     assert load(write(tmp_path, text, name), Columns(labels=("a", "b"))).matrix().tolist() == [[1, 0], [0, 1]]
 
 
@@ -136,12 +138,12 @@ FAULTS = [
     (
         "id,text,a,b\n1,x,1,0\n2,y,maybe,2\n",
         WIDE,
-        r"^`t.csv` line 3, column `a` is not 0 or 1 .got 'maybe'.; allowed: 0, 1, true, false\.\n.* `b`",
+        r"^`t.csv` line 3, .* is not 0 or 1 .got 'maybe'.; allowed: 0, 1, true, false, yes, no\.\n.* `b`",
     ),
     (
         "id,text,a,b\n1,x,1,0\n2,y,,0\n3,y,1,0\n4,z,-,0\n5,z,2,0\n",
         WIDE,
-        "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1, true, false; also at line 5, 6",
+        "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1, true, false, yes, no; also at line 5, 6",
     ),
     ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
@@ -323,7 +325,7 @@ PARQUET_FAULTS = {
         "row 1, column `text` is not text .got 1.5.*also at row 2",
     ),
     "lists as texts": (changed(("text", [["x"], ["y"]])), "row 1, column `text` is not text .got ..x"),
-    "words as labels": (changed(("a", ["1", "yes"])), "row 2, column `a` is not 0 or 1 .got 'yes'"),
+    "words as labels": (changed(("a", ["1", "maybe"])), "row 2, column `a` is not 0 or 1 .got 'maybe'"),
     "fractions as labels": (changed(("a", [0.5, float("nan")])), "row 1, column `a` is not 0 or 1 .got 0.5"),
     "objects as labels": (changed(("a", [{"a": 1}, {"a": 0}])), "row 1, column `a` is not 0 or 1"),
     "a column twice": ([*GOOD, ("a", [0, 1])], "`t.parquet` has a duplicate column .got a"),
