@@ -27,6 +27,7 @@ class ColumnCheck:
     # function from a row to the error in its cell; empty for a valid one
     fault: Fault = lambda row: ""  # noqa: ARG005
     allowed: str = ""  # description of valid cells
+    if_missing: str = "fill it, or leave the row out"  # next step for an empty cell
 
     def absence(self, table: Table) -> Iterator[DataError]:
         """Yield an error if the table does not have the column."""
@@ -44,7 +45,8 @@ class ColumnCheck:
         """Return the error of the first invalid cell: line, value and fault; and the lines of the others."""
         line, value, text = first
         place = f"`{table.path.name}` {table.unit} {line}, column `{shorten(self.column)}`"
-        then = also(table.unit, others).removeprefix("; ")
+        step = self.if_missing if is_missing(value) else ""
+        then = (step + also(table.unit, others)).removeprefix("; ")
         return DataError(f"{place} {text}", got=repr(value), allowed=self.allowed, then=then)
 
 

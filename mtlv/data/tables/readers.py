@@ -28,6 +28,7 @@ MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong co
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
 YES_NO = {"no": False, "yes": True, "n": False, "y": True}
 FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, **YES_NO}
+NO_ANSWER = "a label must not be missing: fill it, such as with 0 for no, or leave the row out"
 Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
 """The tasks, and task name -> targets [N]."""
 
@@ -79,7 +80,7 @@ class LabelColumns(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         for name in columns.labels or ():
-            yield ColumnCheck("labels", name, _flag_fault(name), "0, 1, true, false, yes, no")
+            yield ColumnCheck("labels", name, _flag_fault(name), "0, 1, true, false, yes, no", NO_ANSWER)
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
@@ -272,7 +273,12 @@ def _need_few(what: str, names: Collection[str], column: str | None, then: str) 
 
 
 def _flag_fault(name: str) -> Fault:
-    return lambda row: "is not 0 or 1" if flag_of(row.get(name)) is None else ""
+    def find(row: Cells) -> str:
+        if flag_of(row.get(name)) is not None:
+            return ""
+        return "is empty" if is_missing(row.get(name)) else "is not 0 or 1"
+
+    return find
 
 
 def _list_fault(name: str, separator: str) -> Fault:

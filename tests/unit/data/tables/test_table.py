@@ -143,11 +143,12 @@ FAULTS = [
     (
         "id,text,a,b\n1,x,1,0\n2,y,,0\n3,y,1,0\n4,z,-,0\n5,z,2,0\n",
         WIDE,
-        "line 3, column `a` is not 0 or 1 .got ''.; allowed: 0, 1, true, false, yes, no; also at line 5, 6",
+        "line 3, column `a` is empty .got ''.; allowed: 0, 1, true, false, yes, no; a label must not be "
+        "missing: fill it, such as with 0 for no, or leave the row out; also at line 5, 6",
     ),
     ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
-    ("id,text,a,b\n1,x,1,\n", WIDE, "line 2, column `b` is not 0 or 1 .got ''"),
+    ("id,text,a,b\n1,x,1,\n", WIDE, "line 2, column `b` is empty .got ''"),
     (
         "id,Text,a,b\n1,x,1,0\n",
         WIDE,
@@ -206,7 +207,10 @@ def test_faults_have_a_place(tmp_path, content, columns, message):
         ('[{"text": "x", "a": 1}]\n', "no JSON object at line 1 .*, and this looks like a JSON array"),
         ('{"text": "x", "a": 1}\n[1]\n', "no JSON object at line 2"),
         ('{"text": "x", "a": 1}\n{"text": "y", "a": 3}\n', "line 2, column `a` is not 0 or 1 .got 3"),
-        ('{"text": "x", "a": 1}\n{"text": "y"}\n', "line 2, column `a` is not 0 or 1 .got None"),
+        (
+            '{"text": "x", "a": 1}\n{"text": "y"}\n',
+            "line 2, column `a` is empty .got None.*a label must not be",
+        ),
         ('{"text": 5, "a": 1}\n', "line 1, column `text` is not text"),
         (
             '{"text": "x", "a": 1}\n{"text": "y", "a": 1, "a": 0}\n',
@@ -318,7 +322,10 @@ PARQUET_FAULTS = {
     ),
     "no column": ([], "`t.parquet` has no row"),
     "no row": ([(name, cells[:0]) for name, cells in GOOD], "`t.parquet` has no row"),
-    "a missing cell": (changed(("a", [1, None])), "`t.parquet` row 2, column `a` is not 0 or 1 .got None"),
+    "a missing cell": (
+        changed(("a", [1, None])),
+        "`t.parquet` row 2, column `a` is empty .got None.*a label must not be",
+    ),
     "no text": (changed(("text", [None, " "])), "column `text` is empty in all rows"),
     "numbers as texts": (
         changed(("text", [1.5, 2])),
