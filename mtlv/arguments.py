@@ -93,7 +93,12 @@ def command_parser() -> argparse.ArgumentParser:
 
 def _add_init(commands: Any) -> None:
     init = _add(commands, "init", "look at a table, and write a config that runs")
-    init.add_argument("table", type=Path, metavar="TABLE", help=".csv, .tsv, .jsonl or .parquet")
+    init.add_argument(
+        "table",
+        type=Path,
+        metavar="TABLE",
+        help="table: a file ending in .csv, .tsv, .jsonl (JSON Lines) or .parquet",
+    )
     init.add_argument(
         "--out", type=Path, metavar="FILE", help="config to write (default: TABLE's name, .yml)"
     )

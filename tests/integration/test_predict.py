@@ -244,7 +244,7 @@ def test_a_folder_and_texts_behind_an_option(ran, here, tmp_path):
         (("x",), "no text was given; give the text after the run, or a file"),
         (("x", TEXT, "--file", "a.txt"), "both texts and `--file` were given"),
         (("x", " "), "text 1 is empty; a model needs something to read"),
-        (("x", "--file", "gone.csv"), "`gone.csv` is not a file"),
+        (("x", "--file", "gone.csv"), "there is no such file (got gone.csv); check its name and folder"),
         (
             ("x", "--file", "suite.yml"),
             "`suite.yml` is an unknown file type; allowed: a file ending in .csv",

@@ -63,9 +63,11 @@ def read_table(path: Path) -> Table:
     """Read a CSV, TSV, JSONL, Parquet or text file, by its suffix; a text file has a document per line.
 
     Raises:
-        DataError: an unknown suffix, invalid UTF-8, an invalid row, or no rows.
+        DataError: no file, an unknown suffix, invalid UTF-8, an invalid row, or no rows.
     """
     suffix = path.suffix.lower()
+    if not os.path.exists(path):
+        raise DataError("there is no such file", got=str(path), then="check its name and folder")
     if suffix not in FORMATS or not os.path.isfile(path):  # Path.is_file raises an error for too long names
         kind = "an unknown file type" if os.path.isfile(path) else "not a file"
         then = "unpack it first" if suffix in PACKED else ""

@@ -337,6 +337,16 @@ def test_small_tables_are_learned_for_more_epochs(tmp_path, documents, epochs):
     assert yaml.safe_load(config_text(of_that_size, "t.csv"))["training"]["epochs"] == epochs
 
 
+def test_a_table_that_is_not_there_is_said_so(tmp_path, capsys):
+    gone = tmp_path / "gone.csv"
+    assert main(["init", str(gone)]) == 2
+    said = capsys.readouterr().err
+    assert f"there is no such file (got {gone}); check its name and folder" in said
+    (tmp_path / "folder.csv").mkdir()
+    assert main(["init", str(tmp_path / "folder.csv")]) == 2
+    assert "folder.csv` is not a file; allowed: a file ending in .csv," in capsys.readouterr().err
+
+
 def test_a_table_is_no_config(tmp_path, capsys):
     path = write(tmp_path, COLUMNS)
     assert main(["run", str(path)]) == 2
