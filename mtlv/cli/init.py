@@ -35,7 +35,7 @@ def init(args: argparse.Namespace) -> int:
     if found.texts:
         pair = f"`text_pair: {found.texts[0]}`"
         say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair} to `data.columns`")
-    say(said)
+    say(*said)
     return OK
 
 

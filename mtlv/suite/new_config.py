@@ -27,8 +27,8 @@ GROUPED = 4  # labels from which grouping makes sense
 LABELS = "labels"  # alias of the source of yes/no labels
 
 
-def write_config(guess: TableGuess, out: Path) -> str:
-    """Write a config, and return a sentence about it.
+def write_config(guess: TableGuess, out: Path) -> list[str]:
+    """Write a config, and return lines about it: what it leaves out, and the next step.
 
     Raises:
         ConfigError: the file is there already, or cannot be written.
@@ -41,14 +41,16 @@ def write_config(guess: TableGuess, out: Path) -> str:
     except OSError as error:
         got = f"`--out` {out} cannot be written (got {error.strerror}); give a file in an existing folder"
         raise ConfigError([got]) from error
-    return f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)"
+    return [
+        *_left_out(guess),
+        f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)",
+    ]
 
 
 def config_text(guess: TableGuess, path: str) -> str:
     """Return the config as text; `path` is the table's, relative to the config's folder."""
     median, long, _ = guess.words
-    each = _minutes(guess, len(guess.labels))
-    others = _minutes(guess, _models(guess))
+    each, others = _times(guess)
     alone = len(guess.labels) > 1 and each + others <= MINUTES
     lines = [
         f"# Written by `mtlv init` for {guess.path.name}: {many(guess.documents, 'document')}",
@@ -74,7 +76,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         f"  epochs: {_epochs(guess):<2}                   # mtlv warns if this is too short",
         "  learning_rate: 2e-4          # for minilm; 2e-5 suits an encoder of 12 layers",
         "",
-        *_suite(guess, "" if alone else f"# {_said(each)} more: "),
+        *_suite(guess, "" if alone else f"{_said(each)} more"),
     ]
     return "\n".join(lines) + "\n"
 
@@ -130,14 +132,16 @@ def _labels(guess: TableGuess) -> list[str]:
     return lines
 
 
-def _suite(guess: TableGuess, without: str) -> list[str]:
-    """Return the members; `without` is the beginning of a line for one model each that take too long."""
+def _suite(guess: TableGuess, more: str) -> list[str]:
+    """Return the members; `more` is the time of one model each if that takes too long."""
     if len(guess.labels) == 1:
         return ["architecture: mtl              # one task: one model"]
+    each = "- {name: one model each, architecture: stl}"
+    left = [f"  # {more}; to train it, too, remove the `#` of the next line:", f"  # {each}"]
     runs = [
         "runs:",
         "  - {name: one model for all, architecture: mtl}",
-        f"  {without}- {{name: one model each, architecture: stl}}",
+        *(left if more else [f"  {each}"]),
     ]
     if len(guess.labels) < GROUPED:
         return runs
@@ -149,6 +153,22 @@ def _suite(guess: TableGuess, without: str) -> list[str]:
         "  # The control; p = 0.05 needs 19 of these, such as `matrix: {grouping.seed: [1, 2, ...]}`.",
         "  - {name: random groups, architecture: gmtl, grouping.method: random, grouping.seed: 1}",
     ]
+
+
+def _left_out(guess: TableGuess) -> list[str]:
+    """Return a line on one model each if that takes too long, else nothing."""
+    each, others = _times(guess)
+    if len(guess.labels) == 1 or each + others <= MINUTES:
+        return []
+    return [
+        f"about {_said(others)} on {many(cores(), 'core')} without a GPU; left out: `one model each`, "
+        f"{_said(each)} more; to train it, too, remove the `#` before its line in the config"
+    ]
+
+
+def _times(guess: TableGuess) -> tuple[float, float]:
+    """Return the minutes of one model each, and of all other runs."""
+    return _minutes(guess, len(guess.labels)), _minutes(guess, _models(guess))
 
 
 def _models(guess: TableGuess) -> int:
