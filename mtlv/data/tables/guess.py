@@ -136,7 +136,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         rare,
         size,
         unused,
-        tuple(name for name in unused if name not in flawed and _of_kind(cells[name])),
+        tuple(name for name in unused if name not in flawed and _can_be_named(cells[name])),
         tuple(said for name, said in flawed.items() if name in unused),
         tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
         english=common >= SHARE * sum(words),
@@ -217,12 +217,14 @@ def _learned(
     wrong = [name for name in cells if name not in parts and name not in binary]
     if given and not wrong:
         return [*([_of_flags(binary)] if binary else []), *parts.values()]
-    found = list(parts)
-    if len(found) == 1 and not given:
+    if len(parts) == 1 and not given:
         return list(parts.values())
-    said = f"has {'several columns' if found else 'no column'} that could be learned"
+    found = [name for name in rest if name in parts or _can_be_named(cells[name])]
+    said = (
+        f"has {('no column', 'a column of whole numbers', 'several columns')[min(len(found), 2)]} that could"
+    )
     raise DataError(
-        f"`{table.path.name}` {'has columns that cannot be learned' if given else said}",
+        f"`{table.path.name}` {'has columns that cannot be learned' if given else f'{said} be learned'}",
         got=", ".join(wrong if given else found or cells),
         allowed="columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, "
         "each with two values or more",
@@ -248,6 +250,12 @@ def _of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -
     return (
         ({"kind": "regression", "target": name}, {}) if whole and _are_numbers(column, whole=True) else None
     )
+
+
+def _can_be_named(column: Sequence[object]) -> bool:
+    """Whether it could be learned if `--labels` names it; whole numbers that never repeat are likely ids."""
+    repeats = len(set(map(str, column))) < len(column)
+    return _of_kind(column, whole=repeats) is not None
 
 
 def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, str]:

@@ -280,12 +280,22 @@ def test_lists_are_learned_beside_other_kinds(tmp_path):
 
 
 def test_columns_that_are_not_learned_are_named(tmp_path, capsys, monkeypatch):
-    write(tmp_path, WITHOUT | {"heart": COLUMNS["heart"], "grade": CLASSES, "s": SCORES})
+    numbers = {"age": [20 + n % 30 for n in range(COUNT)], "serial": range(COUNT)}
+    path = write(tmp_path, WITHOUT | {"heart": COLUMNS["heart"], "grade": CLASSES, "s": SCORES} | numbers)
     monkeypatch.chdir(tmp_path)
     assert main(["init", "t.csv"]) == 0
     said = capsys.readouterr().out
     assert "to learn (binary): heart\n" in said
-    assert "not learned: grade, s; name all that you want to learn with `--labels`" in said
+    assert "not learned: grade, s, age; name all that you want to learn with `--labels`" in said
+    assert guess(path, labels=["serial"]).columns["kind"] == "regression"
+    path = write(tmp_path, WITHOUT | {"grade": CLASSES, "s": SCORES} | numbers)
+    with pytest.raises(DataError, match=r"several columns that could be learned \(got grade, s, age\)"):
+        guess(path)
+    path = write(tmp_path, WITHOUT | numbers)
+    with pytest.raises(
+        DataError, match=r"has a column of whole numbers that .* \(got age\).*with `--labels`"
+    ):
+        guess(path)
 
 
 def test_a_name_of_the_labels_that_is_taken_is_not_used(tmp_path):
