@@ -19,7 +19,7 @@ def init(args: argparse.Namespace) -> int:
     labels = _names(args.labels or "")
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
-    say(f"{found.path.name}: {found.documents} documents, text in `{found.columns['text']}`")
+    say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`")
     kinds = dict.fromkeys(
         str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -12,16 +12,24 @@ from statistics import fmean
 import numpy as np
 
 from mtlv.data.parts import NAMES
-from mtlv.data.tables.cells import is_missing, number_of
-from mtlv.data.tables.readers import YES_NO, flag_of, labels_of
+from mtlv.data.tables.cells import is_missing
+from mtlv.data.tables.column_kinds import (
+    FEWEST,
+    Part,
+    are_numbers,
+    can_be_named,
+    classes_in,
+    lists_of,
+    of_flags,
+    of_kind,
+)
+from mtlv.data.tables.readers import YES_NO, flag_of
 from mtlv.data.tables.rows import Table, also, read_table
+from mtlv.data.tables.tag_columns import are_lists, tag_columns, why_not
 from mtlv.errors import DataError, shorten
 
-FEWEST = 10  # positive documents that a label needs in training, validation and test together
 WORDS = 3  # mean number of words from which a column can be the text
-MOST_CLASSES = 50
 MOSTLY = 0.9  # share of cells that are 0 or 1 from which the others look like mistakes
-SEPARATORS = (";", "|")
 # A word, or a letter in scripts without spaces: Thai, Lao, Tibetan, Burmese, Japanese, Chinese.
 WORD = re.compile(r"[\u0e00-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 ENGLISH = {
@@ -52,7 +60,7 @@ class Learned:
 
 def name_of(columns: Mapping[str, object]) -> str:
     """Return the column that is learned, of those that have one."""
-    return str(columns.get("target") or columns["label_list"])
+    return str(columns.get("target") or columns.get("tags") or columns["label_list"])
 
 
 @dataclass(frozen=True)
@@ -75,9 +83,14 @@ class TableGuess:
     english: bool = True  # whether the texts look like English
 
     @property
+    def text(self) -> str:
+        """The column of the texts, or of their words."""
+        return str(self.columns.get("words") or self.columns["text"])
+
+    @property
     def labels(self) -> tuple[str, ...]:
-        """The tasks; one for each column of classes or numbers."""
-        first = tuple(self.tasks) if self.columns["kind"] == "binary" else (str(self.columns["target"]),)
+        """The tasks; one for each column of classes, numbers or tags."""
+        first = tuple(self.tasks) if self.columns["kind"] == "binary" else (name_of(self.columns),)
         return (*first, *(task for each in self.more for task in each.tasks))
 
 
@@ -88,7 +101,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         path: the file.
         text: the column of the texts; None for the column with the longest ones.
         labels: columns to learn; none for all columns of 0 and 1 (or yes and no), else the only column of
-            lists, of classes or of numbers.
+            tags or lists, of classes or of numbers.
 
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
@@ -97,17 +110,19 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
-    lengths = _lengths(cells)
-    found = text or _text(table, lengths)
-    split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
-    words = [len(each) for each in split] or [0]
+    tags = tag_columns({text: cells[text], **cells} if text else cells)
+    lengths = _lengths({name: column for name, column in cells.items() if name not in tags})
+    found = text or _text(table, lengths, tags=tags)
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
     if taken := [name for name in labels if name in columns.values()]:
         key = next(key for key, name in columns.items() if name == taken[0])
         raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
     flawed = _flawed(table, left)
-    (learned, counts), *more = _learned(table, left, flawed, given=bool(labels))
+    (learned, counts), *more = _learned(table, left, flawed=flawed, tags=tags, given=bool(labels))
+    found = _read(columns, learned, cells=cells, tags=tags)
+    split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
+    words = [len(each) for each in split] or [0]
     tasks, rare = dict(counts), {}
     if learned["kind"] == "binary":
         tasks = _frequent(counts, len(table.rows))
@@ -136,11 +151,37 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         rare,
         size,
         unused,
-        tuple(name for name in unused if name not in flawed and _can_be_named(cells[name])),
+        tuple(name for name in unused if name not in flawed and (name in tags or can_be_named(cells[name]))),
         tuple(said for name, said in flawed.items() if name in unused),
         tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
         english=common >= SHARE * sum(words),
     )
+
+
+def _read(
+    columns: dict[str, object],
+    learned: Mapping[str, object],
+    *,
+    cells: Mapping[str, Sequence[object]],
+    tags: Mapping[str, str],
+) -> str:
+    """Return the column that is read, which is that of the words for tags; change `columns` to it.
+
+    Raises:
+        DataError: it has lists of words, but there are no tags to learn.
+    """
+    found = tags[str(learned["tags"])] if "tags" in learned else str(columns["text"])
+    if not are_lists(cells[found]):
+        columns["text"] = found
+    elif "tags" in learned:
+        del columns["text"]
+        columns["words"] = found
+    else:
+        raise DataError(
+            f"`{shorten(found)}` has lists of words, which are read only with a tag for each word",
+            then="add a column with the words as one text, or name the column of the tags with `--labels`",
+        )
+    return found
 
 
 def _frequent(counts: Mapping[str, int], documents: int) -> dict[str, int]:
@@ -156,9 +197,11 @@ def _lengths(cells: Mapping[str, Sequence[object]]) -> dict[str, float]:
     }
 
 
-def _text(table: Table, lengths: Mapping[str, float]) -> str:
+def _text(table: Table, lengths: Mapping[str, float], *, tags: Mapping[str, str]) -> str:
     best = max(lengths, key=lambda name: lengths[name], default="")
     if not best or lengths[best] < WORDS:
+        if words := next(filter(None, tags.values()), ""):
+            return words
         raise DataError(
             f"no column of `{table.path.name}` looks like texts",
             allowed=f"a column with {WORDS} words or more on average",
@@ -181,45 +224,42 @@ def _places(cells: Mapping[str, Sequence[object]], text: str) -> dict[str, objec
     return found
 
 
-Part = tuple[dict[str, object], dict[str, int]]
-"""`data.columns` of what is learned, and the documents with each label or class."""
-
-
 def _learned(
-    table: Table, cells: Mapping[str, Sequence[object]], flawed: Mapping[str, str], *, given: bool
+    table: Table,
+    cells: Mapping[str, Sequence[object]],
+    *,
+    flawed: Mapping[str, str],
+    tags: Mapping[str, str],
+    given: bool,
 ) -> list[Part]:
     """Return what is learned; of several kinds if all of its columns are given."""
     flags = {name: [flag_of(cell) for cell in column] for name, column in cells.items()}
     binary = {name: column for name, column in flags.items() if None not in column}
     if binary and (not given or len(binary) == len(cells)):
-        return [_of_flags(binary)]
+        return [of_flags(binary)]
     slips = [name for name in flawed if flags[name].count(None) < FEWEST]  # neither classes nor numbers
     if slips and given:
         raise DataError(
             f"a label of `{table.path.name}` is not always 0 or 1, or yes or no",
             then="; ".join(flawed[name] for name in slips),
         )
-    in_json = {name: counts for name, column in cells.items() if (counts := _in_json(column))}
-    lists: list[Part] = [({"kind": "binary", "label_list": name}, counts) for name, counts in in_json.items()]
-    lists += [
-        ({"kind": "binary", "label_list": name, "separator": mark}, counts)
-        for name, column in cells.items()
-        for mark in SEPARATORS
-        if name not in in_json and (counts := _listed(column, mark))
-    ]
-    if len(lists) == 1 and (len(cells) == 1 or not given):  # nothing else is a list; years look like classes
-        return lists
+    lists = lists_of({name: column for name, column in cells.items() if name not in tags})
+    tagged: list[Part] = [({"kind": "tagging", "tags": name}, {}) for name in cells if tags.get(name)]
+    # Nothing else is a list; years look like classes.
+    if len(tagged + lists) == 1 and (len(cells) == 1 or not given):
+        return tagged + lists
     listed = {str(each["label_list"]): (each, counts) for each, counts in reversed(lists)}
-    rest = [name for name in cells if name not in slips and not (given and name in binary)]
+    rest = [name for name in cells if name not in (*slips, *tags) and not (given and name in binary)]
     parts = {
-        name: part for name in rest if (part := listed.get(name) or _of_kind(cells[name], name, whole=given))
+        name: part for name in rest if (part := listed.get(name) or of_kind(cells[name], name, whole=given))
     }
     wrong = [name for name in cells if name not in parts and name not in binary]
     if given and not wrong:
-        return [*([_of_flags(binary)] if binary else []), *parts.values()]
-    if len(parts) == 1 and not given:
+        return [*([of_flags(binary)] if binary else []), *parts.values()]
+    if len(parts) == 1 and not given and not tagged:
         return list(parts.values())
-    found = [name for name in rest if name in parts or _can_be_named(cells[name])]
+    found = [name_of(each) for each, _ in tagged]
+    found += [name for name in rest if name in parts or can_be_named(cells[name])]
     said = (
         f"has {('no column', 'a column of whole numbers', 'several columns')[min(len(found), 2)]} that could"
     )
@@ -228,34 +268,9 @@ def _learned(
         got=", ".join(wrong if given else found or cells),
         allowed="columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, "
         "each with two values or more",
-        then="; ".join([*flawed.values(), *_nearly(table, cells)])
+        then="; ".join([*flawed.values(), *_nearly(table, cells, tags=tags)])
         or "name what to learn with `--labels`, separated by commas",
     )
-
-
-def _of_flags(binary: Mapping[str, Sequence[object]]) -> Part:
-    """Return labels by their columns of true and false."""
-    counts = {name: sum(map(bool, column)) for name, column in binary.items()}
-    return {"kind": "binary", "labels": list(binary)}, counts
-
-
-def _of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -> Part | None:
-    """Return a column of classes or numbers, also of `whole` ones that are too many for classes, or None."""
-    if len(set(map(str, column))) == 1:
-        return None
-    if _are_numbers(column):
-        return {"kind": "regression", "target": name}, {}
-    if counts := _classes(column):
-        return {"kind": "multiclass", "target": name}, counts
-    return (
-        ({"kind": "regression", "target": name}, {}) if whole and _are_numbers(column, whole=True) else None
-    )
-
-
-def _can_be_named(column: Sequence[object]) -> bool:
-    """Whether it could be learned if `--labels` names it; whole numbers that never repeat are likely ids."""
-    repeats = len(set(map(str, column))) < len(column)
-    return _of_kind(column, whole=repeats) is not None
 
 
 def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
@@ -280,54 +295,18 @@ def _third_class(column: Sequence[object], others: Sequence[int]) -> bool:
     return max(counts.values(), default=0) > 1 and any(str(cell).strip().lower() in YES_NO for cell in column)
 
 
-def _nearly(table: Table, cells: Mapping[str, Sequence[object]]) -> Iterator[str]:
-    """Yield a sentence on each column that would be of classes or numbers but for some of its cells."""
+def _nearly(table: Table, cells: Mapping[str, Sequence[object]], *, tags: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence on each column that would be of classes or numbers but for some of its cells, and on
+    each that marks parts of the texts.
+    """
     for name, column in cells.items():
         held = [cell for cell in column if not is_missing(cell)]
         lines = [line for (line, _), cell in zip(table.rows, column, strict=True) if is_missing(cell)]
         points = [str(cell).replace(",", ".") for cell in held]
-        if lines and (_classes(held) or _are_numbers(held)):
+        if why := why_not(name, column, tags=tags):
+            yield f"`{shorten(name)}` {why}"
+        elif lines and (classes_in(held) or are_numbers(held)):
             rest = also(table.unit, lines[1:])
             yield f"`{shorten(name)}` is empty at {table.unit} {lines[0]}{rest}; leave these out of the table"
-        elif points and _are_numbers(points) and not _are_numbers(held):
+        elif points and are_numbers(points) and not are_numbers(held):
             yield f"`{shorten(name)}` has numbers with a comma, such as {held[0]}; write {points[0]}"
-
-
-def _listed(column: Sequence[object], separator: str) -> dict[str, int]:
-    """Return the documents with each name of lists; empty if these are no lists."""
-    if not any(isinstance(cell, str) and separator in cell for cell in column):
-        return {}
-    parts = (dict.fromkeys(str(cell or "").split(separator)) for cell in column)  # in order, each once
-    return _few([part.strip() for part in each if part.strip()] for each in parts)
-
-
-def _in_json(column: Sequence[object]) -> dict[str, int]:
-    """Return the documents with each name of lists as in JSON; empty if these are no such lists."""
-    if not any(str(cell).lstrip().startswith("[") for cell in column):
-        return {}
-    read = [labels_of(cell, SEPARATORS[0]) for cell in column]
-    return {} if any(fault for _, fault in read) else _few(sorted(names) for names, _ in read)
-
-
-def _few(lists: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return the documents with each name; empty if there are too many names for labels."""
-    lists = list(lists)
-    names = Counter(name for each in lists for name in each)
-    return dict(names) if len(names) <= max(MOST_CLASSES, len(lists) // FEWEST) else {}
-
-
-def _classes(column: Sequence[object]) -> dict[str, int]:
-    """Return the documents of each class; empty if these are no classes."""
-    if any(map(is_missing, column)):
-        return {}
-    counts = Counter(str(cell).strip() for cell in column)
-    return dict(counts) if 2 <= len(counts) <= min(MOST_CLASSES, len(column) // FEWEST) else {}
-
-
-def _are_numbers(column: Sequence[object], *, whole: bool = False) -> bool:
-    """Whether these are numbers, and not all of them whole, unless `whole`: whole ones may be classes."""
-    try:
-        rests = [number_of(cell) % 1 for cell in column]
-    except ValueError:
-        return False
-    return whole or any(rests)

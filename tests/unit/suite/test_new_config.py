@@ -100,6 +100,85 @@ def test_lists_as_in_json_and_python_are_found(tmp_path, written):
     assert guess(path).columns["kind"] == "multiclass", "the grade, because these are no lists"
 
 
+WORDS = [f"drug{n} helps against pain".split() for n in range(COUNT)]
+TAGS = [["B-Drug", "O", "O", "B-Sign"][: len(words)] for words in WORDS]
+TAGGED = {"kind": "tagging", "tags": "ner"}
+
+
+def write_lines(folder: Path, columns) -> Path:
+    path = folder / "t.jsonl"
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def test_tags_of_words_are_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = write_lines(tmp_path, {"ner": TAGS, "tokens": WORDS, "source": CLASSES})
+    for more in ({}, {"labels": ["ner"]}, {"text": "tokens", "labels": ["ner"]}):
+        found = guess(path, **more)
+        assert found.columns == {"words": "tokens"} | TAGGED
+        assert (found.text, found.labels, found.words[0]) == ("tokens", ("ner",), 4)
+    assert main(["init", "t.jsonl", "--text", "tokens"]) == 0
+    said = capsys.readouterr().out
+    assert "text in `tokens`\nto learn (tagging): ner\nnot learned: source;" in said
+    suite = load_suite("t.yml", ["encoder=tiny"])
+    check_suite(suite)
+    as_text = {"report": map(" ".join, WORDS), "ner": map(" ".join, TAGS)}
+    assert guess(write(tmp_path, as_text)).columns == {"text": "report"} | TAGGED
+    with_text = {"report": COLUMNS["report"], "tokens": WORDS, "ner": TAGS}
+    assert guess(write_lines(tmp_path, with_text)).columns == {"words": "tokens"} | TAGGED
+
+
+def test_tags_beside_labels_are_named(tmp_path):
+    columns = {"report": COLUMNS["report"], "tokens": WORDS, "ner": TAGS}
+    found = guess(write_lines(tmp_path, columns | {"heart": [int(on) for on in COLUMNS["heart"]]}))
+    assert found.columns == {"text": "report", "kind": "binary", "labels": ["heart"]}
+    assert found.others == ("ner",)
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "message"),
+    [
+        (
+            {"tokens": WORDS, "ner": TAGS, "grade": CLASSES},
+            {"labels": ["ner", "grade"]},
+            r"\(got ner\).*`ner` has a tag for each word, which is learned alone: name only this column",
+        ),
+        (
+            {"ner": [row[:3] for row in TAGS]},
+            {},
+            r"`ner` has tags such as `B-Drug`, but no column has a word",
+        ),
+        (
+            {"tokens": map(str, WORDS), "ner": map(str, TAGS)},
+            {},
+            "`ner` has tags .*write .* as lists in JSON",
+        ),
+        (
+            {"spans": [[[0, 5, "Drug"]][: n % 2] for n in range(COUNT)]},
+            {},
+            r"\(got spans\).*`spans` has entities in characters; to find them, write a tag for each word",
+        ),
+        (
+            {"tokens": WORDS, "ner": TAGS, "grade": CLASSES},
+            {"text": "tokens", "labels": ["grade"]},
+            "`tokens` has lists of words, which are read only with a tag for each word",
+        ),
+    ],
+)
+def test_tags_and_entities_that_cannot_be_learned_are_said(tmp_path, columns, more, message):
+    path = write_lines(tmp_path, {"report": COLUMNS["report"]} | columns)
+    with pytest.raises(DataError, match=message):
+        guess(path, **more)
+
+
+def test_labels_that_look_like_bare_tags_are_labels(tmp_path):
+    lists = [["O", "B"][: 1 + n % 2] for n in range(COUNT)]
+    found = guess(write_lines(tmp_path, {"report": COLUMNS["report"], "blood": lists}))
+    assert found.columns == {"text": "report", "kind": "binary", "label_list": "blood"}
+
+
 def test_further_texts_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     said = "for pairs of texts add"

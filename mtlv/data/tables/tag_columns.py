@@ -1,0 +1,77 @@
+"""Columns of an unknown table that mark parts of its texts: tags of words, and entities in characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from mtlv.data.conll import TAG
+from mtlv.data.tables.cells import is_missing, list_of, mentions_of
+from mtlv.data.tables.readers import labels_of
+from mtlv.plan.tagging import OUTSIDE
+
+ALONE = "has a tag for each word, which is learned alone: name only this column with `--labels`"
+NO_WORDS = (
+    "has tags such as `B-Drug`, but no column has a word for each tag; write words and tags as "
+    'lists in JSON, such as ["O", "B-Drug"] (docs/data.md, `kind: tagging`)'
+)
+SPANS = (
+    "has entities in characters; to find them, write a tag for each word (`kind: tagging`); to learn "
+    "something about them, name it as `mentions`, and a class or number as `target` (docs/data.md)"
+)
+
+
+def tag_columns(cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
+    """Return the columns of tags (`B-Drug`, `O`), each with the column of their words, or ""."""
+    lists = {name: tags for name, column in cells.items() if (tags := _tags(column))}
+    found = {}
+    for name, tags in lists.items():
+        others = (other for other in cells if other not in lists)
+        words = next((other for other in others if _lengths(cells[other]) == [*map(len, tags)]), "")
+        if words or any("-" in tag for tag in chain.from_iterable(tags)):  # bare letters may be anything
+            found[name] = words
+    return found
+
+
+def why_not(name: str, column: Sequence[object], *, tags: Mapping[str, str]) -> str:
+    """Return why a column that marks parts of texts is not learned; empty for other columns."""
+    if name in tags:
+        return ALONE if tags[name] else NO_WORDS
+    return SPANS if _are_spans(column) else ""
+
+
+def are_lists(column: Sequence[object]) -> bool:
+    """Whether cells are lists, also as JSON."""
+    return any(isinstance(cell, list) or str(cell).lstrip().startswith('["') for cell in column)
+
+
+def _tags(column: Sequence[object]) -> list[list[str]]:
+    """Return the tags of each row; empty if these are no tags of words."""
+    rows = []
+    for cell in column:
+        # Lists of Python are read as labels, but not as tags.
+        in_python = isinstance(cell, str) and cell.lstrip().startswith("['")
+        row = sorted(labels_of(cell, ";")[0]) if in_python else _list(cell)
+        if not all(map(TAG.fullmatch, row)):
+            return []
+        rows.append(row)
+    return rows if {OUTSIDE} < set(chain.from_iterable(rows)) and max(map(len, rows)) > 1 else []
+
+
+def _lengths(column: Sequence[object]) -> list[int]:
+    return [len(_list(cell)) for cell in column]
+
+
+def _list(cell: object) -> list[str]:
+    """Return words or tags; empty for an empty cell, and for one that has none."""
+    try:
+        return list_of(cell)
+    except ValueError:
+        return []
+
+
+def _are_spans(column: Sequence[object]) -> bool:
+    try:
+        return any(list(map(mentions_of, (cell for cell in column if not is_missing(cell)))))  # reads all
+    except ValueError:
+        return False
