@@ -285,12 +285,36 @@ def test_what_a_vocabulary_changed_is_that_of_the_experiment():
     with (folder / "results" / "vocabulary-small" / "significance.csv").open(
         encoding="utf-8", newline=""
     ) as file:
-        (pair,) = (row for row in csv.DictReader(file) if (row["run"], row["other"]) == ("r6", "r5"))
-    low, high = (f"{float(pair[key]):+.3f}" for key in ("documents_low", "documents_high"))
+        pairs = {(row["name"], row["other_name"]): row for row in csv.DictReader(file)}
     said = " ".join(text.split())
-    assert f"{float(pair['mean']):.3f} (95% interval over test documents {low} to {high})" in said
-    alone = rows(folder / "results" / "small" / "overview.csv")["bc5cdr_disease alone"]
-    assert f"without these texts has {float(alone['score']):.3f} after" in said
+    mine, theirs = (f"continued, {whose} vocabulary, words" for whose in ("own", "BERT's"))
+    pair, lead = pairs[mine, theirs], pairs["minilm without these texts", theirs]
+    assert f"{float(pair['mean']):.3f} (95% interval over test documents {ends(pair)})" in said
+    assert f"by {float(lead['mean']):.3f} than continued with BERT's vocabulary" in said
+    assert f"(95% interval over test documents {ends(lead)};" in said
+
+
+def ends(pair: dict[str, str], which: str = "documents") -> str:
+    low, high = (f"{float(pair[f'{which}_{end}']):+.3f}" for end in ("low", "high"))
+    return f"{low} to {high}"
+
+
+def test_what_short_pretraining_gained_is_that_of_the_experiment():
+    folder = ROOT / "experiments" / "pretraining"
+    said = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    with (folder / "results" / "small" / "significance.csv").open(encoding="utf-8", newline="") as file:
+        pairs = {(row["name"], row["other_name"]): row for row in csv.DictReader(file)}
+    gained, lost = (
+        pairs[f"bc5cdr_disease after {texts} texts", "bc5cdr_disease alone"]
+        for texts in ("OHSUMED", "BC5CDR")
+    )
+    assert f"gains {float(gained['mean']):+.3f} (95% interval over seeds {ends(gained, 'interval')})" in said
+    assert (
+        f"lower its score by {-float(lost['mean']):.3f} ({ends(lost, 'interval')} over seeds, "
+        f"{ends(lost)} over test documents)" in said
+    )
+    with (folder / "results" / "small" / "transfer_partners.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["follows"] for row in csv.DictReader(file)} == {"no partner helps"}
 
 
 def test_predictors_of_groups_are_those_of_the_experiment():

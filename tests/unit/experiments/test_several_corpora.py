@@ -74,7 +74,7 @@ CONFIGS = {
         Config(STILT, "config-small.yml", 8, 30),
         Config(TEXTS, "config.yml", 4, 56),
         Config(TEXTS, "config-small.yml", 9, 65),
-        Config(TEXTS, "config-vocabulary-small.yml", 7, 39),
+        Config(TEXTS, "config-vocabulary-small.yml", 8, 42),
     )
 }
 each_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=list(CONFIGS))
