@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from mtlv.api.arguments import as_settings, of_type, several, wrong_type
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
-from mtlv.data.tables.rows import FORMATS
+from mtlv.data.tables.rows import FORMATS, need_header
 from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
@@ -222,23 +223,42 @@ def from_dataframe(
     import pandas as pd
 
     of_type(frame, pd.DataFrame, "mtlv.from_dataframe", "read a file with `mtlv.load`")
+    need_header(Path("DataFrame"), list(map(str, frame.columns)))
     index = frame.index
     if "id" not in columns and isinstance(index.name, str) and index.is_unique and index.name not in frame:
         frame, columns = frame.reset_index(), {**columns, "id": index.name}
 
     def save(path: Path) -> None:
         try:
-            frame.to_parquet(path, index=False)
-        except (TypeError, ValueError) as error:  # from pandas and pyarrow
+            _with_json(frame).to_parquet(path, index=False)
+        except (TypeError, ValueError) as error:  # from pandas and pyarrow, which names the column last
             raise DataError(
                 "the DataFrame cannot be written as Parquet",
-                got=str(error).splitlines()[0],
-                then="give each column a name of its own and values of one type",
+                got="; ".join(map(str, reversed(error.args))).splitlines()[0],
+                then="give each column values of one type",
             ) from error
 
     return _in_memory(
         "table", InMemory("DataFrame", save, ".parquet"), text, labels, descriptions, name, columns
     )
+
+
+def _with_json(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with lists of lists, such as entities, as JSON: in Parquet, a list has one type."""
+    import numpy as np
+
+    listed = (list, tuple, np.ndarray)
+
+    def written(cell: Any) -> Any:
+        if not isinstance(cell, listed):
+            return cell
+        return json.dumps(cell, default=lambda of: np.asarray(of).tolist()) if len(cell) else None
+
+    table = frame.copy(deep=False)
+    for name in frame.select_dtypes(object):
+        if any(isinstance(part, listed) for cell in frame[name] if isinstance(cell, listed) for part in cell):
+            table[name] = frame[name].map(written)
+    return table
 
 
 def from_dataset(

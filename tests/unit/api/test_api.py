@@ -19,6 +19,7 @@ from mtlv import events
 from mtlv.api import result
 from mtlv.api.corpus import stored_path
 from mtlv.errors import ConfigError, DataError, GroupingError, TrackingError
+from mtlv.plan.spans import Span
 from mtlv.suite.keep_models import package
 
 WORDS = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
@@ -227,6 +228,17 @@ def test_pairs_are_predicted_from_a_table(tmp_path: Path) -> None:
         pairs.predict(TEXTS)
 
 
+@pytest.mark.parametrize("listed", [list, tuple, np.array])
+def test_marked_entities_are_lists_in_a_table(listed) -> None:
+    spans = [listed([0, 2]), (np.int64(3), 5, "DRUG")]
+    rows = frame().assign(marks=[list(spans), np.array([[0, 4]])] * 30)
+    before = rows.copy()
+    documents = mtlv.from_dataframe(rows, text="report", labels=["heart"], mentions="marks").documents
+    assert documents.mentions is not None
+    assert documents.mentions[:2] == ((Span(0, 2, ""), Span(3, 5, "DRUG")), (Span(0, 4, ""),))
+    pd.testing.assert_frame_equal(rows, before)
+
+
 def test_what_cannot_be_written_is_said(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw_nothing(monkeypatch)
     with pytest.raises(TrackingError, match=r"test_api.py/model cannot be written \(got Not a directory"):
@@ -281,7 +293,7 @@ def test_one_text_is_no_list_of_letters(trained) -> None:
                 pd.concat([frame(), frame()], axis=1), text="report", labels=["heart"]
             ),
             DataError,
-            "Duplicate column names found.*give each column a name of its own",
+            r"`DataFrame` has a duplicate column \(got bone, heart, lung, report\); rename one",
         ),
         (
             lambda: mtlv.train(from_frame(), encoder="tiny", folder=__file__),
@@ -447,7 +459,14 @@ WRONG = {
     "mixed types": (
         lambda _: mtlv.from_dataframe(frame().assign(heart=[1, "x"] * 30), text="report", labels=["heart"]),
         DataError,
-        "cannot be written as Parquet",
+        r"cannot be written as Parquet \(got Conversion failed for column heart .*give each column values",
+    ),
+    "no entities": (
+        lambda _: mtlv.from_dataframe(
+            frame().assign(marks=[[], [[0, 2]]] * 30), text="report", labels=["heart"], mentions="marks"
+        ),
+        DataError,
+        "row 1, column `marks` is empty",
     ),
     "no corpus": (lambda _: mtlv.load("opni"), DataError, "no known corpus.*`openi`"),
     "config": (
