@@ -27,7 +27,7 @@ def init(args: argparse.Namespace) -> int:
     if found.others and not labels:
         say(f"not learned: {enumerated(found.others)}; name all that you want to learn with `--labels`")
     for flaw in found.flawed:
-        say(f"left out: {flaw}; to learn it, correct them and run this again")
+        say(f"left out: {flaw}; to learn it, fill or remove these cells, then run this again")
     if found.rare:
         say(
             f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"

@@ -42,7 +42,7 @@ def report_lines(
     notes = dict.fromkeys((*corpus.notes, *(folds[0].notes if folds else ())))
     return [
         f"corpus      {corpus.name}{made_up}",
-        f"documents   {len(corpus):,}, {unlabelled:,} without labels",
+        f"documents   {len(corpus):,}, {unlabelled:,} with no label set",
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
         f"labels      {len(counts)}",
         _repeats_line(corpus),

@@ -62,7 +62,7 @@ def test_counts_of_every_kind(kind):
         assert (total, sum(parts), len(parts)) == (count, count, 3)
     assert said(lines, "labels ") == str(len(counts))
     assert said(lines, "tasks ") == f"1 {kind}"
-    assert said(lines, "documents ") == f"40, {unlabelled} without labels"
+    assert said(lines, "documents ") == f"40, {unlabelled} with no label set"
 
 
 def test_without_folds_only_all_is_counted():

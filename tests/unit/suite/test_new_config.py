@@ -280,7 +280,9 @@ def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkey
     assert main(["init", path.name]) == 0
     shown = capsys.readouterr().out
     assert "to learn (binary): lung, bone, skin\n" in shown
-    assert f"left out: `heart`: {said}; to learn it, correct" in shown
+    assert (
+        f"left out: `heart`: {said}; to learn it, fill or remove these cells, then run this again\n" in shown
+    )
     assert "`year`" not in shown
     for named in (["heart"], ["heart", "lung"]):
         with pytest.raises(DataError, match=r"a label of .* is not always 0 or 1, or yes or no") as caught:

@@ -117,7 +117,7 @@ def test_check_of_a_table_shows_duplicates_rare_labels_and_why_it_cannot_be_divi
 def test_check_of_openi(real_data):
     (found,) = check_data(settings(name="openi", path=str(real_data / "openi")))
     text = "\n".join(found.lines)
-    assert "documents   2,766, 969 without labels" in text
+    assert "documents   2,766, 969 with no label set" in text
     assert "25 reports without findings and impression dropped" in text
 
 
