@@ -42,7 +42,7 @@ class TaskMetrics:
 
 @dataclass(frozen=True)
 class PlanMetrics:
-    """Metrics of a plan, fractions in [0, 1], defined by the functions of the same names."""
+    """Metrics of a plan, fractions in [0, 1]: means over tasks (macro), or functions of the same names."""
 
     f1_macro: float
     f1_micro: float
@@ -119,41 +119,20 @@ def counts(d: Decisions) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
     return both, np.count_nonzero(d.predicted, axis=0), np.count_nonzero(d.truth, axis=0)
 
 
-def f1_per_task(d: Decisions) -> Floats:
-    """Return the F1 of each task [T]: 2 TP / (predicted + positive)."""
-    hits, predicted, positive = counts(d)
-    return ratio(2 * hits, predicted + positive)
-
-
-def precision_per_task(d: Decisions) -> Floats:
-    hits, predicted, _ = counts(d)
-    return ratio(hits, predicted)
-
-
-def recall_per_task(d: Decisions) -> Floats:
-    hits, _, positive = counts(d)
-    return ratio(hits, positive)
+def precision_recall_f1(hits: NDArray, predicted: NDArray, positive: NDArray) -> Floats:
+    """Return precision, recall and F1 [3, ...] of counts [...]; F1 is 2 TP / (predicted + positive)."""
+    return np.stack([ratio(hits, predicted), ratio(hits, positive), ratio(2 * hits, predicted + positive)])
 
 
 def f1_macro(d: Decisions) -> float:
     """Mean of the tasks' F1."""
-    return float(f1_per_task(d).mean())
+    return float(precision_recall_f1(*counts(d))[2].mean())
 
 
 def f1_micro(d: Decisions) -> float:
     """F1 of all cells pooled."""
     hits, predicted, positive = counts(d)
     return float(ratio(2 * hits.sum(), predicted.sum() + positive.sum()))
-
-
-def precision_macro(d: Decisions) -> float:
-    """Mean of the tasks' precision."""
-    return float(precision_per_task(d).mean())
-
-
-def recall_macro(d: Decisions) -> float:
-    """Mean of the tasks' recall."""
-    return float(recall_per_task(d).mean())
 
 
 def subset_accuracy(d: Decisions) -> float:
@@ -256,8 +235,8 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
     d = decide(scores, names, thresholds)
     outputs, _ = scores.matrix(names)
     area = [average_precision(d.truth[k, t], outputs[k, t]) for t, k in enumerate(d.known.T)]
-    f1, precision, recall = f1_per_task(d), precision_per_task(d), recall_per_task(d)
-    support = counts(d)[2]
+    hits, predicted, support = counts(d)
+    precision, recall, f1 = precision_recall_f1(hits, predicted, support)  # [T] each
     tasks = {
         name: TaskMetrics(
             f1=float(f1[t]),
@@ -269,18 +248,14 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
         )
         for t, name in enumerate(names)
     }
-    return Metrics(plan_metrics(d, float(np.mean(area))), tasks)
-
-
-def plan_metrics(d: Decisions, average_precision_macro: float) -> PlanMetrics:
-    """Return the plan's metrics; average precision is an argument, because it needs probabilities."""
-    return PlanMetrics(
-        f1_macro=f1_macro(d),
+    plan = PlanMetrics(
+        f1_macro=float(f1.mean()),
         f1_micro=f1_micro(d),
         subset_accuracy=subset_accuracy(d),
         hamming_score=hamming_score(d),
         hamming_loss=hamming_loss(d),
-        precision_macro=precision_macro(d),
-        recall_macro=recall_macro(d),
-        average_precision_macro=average_precision_macro,
+        precision_macro=float(precision.mean()),
+        recall_macro=float(recall.mean()),
+        average_precision_macro=float(np.mean(area)),
     )
+    return Metrics(plan, tasks)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mtlv.evaluation.metrics import Decisions, Metrics, counts, decide, ratio
+from mtlv.evaluation.metrics import Decisions, Metrics, counts, decide, precision_recall_f1
 from mtlv.formatting import csv_text
 from mtlv.plan.scores import Scores
 
@@ -22,11 +21,11 @@ def classification_report(scores: Scores, names: Sequence[str], thresholds: Mapp
     """
     d = decide(scores, names, thresholds)
     hits, predicted, support = counts(d)
-    each = _figures(hits, predicted, support)  # [3, T]
-    by_document = _figures(*counts(Decisions(d.truth.T, d.predicted.T, d.known.T)))  # [3, N]
+    each = precision_recall_f1(hits, predicted, support)  # [3, T]
+    by_document = precision_recall_f1(*counts(Decisions(d.truth.T, d.predicted.T, d.known.T)))  # [3, N]
     total, known = support.sum(), d.known.any(axis=1)
     averages: dict[str, Iterable[float]] = {
-        "micro avg": _figures(hits.sum(), predicted.sum(), total),
+        "micro avg": precision_recall_f1(hits.sum(), predicted.sum(), total),
         "macro avg": each.mean(axis=1),
         "weighted avg": [np.average(row, weights=support) if total else 0.0 for row in each],
         "samples avg": [row[known].mean() for row in by_document],
@@ -40,11 +39,6 @@ def classification_report(scores: Scores, names: Sequence[str], thresholds: Mapp
     tasks = map(line, names, each.T, support)
     ends = (line(name, figures, total) for name, figures in averages.items())
     return "\n".join([head, "", *tasks, "", *ends]) + "\n"
-
-
-def _figures(hits: NDArray, predicted: NDArray, positive: NDArray) -> NDArray[np.float64]:
-    """Return precision, recall and F1 [3, ...] of counts [...]."""
-    return np.stack([ratio(hits, predicted), ratio(hits, positive), ratio(2 * hits, predicted + positive)])
 
 
 def per_task_csv(metrics: Metrics) -> str:
