@@ -99,7 +99,7 @@ def test_k_may_equal_the_number_of_kept_labels(tmp_path):
 
 
 def test_a_table_is_read_once_and_all_its_faults_are_told(tmp_path, monkeypatch):
-    table(tmp_path / "t.csv", "text,a,b", "x,1,no", "y,2,0")
+    table(tmp_path / "t.csv", "text,a,b", "x,1,none", "y,2,0")
     config = (
         "data: {name: table, path: t.csv, columns: {labels: [a, b, c]}}\n"
         "matrix:\n  architecture: [stl, mtl]\n  seed: [0, 1]\n"
