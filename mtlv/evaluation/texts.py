@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mtlv.evaluation.metrics import Decisions, Metrics, counts, decide, precision_recall_f1
+from mtlv.evaluation.metrics import Metrics, decide
 from mtlv.formatting import csv_text
 from mtlv.plan.scores import Scores
-
-TITLES = ("precision", "recall", "f1-score", "support")
 
 
 def classification_report(scores: Scores, names: Sequence[str], thresholds: Mapping[str, float]) -> str:
@@ -19,26 +17,14 @@ def classification_report(scores: Scores, names: Sequence[str], thresholds: Mapp
     Raises:
         PlanError, TrainingError: see `mtlv.evaluation.metrics.decide`.
     """
+    from sklearn.metrics import classification_report as report
+
     d = decide(scores, names, thresholds)
-    hits, predicted, support = counts(d)
-    each = precision_recall_f1(hits, predicted, support)  # [3, T]
-    by_document = precision_recall_f1(*counts(Decisions(d.truth.T, d.predicted.T, d.known.T)))  # [3, N]
-    total, known = support.sum(), d.known.any(axis=1)
-    averages: dict[str, Iterable[float]] = {
-        "micro avg": precision_recall_f1(hits.sum(), predicted.sum(), total),
-        "macro avg": each.mean(axis=1),
-        "weighted avg": [np.average(row, weights=support) if total else 0.0 for row in each],
-        "samples avg": [row[known].mean() for row in by_document],
-    }
-    width = max(map(len, [*names, *averages]))
-
-    def line(name: str, figures: Iterable[float], count: int) -> str:
-        return f"{name:>{width}} " + "".join(f" {value:>9.4f}" for value in figures) + f" {count:>9}"
-
-    head = f"{'':>{width}} " + "".join(f" {title:>9}" for title in TITLES)
-    tasks = map(line, names, each.T, support)
-    ends = (line(name, figures, total) for name, figures in averages.items())
-    return "\n".join([head, "", *tasks, "", *ends]) + "\n"
+    known = np.flatnonzero(d.known.any(axis=1)).tolist() or [0]  # scikit-learn needs a document
+    # With a column that is not reported: scikit-learn takes a single task, or a single document, for classes.
+    truth, predicted = (np.pad(part[known], ((0, 0), (0, 1))) for part in (d.truth, d.predicted))
+    labels = range(len(names))
+    return report(truth, predicted, labels=labels, target_names=names, digits=4, zero_division=0)
 
 
 def per_task_csv(metrics: Metrics) -> str:
