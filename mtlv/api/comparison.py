@@ -116,7 +116,7 @@ def compare(
         raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])
     suites = tuple(Suite(each.settings.experiment, (each,), Path("mtlv.compare")) for each in members)
     options = ComparisonOptions(
-        RunQuery(suites, tuple(result.uid for result in given)),
+        RunQuery(suites, uids=tuple(result.uid for result in given)),
         baseline=None if baseline is None else baseline.uid,
         title=title,
         out=None if folder is None else Path(folder),

@@ -29,12 +29,12 @@ class RunQuery:
     """Runs that a user asks to compare."""
 
     suites: tuple[Suite, ...] = ()  # suites whose members are compared
-    # `mtlv.uid` of the only member of each suite, whose settings alone do not tell its data
-    uids: tuple[str, ...] = ()
     # run ids, prefixes of them (6 digits or more), run names, or their beginnings
     names: tuple[str, ...] = ()
     experiment: str | None = None  # restricts the runs; without suites and names, all its members
     last: int | None = None  # only this many of the newest of those
+    # `mtlv.uid` of the only member of each suite, whose settings alone do not tell its data
+    uids: tuple[str, ...] = ()
 
 
 @dataclass

@@ -26,7 +26,7 @@ def test_runs_with_equal_settings_have_their_own_documents() -> None:
     suites = suite_of("/one"), suite_of("/two")
     key = settings_key(suites[0].members[0].settings)
     assert key == settings_key(suites[1].members[0].settings)
-    by_uid = ComparisonOptions(RunQuery(suites, ("a", "b")))
+    by_uid = ComparisonOptions(RunQuery(suites, uids=("a", "b")))
     for uid, path in (("a", "/one"), ("b", "/two")):
         own = _own_config(by_uid, stored(settings=key, uid=uid))
         assert own is not None
