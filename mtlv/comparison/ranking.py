@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import fmean
+from typing import Protocol, TypeVar
 
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
 from mtlv.comparison.sections.parts import known, learned_nothing
@@ -15,6 +16,16 @@ from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.significance import fewest_pairs
 
 MARGIN = 0.01  # of the score, that a lower cost is worth
+
+
+class OfRun(Protocol):
+    """What is known of a run."""
+
+    @property
+    def run(self) -> ComparedRun: ...
+
+
+Found = TypeVar("Found", bound=OfRun)
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,11 @@ def control_of(run: ComparedRun) -> str:
         return "control: random factors"
     lower = run.params.get("grouping.place", "1") != "1"
     return "control: random groups" if is_random(run) else lower * "measured to choose groups"
+
+
+def following(found: Sequence[Found]) -> Found:
+    """Return what follows the first: that of the first run that is not a control, if there is one."""
+    return next((each for each in found[1:] if not control_of(each.run)), found[1])
 
 
 def standings(comparison: Comparison) -> list[Standing]:

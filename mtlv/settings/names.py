@@ -109,10 +109,10 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
     """Return a setting in words, such as `2 epochs`, `learning rate 0.001`, `no auto batch`."""
     if key == "encoder.name":
         return PurePath(str(value)).name or str(value)
-    if key.endswith(".path"):
-        return f"{words} {PurePath(str(value)).name}"
     if value == "null" or value is False:
         return f"no {words}"
+    if key.endswith(".path"):
+        return f"{words} {PurePath(str(value)).name}"
     if value is True:
         return words
     if isinstance(value, int) and words.endswith("s"):

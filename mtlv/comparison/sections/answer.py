@@ -13,6 +13,7 @@ from mtlv.comparison.ranking import (
     by_runs,
     decided,
     difference_of,
+    following,
     interval_of,
     recommended,
     shown_worse,
@@ -144,8 +145,8 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {lower}{_between(chosen)}, "
             f"with {_cheaper(chosen.run, best.run)}."
         )
-    following = _following(found)
-    own = "" if following is found[1] else " that is not a control"
+    second = following(found)
+    own = "" if second is found[1] else " that is not a control"
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
     if all(each.worse for each in found[1:]):
         tested = all(each.tested for each in found[1:])
@@ -155,17 +156,12 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
         cheaper = any(each.cost[:2] < best.cost[:2] for each in found)
         said += f"No cheaper run{aside} is as good" if cheaper else "No run is cheaper"
         said += f". The next best{own}"
-    return f"{said}, “{following.run.name}”, is {_lower(following, best)}{_between(following)}."
-
-
-def _following(found: Sequence[Standing]) -> Standing:
-    """Return the run that follows the best one: the first that is not a control, if there is one."""
-    return next((each for each in found[1:] if not each.control), found[1])
+    return f"{said}, “{second.run.name}”, is {_lower(second, best)}{_between(second)}."
 
 
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
     """Return the gains over the other ways to learn the tasks, but for that of the run that `_why` names."""
-    named = [_following(found)] if chosen.best else found[:1]
+    named = [following(found)] if chosen.best else found[:1]
     pairs = by_runs(comparison)
 
     def gain(each: Standing) -> Gain:

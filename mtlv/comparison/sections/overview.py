@@ -8,7 +8,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
-from mtlv.comparison.ranking import control_of
+from mtlv.comparison.ranking import following
 from mtlv.comparison.sections.parts import (
     GREY,
     known,
@@ -95,10 +95,10 @@ def in_words(comparison: Comparison) -> str:
     elif len(tied) > 1:
         said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
-        following = next((one for one in ranked[1:] if not control_of(one.run)), ranked[1])
-        own = "" if following is ranked[1] else " that is not a control"
-        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, following, own)}"
-        said += _tested(comparison, best, following)
+        second = following(ranked)
+        own = "" if second is ranked[1] else " that is not a control"
+        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, second, own)}"
+        said += _tested(comparison, best, second)
     return said + _caveats(comparison)
 
 

@@ -315,6 +315,15 @@ def test_what_short_pretraining_gained_is_that_of_the_experiment():
     )
     with (folder / "results" / "small" / "transfer_partners.csv").open(encoding="utf-8", newline="") as file:
         assert {row["follows"] for row in csv.DictReader(file)} == {"no partner helps"}
+    with (folder / "results" / "small" / "tasks.csv").open(encoding="utf-8", newline="") as file:
+        runs = [row for row in csv.DictReader(file) if row["task"] == "GAD"]
+    assert len(runs) == 3
+    for row in runs:
+        positive, share = float(row["support"]), float(row["frequency"])
+        constant = 2 * share / (1 + share)
+        assert row["others"].endswith(f"constant {constant:.3f}")
+        assert float(row["value"]) < constant + 0.02
+        assert f"an F1 of {constant:.3f} on its {positive / share:.0f} test sentences" in said
 
 
 def test_predictors_of_groups_are_those_of_the_experiment():

@@ -12,6 +12,7 @@ from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, choose, unique_
 from mtlv.errors import TrackingError
 from mtlv.settings import default_settings
 from mtlv.settings.identity import settings_key
+from mtlv.settings.names import told_apart
 from mtlv.tracking.reader import COMPARISON, FOLD, StoredRun
 
 A = stored("aaaaaa1", "stl", at=1)
@@ -128,3 +129,18 @@ def test_runs_of_one_name_are_told_apart_by_their_settings() -> None:
         run(5, "GMTL", **{"training.cuda_graphs": "False"}),
     ]
     assert unique_names(runs) == ["MTL, 2 epochs", "MTL, 3 epochs", "STL", "GMTL", "GMTL (2)"]
+
+
+def test_a_path_is_told_by_its_file_and_only_if_no_name_differs() -> None:
+    def told(*paths: str, **names: str) -> list[str]:
+        values = [{"data.path": path} for path in paths]
+        if names:
+            values = [
+                each | {"data.alias": alias} for each, alias in zip(values, names.values(), strict=True)
+            ]
+        return told_apart(["run"] * len(paths), values)
+
+    assert told("/x/north.csv", "/x/south.csv") == ["run, path north.csv", "run, path south.csv"]
+    assert told("/x/north.csv", "null") == ["run, path north.csv", "run, no path"]
+    assert all("…" in name or "/" in name for name in told("/x/one/t.csv", "/x/two/t.csv"))
+    assert told("/x/a.csv", "/x/b.csv", one="north", two="south") == ["run, alias north", "run, alias south"]
