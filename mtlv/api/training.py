@@ -86,6 +86,7 @@ def train(
     architecture: str = "mtl",
     groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]] | None = None,
     encoder: str | None = None,
+    tune: Mapping[str, Sequence[Any]] | None = None,
     folder: str | Path | None = None,
     callback: Callback | None = None,
     **settings: Any,
@@ -98,6 +99,8 @@ def train(
         groups: groups for a grouped architecture, also as lists of tasks, or lists by name; None clusters the
             tasks.
         encoder: alias, name or folder; None is the default.
+        tune: values to try by setting, such as `{"learning_rate": [1e-4, 2e-4]}`; the result is that of the
+            values that are best on validation.
         folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
         callback: receives the events of `mtlv.events`; None shows a progress bar.
         settings: other settings, such as `epochs=10`, `folds=5`, `seed=[0, 1]`. The default learning rate of
@@ -121,6 +124,8 @@ def train(
     values = {"architecture.name": architecture, **as_settings(settings, "training")}
     if encoder is not None:
         values["encoder.name"] = encoder
+    if tune is not None:
+        values["tune"] = as_settings(tune, "training")
     if groups is not None:
         values |= _given(groups, architecture)
     if folder is not None:
@@ -131,7 +136,7 @@ def train(
     path = stored_path(corpus, Path(default if "://" in store else store))
     data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
     suite = load_suite({}, {**data, **values})
-    if len(suite.members) > 1:
+    if len(suite.members) > 1 and tune is None:
         raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
     if corpus.memory is not None and path is not None:
         with readable(corpus) as read:  # so that nothing is written if a setting does not suit the corpus
@@ -140,7 +145,7 @@ def train(
     if folder is not None:
         _make(Path(folder))
     found = _run(suite, callback)
-    if found.failed:
+    if not found.results:  # with `tune`, some may have failed
         raise TrainingError(found.failed[0])
     return found.results[0]
 

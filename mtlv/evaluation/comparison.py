@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, Learning, learning, training_end
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
+from mtlv.plan.tuning import Tried
 from mtlv.registries import GROUPINGS
 
 SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines are hard to distinguish
@@ -179,6 +180,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
     created: str = ""  # date as text
+    tried: tuple[Tried, ...] = ()  # values tried for runs; only those that were chosen are among `runs`
 
     def run(self, key: str) -> ComparedRun:
         return next(run for run in self.runs if run.key == key)

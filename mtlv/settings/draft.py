@@ -12,7 +12,7 @@ from typing import Any
 
 from mtlv.settings.text import KeyPath, YamlDocument, parse
 
-SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search")
+SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search", "tune")
 MAPPINGS = ("explore", "transfer", "search")  # those of them with keys of their own, such as `search.over`
 SHORTHAND = ("data", "encoder", "architecture", "training.objective")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,19 @@ def variants(draft: Draft, keys: SuiteSettings, file: str) -> tuple[list[Variant
     if not given:
         return [Variant(())], []
     key, *others = given
-    if others and tuple(given) not in BOTH:
+    if others and tuple(given) not in TOGETHER:
         place = draft.place((others[0],), file)
         text = f"given together with `{key}`; keep one of them"
         return [Variant(())], [sentence(place, others[0], then=text)]
-    formed = [_formed(each, draft, keys, file) for each in given]
+    formed = [_formed(each, draft, keys, file) for each in given if each != "tune"] or [([Variant(())], [])]
     found, problems = ([one for each in part for one in each] for part in zip(*formed, strict=True))
+    if "tune" in given:
+        axes, more = _axes(draft.values["tune"], draft, ("tune",), file, set())
+        found, unused = _with_axes(found, axes)
+        place = draft.place(("tune",), file)
+        then = "every run has a value of its own; leave one of them out"
+        problems += [*more, *(sentence(place, f"tune.{key}", then=then) for key in unused)]
+    found = [one for number, each in enumerate(found) for one in _tried(each, number)]
     if len(found) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
@@ -86,14 +94,22 @@ def _formed(key: str, draft: Draft, keys: SuiteSettings, file: str) -> tuple[lis
 
 
 def _grid(
-    matrix: Any, draft: Draft, path: KeyPath, file: str, seen: Iterable[str] = ()
+    matrix: Any, draft: Draft, path: KeyPath, file: str, seen: set[str] | None = None
 ) -> tuple[list[Variant], list[str]]:
     """Return every combination of the values at `path`, and problems, also with keys `seen` before."""
+    axes, problems = _axes(matrix, draft, path, file, set() if seen is None else seen)
+    return [Variant(changes) for changes in itertools.product(*axes)], problems
+
+
+def _axes(
+    matrix: Any, draft: Draft, path: KeyPath, file: str, seen: set[str]
+) -> tuple[tuple[tuple[Change, ...], ...], list[str]]:
+    """Return the values of each key at `path`, and problems; adds the keys to those `seen` before."""
     place, name = draft.place(path, file), dotted(path)
     if not isinstance(matrix, dict) or not matrix:
         allowed = "a mapping of keys to lists of values"
-        return [Variant(())], [sentence(place, name, got=matrix, allowed=allowed)]
-    problems, axes, known = [], [], set(seen)
+        return (), [sentence(place, name, got=matrix, allowed=allowed)]
+    problems, axes = [], []
     for key, values in matrix.items():
         here = draft.place((*path, key), file)
         if not isinstance(values, list) or not values:
@@ -101,14 +117,45 @@ def _grid(
                 sentence(here, f"{name}.{key}", got=values, allowed="a list of values, at least one")
             )
             continue
-        problems += _key_problems(key, f"{name}.{key}", here, known)
+        problems += _key_problems(key, f"{name}.{key}", here, seen)
         origin = _origin(draft, (*path, key))
-        axes.append([Change(key, value, origin.below(i)) for i, value in enumerate(values)])
+        axes.append(tuple(Change(key, value, origin.below(i)) for i, value in enumerate(values)))
     size = math.prod(len(axis) for axis in axes)
     if size > MAX_MEMBERS:
-        problems.append(sentence(place, name, got=size, allowed=f"at most {MAX_MEMBERS} combinations"))
-        return [Variant(())], problems
-    return [Variant(changes) for changes in itertools.product(*axes)], problems
+        return (), [
+            *problems,
+            sentence(place, name, got=size, allowed=f"at most {MAX_MEMBERS} combinations"),
+        ]
+    return tuple(axes), problems
+
+
+def _with_axes(
+    found: Sequence[Variant], axes: Sequence[tuple[Change, ...]]
+) -> tuple[list[Variant], list[str]]:
+    """Return members that try the values of `axes`, and keys that every member sets itself.
+
+    A member with its own `tune` keeps that; a key that it sets itself is not tried.
+    """
+    used: set[str] = set()
+    out = []
+    for each in found:
+        own = flat_changes(each.changes)
+        new = [axis for axis in axes if not flat_changes(axis[:1]).keys() & own.keys()]
+        used |= {axis[0].key for axis in new}
+        out.append(each if each.axes else replace(each, axes=tuple(new)))
+    return out, [axis[0].key for axis in axes if axis[0].key not in used]
+
+
+def _tried(member: Variant, number: int) -> Iterator[Variant]:
+    """Yield a member for each combination of the values to try, or the member itself."""
+    for values in itertools.product(*member.axes):
+        told = [member.name, *(short(change.value) for change in values)] if member.name else []
+        yield replace(
+            member,
+            changes=(*member.changes, *values),
+            name=", ".join(told) or None,
+            tuned=number if member.axes else None,
+        )
 
 
 def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
@@ -130,22 +177,29 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
             problems.append(sentence(there, f"runs[{i}].name", got=name, allowed="text"))
             name = None
         origin, seen = _origin(draft, ("runs", i)), set[str]()
-        own = [key for key in run if key not in ("name", "matrix")]
+        own = [key for key in run if key not in ("name", "matrix", "tune")]
         for key in own:
             problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
         changes = tuple(Change(key, run[key], origin.below(key)) for key in own)
-        varied = [Variant(())]
+        varied: list[Variant] = [Variant(())]
+        axes: tuple[tuple[Change, ...], ...] = ()
         if "matrix" in run:
             varied, found = _grid(run["matrix"], draft, ("runs", i, "matrix"), file, seen)
             problems += found
+        if "tune" in run:
+            axes, found = _axes(run["tune"], draft, ("runs", i, "tune"), file, seen)
+            problems += found
         for each in varied:
             told = [name.strip(), *(short(change.value) for change in each.changes)] if name else []
-            out.append(Variant((*changes, *each.changes), " ".join(told) or None, here))
+            out.append(Variant((*changes, *each.changes), " ".join(told) or None, here, axes=axes))
     return out or [Variant(())], problems
 
 
-BOTH = (("matrix", "explore"), ("runs", "explore"), ("runs", "transfer"))
-"""Keys that stand together: the members of both are in the suite."""
+TOGETHER = (
+    *(("matrix", "explore"), ("runs", "explore"), ("runs", "transfer")),  # the members of both
+    *(("matrix", "tune"), ("runs", "tune")),  # values to try for each member
+)
+"""Keys of a suite that stand together."""
 
 
 def _same_names(members: Sequence[Variant]) -> Iterator[str]:

@@ -15,9 +15,11 @@ from mtlv.settings.text import KeyPath
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 KEY = re.compile(r"( *)(\w+):")
+GRID = {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}}
 OF_SUITE: Mapping[str, Mapping[str, Any]] = {
-    "matrix": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
+    "matrix": GRID,
     "runs": {"type": "array", "items": {"type": "object"}, "minItems": 1},
+    "tune": GRID,
 }
 
 

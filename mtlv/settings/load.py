@@ -17,7 +17,7 @@ from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
 from mtlv.settings.examples import located
 from mtlv.settings.expand import flat_changes, suite_keys, variants
-from mtlv.settings.members import Member, Unnamed, collapse, named
+from mtlv.settings.members import Member, Unnamed, collapse, named, tried_elsewhere
 from mtlv.settings.problems import Problem, from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
 from mtlv.settings.stages import fill_stages, stage_problems
@@ -122,7 +122,10 @@ def _suite(
             for problem in (further(each.settings, each.wrong) if further else ())
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
-    unique, notes = collapse(named(members))
+    everyone = named(members)
+    unique, notes = collapse(everyone)
+    if again := tried_elsewhere(everyone, unique):
+        raise ConfigError([f"{document.name}: {problem}" for problem in again])
     return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), keys.search)
 
 
@@ -178,7 +181,7 @@ def _members(
             problems.append(_contradiction(draft, key, text, file=file))
         drafts.append(draft)
         changes = {k: x for k, x in flat_changes(variant.changes).items() if k not in winning}
-        members.append(Unnamed(variant.name, settings, changes, places, tuple(wrong)))
+        members.append(Unnamed(variant.name, settings, changes, places, tuple(wrong), variant.tuned))
     wrong_keys = [key for each in members for key in each.wrong]
     for i, key, text in unread([each.settings for each in members], wrong_keys):
         problems.append(_contradiction(drafts[i], key, text, file=file))

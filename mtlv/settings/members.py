@@ -22,6 +22,8 @@ class Member:
     # where each key was written, such as `config.yml:12`; without keys at their default
     places: Mapping[str, str] = field(default_factory=dict)
     made: str = ""  # the name with a mark for the number of groups; empty for a name of the config
+    # members with the same number try values for one run, see `mtlv.plan.tuning`; None without `tune`
+    tuned: int | None = None
 
     def counted(self, groups: int) -> str:
         """Return the name once the number of groups is known; a name of the config stays as it is."""
@@ -33,11 +35,12 @@ class Unnamed:
     """A member before it has a name."""
 
     given: str | None  # its name in the config, if it has one there
-    # settings, changes, places: as of a `Member`
+    # settings, changes, places, tuned: as of a `Member`
     settings: Settings
     changes: Mapping[str, Any]
     places: Mapping[str, str]
     wrong: tuple[str, ...] = ()  # keys with wrong values, which have their defaults in `settings`
+    tuned: int | None = None
 
 
 def identity(settings: Settings) -> str:
@@ -66,6 +69,23 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     return list(first.values()), [f"{left_out} repeated members left out{why}; once each: {names}"]
 
 
+def tried_elsewhere(members: Sequence[Member], kept: Sequence[Member]) -> list[str]:
+    """Return problems: members that are kept once only, although two runs try them, or one tries and one is.
+
+    Runs of which no member is kept, such as a model of all tasks that a grid of groupings repeats, are no
+    problem.
+    """
+    own = {identity(each.settings): each for each in kept}
+    alive = {each.tuned for each in kept}
+    pairs = ((each, own[identity(each.settings)]) for each in members)
+    return [
+        f"`{each.name}`: the same as `{other.name}`, and `tune` needs all of its values for itself; "
+        "leave out one of the two"
+        for each, other in pairs
+        if each.tuned != other.tuned and (each.tuned is None or each.tuned in alive)
+    ]
+
+
 def named(members: Sequence[Unnamed]) -> list[Member]:
     """Return members with their names: from the config, or made from what differs."""
     made = made_names([each.settings for each in members], [each.changes for each in members])
@@ -79,5 +99,5 @@ def named(members: Sequence[Unnamed]) -> list[Member]:
             number += 1
             name = f"{with_number(own, None)} ({number})"
         made_name = "" if each.given else own + f" ({number})" * (number > 1)
-        out.append(Member(name, each.settings, kept, each.places, made_name))
+        out.append(Member(name, each.settings, kept, each.places, made_name, each.tuned))
     return out

@@ -1,4 +1,4 @@
-"""Types of the keys that describe the members of a suite, except `matrix` and `runs`."""
+"""Types of the keys that describe the members of a suite, except `matrix`, `runs` and `tune`."""
 
 from __future__ import annotations
 

@@ -14,13 +14,18 @@ from mtlv.settings.draft import Change, Origin
 class Variant:
     """The definition of one member: its changes, and its name if the config sets one.
 
-    `shares` are changes made from values of the config and the command line, which do not replace them.
+    Args:
+        shares: changes made from values of the config and the command line, which do not replace them.
+        axes: values of each key to try, see `tune`.
+        tuned: number of the member for which this one tries values; None if it has no others.
     """
 
     changes: tuple[Change, ...]
     name: str | None = None
     place: str = ""
     shares: tuple[Change, ...] = ()
+    axes: tuple[tuple[Change, ...], ...] = ()
+    tuned: int | None = None
 
 
 def variant(

@@ -27,6 +27,7 @@ from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
+from mtlv.suite.tuned import tried_lines, tuned
 from mtlv.tracking import DEFAULT_URI, Tracker
 from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
 from mtlv.tracking.upload_process import UploadProcess
@@ -120,8 +121,9 @@ def _run(
             turn = turns.next()
         found = tuple(sorted(results, key=lambda each: turns.place(each.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
+        found, tried = tuned(found)
         _write_comparison(session, found, trials)
-    where = (*([best_line(trials)] if trials else []), *_where_to_look(suite, delivery))
+    where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in found})
     return SuiteResult(found, *as_text(as_members(found)), where, tuple(failed), trials, tuple(warned))
 

@@ -19,6 +19,7 @@ from mtlv.comparison.files import begin_pictures, write_files
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, sized, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
+from mtlv.comparison.load.tuned import tuned
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
@@ -126,10 +127,10 @@ def compare(
         DataError: the file of published numbers, or the corpus that `--data` names, is wrong.
     """
     chosen = choose(reader, ask.wanted)
-    found = read_runs(reader, chosen.runs)
+    found, chosen, tried = tuned(read_runs(reader, chosen.runs), chosen)
     with ExitStack() as ending:
         begun = _begin_texts(reader, ask, chosen, found, ending, remote=remote) if ask.texts else ""
-        comparison = _comparison(reader, ask, chosen, found)
+        comparison = replace(_comparison(reader, ask, chosen, found), tried=tried)
         parts, pictures = _begin_parts(comparison, pool)
         texts = _texts(comparison, begun, ask) if ask.texts else _Texts()
     comparison = replace(comparison, texts=texts.texts)

@@ -45,6 +45,8 @@ class SelectedRuns:
     runs: list[StoredRun] = field(default_factory=list)
     experiment: str = ""
     warnings: list[str] = field(default_factory=list)
+    # by id of a run that tries values, the numbers of its suite and of the run for which it does
+    tuned: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, runs: Iterable[StoredRun]) -> None:
         known = {run.id for run in self.runs}
@@ -65,8 +67,8 @@ def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
         )
     chosen = SelectedRuns()
     experiments = dict(reader.experiments())
-    for suite, uid in zip_longest(wanted.suites, wanted.uids):
-        _add_suite(chosen, reader, suite, experiments, uid)
+    for number, (suite, uid) in enumerate(zip_longest(wanted.suites, wanted.uids)):
+        _add_suite(chosen, reader, suite, number, experiments, uid)
     if wanted.names:
         within = [*experiments.values()]
         if wanted.experiment is not None:
@@ -82,7 +84,12 @@ def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
 
 
 def _add_suite(
-    chosen: SelectedRuns, reader: RunReader, suite: Suite, experiments: dict[str, str], uid: str | None
+    chosen: SelectedRuns,
+    reader: RunReader,
+    suite: Suite,
+    number: int,
+    experiments: dict[str, str],
+    uid: str | None,
 ) -> None:
     if suite.experiment not in experiments:
         raise TrackingError(
@@ -95,6 +102,8 @@ def _add_suite(
         own = {UID: uid} if uid else {SETTINGS: settings_key(member.settings)}
         runs = reader.runs(place, {KIND: MEMBER} | own, most=1)
         found += runs
+        if runs and member.tuned is not None:
+            chosen.tuned[runs[0].id] = number, member.tuned
         missing += [] if runs else [member.name]
     if not found:
         raise TrackingError(

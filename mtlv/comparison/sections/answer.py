@@ -66,7 +66,7 @@ def build(comparison: Comparison) -> Section | None:
     if chosen is None:
         return _no_answer(comparison, found[0])
     gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, chosen.run)
-    reason = _why(comparison, found, chosen) + gained
+    reason = _why(comparison, found, chosen) + gained + _tried(comparison)
     blocks: list[Block] = [TextBlock(_advice(comparison, found, chosen.run), "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
@@ -75,6 +75,15 @@ def build(comparison: Comparison) -> Section | None:
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, found, chosen)])
+
+
+def _tried(comparison: Comparison) -> str:
+    """Say that values were chosen, so that the differences are not those of the settings alone."""
+    tried = comparison.tried
+    if not tried:
+        return ""
+    kept, runs = sum(each.chosen for each in tried), many(len(tried), "run")
+    return f" Values were chosen on validation: of {runs} that try some, {kept} are compared."
 
 
 def _no_answer(comparison: Comparison, only: Standing) -> Section:

@@ -10,6 +10,7 @@ from mtlv.comparison.sections.parts import listed, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import many
+from mtlv.plan.tuning import Tried
 
 # These identify where a run is stored and which child it is, or change its speed, not its results.
 FOR_SPEED = ("training.cuda_graphs", "training.compile")  # the latter was a setting before
@@ -19,9 +20,9 @@ MOST_NAMED = 6  # maximum runs of a group named in a warning
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Build the section; None for a single run."""
+    """Build the section; None for a single run for which nothing was tried."""
     runs = comparison.runs
-    if len(runs) < 2:
+    if len(runs) < 2 and not comparison.tried:
         return None
     blocks: list[Block] = [TextBlock(text, "warning") for text in warnings(runs)]
     rows = [settings_of(run) for run in runs]
@@ -30,6 +31,8 @@ def build(comparison: Comparison) -> Section | None:
     blocks.append(TextBlock(_in_words(len(keys) - len(differing), differing)))
     if differing:
         blocks.append(_table(runs, rows, differing))
+    if comparison.tried:
+        blocks.append(_tried(comparison.tried))
     intro = "Only the settings that differ between the runs, to explain differences in metrics."
     return Section("settings", "What differs", intro, blocks)
 
@@ -74,6 +77,26 @@ def _table(
         "One column per setting that differs between runs. Empty cell: the run does not have this setting; "
         "settings of a grouping do not apply to runs without groups.",
         [*columns, *(TableColumn(f"setting.{key}", key, "text") for key in keys)],
+        rows,
+    )
+
+
+def _tried(tried: Sequence[Tried]) -> TableBlock:
+    columns = [
+        TableColumn("name", "run", "text"),
+        TableColumn("score", "validation", digits=4),
+        TableColumn("chosen", "", "text"),
+    ]
+    rows = [
+        {"name": each.name, "score": each.score, "chosen": "chosen" if each.chosen else ""} for each in tried
+    ]
+    return TableBlock(
+        "tried",
+        "Tried on validation",
+        "Runs that try values of settings (`tune`). Of those that differ in these values only, the one with "
+        "the highest score is compared, of equal ones the first. The score is the mean over tasks, folds and "
+        "seeds of the metric that is logged per epoch, such as average precision, of the kept weights.",
+        columns,
         rows,
     )
 

@@ -381,6 +381,17 @@ def test_results_of_equal_settings_and_other_documents_are_compared(
     assert list(names) == ["MTL, alias dataframe", "MTL, alias south"]
 
 
+def test_values_are_tried_for_a_result(tmp_path: Path) -> None:
+    settings = {"encoder": "tiny", "epochs": 4, "batch_size": 8, "precision": "fp32", "folder": tmp_path}
+    tune = {"learning_rate": np.array([1e-12, 5e-3])}
+    found = mtlv.train(from_frame(), tune=tune, callback=events.ignore, **settings)
+    assert found.name == "MTL, learning rate 0.005"
+    with pytest.raises(ConfigError, match="argument `speed`: no setting has this name"):
+        mtlv.train(from_frame(), tune={"speed": [1]}, **settings)
+    with pytest.raises(ConfigError, match=r"`tune.training.epochs`: got 3; allowed: a list of values"):
+        mtlv.train(from_frame(), tune={"epochs": 3}, **settings)
+
+
 def test_groups_may_have_names(tmp_path: Path) -> None:
     groups = {"chest": ["heart", "lung"], "other": ["bone"]}
     settings = {"encoder": "tiny", "epochs": 1, "folder": tmp_path, "callback": events.ignore}

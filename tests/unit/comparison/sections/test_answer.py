@@ -19,6 +19,7 @@ from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
+from mtlv.plan.tuning import Tried
 from mtlv.reporting.learned_words import NOTHING
 
 
@@ -57,7 +58,7 @@ def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
 def answered(monkeypatch):
     """The section of runs and of their tests."""
 
-    def build(runs, pairs=(), nothing=(), words=None, early=()):
+    def build(runs, pairs=(), nothing=(), words=None, early=(), tried=()):
         monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
         for module in (answer, ranking):
             left = [run for run in runs if run.name in nothing]
@@ -68,7 +69,9 @@ def answered(monkeypatch):
             end = TrainingEnd(0.02 if run.name in early else 0.0)
             return Learning(end, beside=None if words is None else (run.mains[0], words))
 
-        return answer.build(SimpleNamespace(runs=runs, scored=False, tasks=(), learning=learning))
+        return answer.build(
+            SimpleNamespace(runs=runs, scored=False, tasks=(), learning=learning, tried=tried)
+        )
 
     return build
 
@@ -93,6 +96,14 @@ def test_a_run_is_worse_by_the_tests_or_else_by_its_documents(said, sign, interv
         there = interval and (-interval[1], -interval[0])
         pair = a_pair(other, run, {-each for each in said}, -sign, there)
     assert shown_worse(run, pair) is worse
+
+
+def test_values_that_were_chosen_are_counted(answered):
+    tried = [Tried(0, "a", 0.4, True), Tried(0, "b", 0.3, False), Tried(1, "c", 0.2, True)]
+    runs = [a_run("a"), a_run("c", score=0.7)]
+    said = "Values were chosen on validation: of 3 runs that try some, 2 are compared."
+    assert said in answer_of([answered(runs, tried=tried)])
+    assert "were chosen" not in answer_of([answered(runs)])
 
 
 def test_few_seeds_that_show_nothing_do_not_decide():

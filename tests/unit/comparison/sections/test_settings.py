@@ -8,6 +8,7 @@ from drawing import block
 
 from mtlv.comparison.blocks import TextBlock
 from mtlv.comparison.sections import settings
+from mtlv.plan.tuning import Tried
 
 
 def texts(section, tone):
@@ -104,3 +105,11 @@ def test_a_warning_names_a_few_runs_of_a_large_group(comparison_of):
     runs = (*comparison.runs[:9], replace(comparison.runs[9], data_digest="f" * 8))
     (warning,) = settings.warnings(runs)
     assert " and 3 more; data ffffffff" in warning
+
+
+def test_values_that_were_tried_are_listed_with_the_chosen_ones(comparison_of):
+    tried = (Tried((0, 0), "a, 1", 0.25, False), Tried((0, 0), "a, 2", 0.5, True))
+    for runs in (1, 2):
+        table = block(settings.build(replace(comparison_of(runs=runs), tried=tried)), "tried")
+        rows = [(row["name"], row["score"], row["chosen"]) for row in table.rows]
+        assert rows == [("a, 1", 0.25, ""), ("a, 2", 0.5, "chosen")]

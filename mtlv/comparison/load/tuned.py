@@ -1,0 +1,27 @@
+"""Leaves out runs with values that were tried for a run and are not the best on validation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+
+from mtlv.comparison.load.read_runs import LoadedRuns
+from mtlv.comparison.load.select_runs import SelectedRuns
+from mtlv.evaluation.comparison import ComparedRun
+from mtlv.plan.tuning import Candidate, Tried, choose
+
+
+def tuned(found: LoadedRuns, selected: SelectedRuns) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
+    """Return what is compared, and what was tried; test scores choose nothing."""
+    candidates = [run for run in found.runs if run.run_id in selected.tuned]
+    tried = choose([_candidate(run, selected) for run in candidates])
+    left = {run.run_id for run, each in zip(candidates, tried, strict=True) if not each.chosen}
+    runs = [run for run in found.runs if run.run_id not in left]
+    compared = tuple(replace(run, key=f"r{number}") for number, run in enumerate(runs))
+    stored = [run for run in selected.runs if run.id not in left]
+    return replace(found, runs=compared), replace(selected, runs=stored), tuple(tried)
+
+
+def _candidate(run: ComparedRun, selected: SelectedRuns) -> Candidate:
+    scores = {child.pair: fmean(child.kept.values()) for child in run.children if child.kept}
+    return Candidate(selected.tuned[run.run_id], run.name, scores)

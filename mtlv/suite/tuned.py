@@ -1,0 +1,41 @@
+"""Choice of the members whose values are the best on validation, for a suite with `tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from mtlv.plan.tuning import Candidate, Tried, choose
+from mtlv.planning.measured import validation_score
+from mtlv.reporting.member_result import FoldResult, MemberResult
+
+
+def tuned(results: Sequence[MemberResult]) -> tuple[tuple[MemberResult, ...], list[Tried]]:
+    """Return the members that are compared, and all that try values; test scores choose nothing."""
+    candidates = [each for each in results if each.resolved.member.tuned is not None]
+    tried = choose([_candidate(each) for each in candidates])
+    left = {each.name for each in tried if not each.chosen}
+    return tuple(each for each in results if each.name not in left), tried
+
+
+def _candidate(result: MemberResult) -> Candidate:
+    tasks = {task.name: task for task in result.resolved.known}
+
+    def score(found: FoldResult) -> float:
+        held = found.outcome.validation.tasks
+        return fmean(validation_score(tasks[name], scores) for name, scores in held.items())
+
+    scores = {(each.child.fold.index, each.child.seed): score(each) for each in result.children}
+    return Candidate(result.resolved.member.tuned, result.name, scores)
+
+
+def tried_lines(tried: Sequence[Tried]) -> list[str]:
+    """Return a line on each chosen member with its validation score, and on those that it was better than."""
+    lines = []
+    for each in tried:
+        if each.chosen:
+            others = ", ".join(
+                f"{other.name} {other.score:.4f}" for other in tried if other.of == each.of and other != each
+            )
+            lines.append(f"Best on validation: {each.name} {each.score:.4f}" + f" ({others})" * bool(others))
+    return lines

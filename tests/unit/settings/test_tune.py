@@ -1,0 +1,128 @@
+"""`tune` of a config: values to try for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mtlv.errors import ConfigError
+from mtlv.settings import Suite, load_suite
+
+RATES = "tune: {training.learning_rate: [1e-4, 2e-4]}\n"
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[..., Suite]:
+    def made(text: str, *changes: str) -> Suite:
+        path = tmp_path / "c.yml"
+        path.write_text(text, encoding="utf-8")
+        return load_suite(path, changes)
+
+    return made
+
+
+def told(suite: Suite) -> list[tuple]:
+    return [(each.name, each.settings.training.learning_rate, each.tuned) for each in suite.members]
+
+
+def test_each_run_has_a_member_for_each_value(load) -> None:
+    suite = load(
+        f"{RATES}runs: [{{name: one, architecture: mtl}}, {{name: each, architecture: stl, seed: [0, 1]}}]\n"
+    )
+    assert told(suite) == [
+        ("one, 0.0001", 1e-4, 0),
+        ("one, 0.0002", 2e-4, 0),
+        ("each, 0.0001", 1e-4, 1),
+        ("each, 0.0002", 2e-4, 1),
+    ]
+    assert [member.settings.architecture.name for member in suite.members] == ["mtl", "mtl", "stl", "stl"]
+
+
+def test_a_run_may_have_a_value_or_a_tune_of_its_own(load) -> None:
+    suite = load(
+        f"{RATES}runs:\n"
+        "- {name: fixed, training.learning_rate: 3e-4}\n"
+        "- {name: section, training: {learning_rate: 4e-4}}\n"
+        "- {name: own, architecture: stl, tune: {training.learning_rate: [5e-4], training.epochs: [1, 2]}}\n"
+        "- {name: random, architecture: gmtl, matrix: {grouping.seed: [1, 2]}}\n"
+    )
+    assert told(suite) == [
+        ("fixed", 3e-4, None),
+        ("section", 4e-4, None),
+        ("own, 0.0005, 1", 5e-4, 2),
+        ("own, 0.0005, 2", 5e-4, 2),
+        ("random 1, 0.0001", 1e-4, 3),
+        ("random 1, 0.0002", 2e-4, 3),
+        ("random 2, 0.0001", 1e-4, 4),
+        ("random 2, 0.0002", 2e-4, 4),
+    ]
+
+
+def test_a_grid_and_a_single_run_are_tuned(load) -> None:
+    grid = load(f"{RATES}matrix: {{architecture: [stl, mtl]}}\n")
+    assert [each.tuned for each in grid.members] == [0, 0, 1, 1]
+    assert len({each.name for each in grid.members}) == 4
+    single = load(RATES, "tune.training.epochs=[3, 4]")
+    assert [each.tuned for each in single.members] == [0] * 4
+    assert {each.settings.training.epochs for each in single.members} == {3, 4}
+    assert [each.tuned for each in load(RATES, "training.learning_rate=1e-3").members] == [0]
+
+
+def test_a_key_of_two_that_a_run_sets_is_not_tried(load) -> None:
+    text = "tune: {training.learning_rate: [1e-4, 2e-4], training.epochs: [1, 2]}\n"
+    members = load(f"{text}runs: [{{name: a, training.epochs: 5}}, {{name: b, architecture: stl}}]\n").members
+    assert [each.settings.training.epochs for each in members] == [5, 5, 1, 2, 1, 2]
+
+
+def test_repeated_runs_are_left_out_together(load) -> None:
+    suite = load(f"{RATES}matrix: {{architecture: [mtl, gmtl], grouping.k: [2, 3]}}\n")
+    assert [each.tuned for each in suite.members] == [0, 0, 2, 2, 3, 3]
+    assert "2 repeated members left out" in suite.notes[0]
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        "{tune: {training.learning_rate: [1e-4, 2e-4]}}, {training.learning_rate: 2e-4}",
+        "{training.learning_rate: 2e-4}, {tune: {training.learning_rate: [1e-4, 2e-4]}}",
+        "{tune: {training.learning_rate: [1e-4, 2e-4]}}, {tune: {training.learning_rate: [2e-4, 3e-4]}}",
+    ],
+)
+def test_a_value_that_two_runs_have_is_refused(load, runs: str) -> None:
+    with pytest.raises(ConfigError, match=r"the same as `.*; leave out one of the two"):
+        load(f"runs: [{runs}]\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tune: 3", "c.yml:1: `tune`: got 3; allowed: a mapping of keys to lists of values"),
+        ("tune: {training.epochs: 3}", "`tune.training.epochs`: got 3; allowed: a list"),
+        ("tune: {training.epoch: [3]}", "`training.epoch`: unknown key; did you mean"),
+        ("tune: {training.select: [last, best]}", "is the same for a whole suite"),
+        (f"{RATES}search: {{over: {{training.epochs: [1]}}}}", "`tune`: given together with `search`"),
+        (f"{RATES}transfer: {{pairs: all}}", "`tune`: given together with `transfer`"),
+        (
+            f"{RATES}runs: [{{training.learning_rate: 1e-3}}]",
+            "`tune.training.learning_rate`: every run has a",
+        ),
+        (
+            "runs: [{tune: {training.epochs: []}}]",
+            r"`runs.0..tune.training.epochs`: got \[\]; allowed: a list",
+        ),
+        (
+            "runs: [{training.epochs: 2, tune: {training.epochs: [1]}}]",
+            "`runs.0..tune.training.epochs`: the same as",
+        ),
+        (
+            "runs: [{matrix: {training.epochs: [2]}, tune: {training.epochs: [1]}}]",
+            "`runs.0..tune.training.epochs`: the same as",
+        ),
+        (f"runs: [{{tune: {{seed: {[*range(1001)]}}}}}]", "got 1001; allowed: at most 1000 combinations"),
+    ],
+)
+def test_what_is_wrong_is_named(load, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(f"{text}\n")
