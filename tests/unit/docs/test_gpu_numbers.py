@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
 KEPT = json.loads((ROOT / "benchmarks" / "results" / "h200" / "epochs.json").read_text(encoding="utf-8"))
+H100 = json.loads((ROOT / "benchmarks" / "results" / "h100" / "epochs.json").read_text(encoding="utf-8"))
 WHOLE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
 PAGE = WHOLE.split("### On a GPU")[1]
 SAID = " ".join(PAGE.split())
@@ -30,7 +32,9 @@ def of(encoder: str, batch_size: int, peer: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "epoch", KEPT["epochs"], ids=lambda e: f"{e['encoder']} {e['batch_size']} {e['peer']}"
+    "epoch",
+    [*KEPT["epochs"], *H100["epochs"]],
+    ids=lambda e: f"{e['encoder']} {e['batch_size']} {e['peer']} {e['documents']}",
 )
 def test_every_row_is_a_measurement(epoch: dict[str, Any]) -> None:
     first, second, *later = speeds(epoch)
@@ -94,3 +98,33 @@ def test_speed_of_processes_is_measured() -> None:
     assert f"Ten processes of two commands were then [{times}](#on-a-gpu) as fast as one" in WHOLE
     models, minutes = KEPT["together"]["models"], KEPT["together"]["seconds"] / 60
     assert f"with MPS, {models} models of `minilm` were trained in {minutes:.0f} minutes" in SAID
+
+
+def test_speeds_of_prediction_are_measured() -> None:
+    for each in H100["predictions"]:
+        row = " | ".join(f"{speed:,}" for speed in speeds(each))
+        assert f"| {each['peer']} | {row} |" in PAGE
+    fastest = {each["peer"]: max(speeds(each)) for each in H100["predictions"]}
+    best = max(speed for peer, speed in fastest.items() if peer != "mtlv")
+    said = f"is {fastest['mtlv'] / best:.1f} times as fast as the Trainer's best, sorted by hand, and "
+    assert f"{said}{fastest['mtlv'] / fastest['Trainer, defaults']:.0f} times as its defaults" in SAID
+
+
+def test_training_is_compared_with_the_loop_of_the_thesis() -> None:
+    fastest = {each["peer"]: max(speeds(each)) for each in H100["epochs"]}
+    padded, grouped = (
+        f"{fastest['mtlv'] / fastest[peer]:.1f}"
+        for peer in ("padded to the maximum, fp32", "Trainer, length grouping")
+    )
+    assert f"{padded} times as fast as the thesis's loop, and {grouped} times as the Trainer" in SAID
+    assert f"**{padded} x (not met)**, BERT-base, batches of 16" in WHOLE
+
+
+def test_models_at_the_same_time_are_measured() -> None:
+    units = H100["units"]
+    alone, together = (fmean(units[key]) for key in ("alone", "together"))
+    assert f"took {alone:.1f} s in one process, and {together:.1f} s in each of ten" in SAID
+    assert f"train {units['processes'] * alone / together:.1f} times as many models" in SAID
+    about = f"about {19 * together / units['processes'] / alone:.0f}"
+    assert f"{about} times as long as one" in SAID
+    assert f"with MPS {about} ([details]" in WHOLE
