@@ -12,13 +12,15 @@ GROUP = Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
-    """Return the number of physical cores that this process may use.
+    """Return the number of physical cores for the threads of this process: at most `OMP_NUM_THREADS`."""
+    found, threads = all_cores(), _omp()
+    return found if threads is None else min(found, threads)
 
-    It is limited by its affinity, the quota of its container and `OMP_NUM_THREADS`.
-    """
-    found = len({_siblings(cpu) for cpu in _allowed()})
-    limits = [limit for limit in (_quota(), _omp()) if limit is not None]
-    return max(1, min([found, *limits]))
+
+def all_cores() -> int:
+    """Return the number of physical cores that this process may use by its affinity and its container."""
+    found, quota = len({_siblings(cpu) for cpu in _allowed()}), _quota()
+    return max(1, found if quota is None else min(found, quota))
 
 
 def free_memory() -> int | None:

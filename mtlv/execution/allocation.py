@@ -28,12 +28,13 @@ class CpuAllocation:
         return f"{self.processes} processes of {many(self.threads or 1, 'thread')} each"
 
 
-def share(execution: ExecutionSettings, most: int) -> CpuAllocation:
+def share(execution: ExecutionSettings, most: int, here: int | None = None) -> CpuAllocation:
     """Return the requested processes and threads, with at most `most` processes for `auto`.
 
-    A process divides its threads among the ranks of a unit, each of which needs a core.
+    A process divides its threads among the ranks of a unit, each of which needs one of the cores `here`;
+    None counts those for threads.
     """
-    most = min(most, cores() // _cores_of_unit(execution, 1))
+    most = min(most, (cores() if here is None else here) // _cores_of_unit(execution, 1))
     processes = max(1, most) if execution.processes == "auto" else execution.processes
     if execution.threads != "auto":
         return CpuAllocation(processes, execution.threads)

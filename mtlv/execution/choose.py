@@ -14,7 +14,7 @@ from mtlv.execution.local import LocalExecutor
 from mtlv.execution.process_pool import PoolExecutor
 from mtlv.execution.ray.cluster import RayHead, check_lasting, wanted_of
 from mtlv.execution.ray.executor import RayExecutor
-from mtlv.hardware import cores, free_memory
+from mtlv.hardware import all_cores, cores, free_memory
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
@@ -56,10 +56,13 @@ def executor_of(
         check_lasting(store.place, settings.tracking.uri)
         return _on_ray(cache, store, callback, jobs, execution, devices)
     widest = max(width(rank_group) for rank_group in (members if one_by_one else [jobs]))
+    on_gpu = any(device.type == "cuda" for device in devices)
+    here = all_cores() if on_gpu else cores()  # one thread often says nothing of processes that use a GPU
     most, limit = min(
-        [(widest, "all other units wait for these"), *_limits(cache, jobs, devices)], key=lambda each: each[0]
+        [(widest, "all other units wait for these"), *_limits(cache, jobs, devices, here)],
+        key=lambda each: each[0],
     )
-    chosen = share(execution, most)
+    chosen = share(execution, most, here)
     if chosen.processes == 1:
         return LocalExecutor(cache, store, callback, jobs, threads=chosen.threads)
     reason = limit if chosen.processes == most else CORES
@@ -101,13 +104,15 @@ def width(jobs: Sequence[Job]) -> int:
     return max(Counter(len(job.before) for job in each_once(jobs)).values(), default=1)
 
 
-def _limits(cache: InputCache, jobs: Sequence[Job], devices: set[torch.device]) -> list[tuple[int, str]]:
-    """Return the maximum useful number of processes by cores, memory and work, with reasons."""
+def _limits(
+    cache: InputCache, jobs: Sequence[Job], devices: set[torch.device], here: int
+) -> list[tuple[int, str]]:
+    """Return the maximum useful number of processes by the cores `here`, memory and work, with reasons."""
     if seconds_of(cache, jobs) < WORTH:
         return [(1, "there is too little work for more")]
     size = _bytes_of(cache, jobs)
     free, ranks = free_memory(), max(job.settings.execution.devices_per_unit for job in jobs)
-    limits = [(cores(), CORES)]
+    limits = [(here, CORES)]
     if free is not None:
         limits.append(
             (int(free * SPARE / (ranks * (PROCESS + size))), "the main memory may not be enough for more")
