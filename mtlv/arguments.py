@@ -61,7 +61,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="mtlv",
         description="Which text tasks should be learned together? Cluster, train, compare, track.",
-        epilog="Start with: mtlv run config/quickstart.yml",
+        epilog="Start with: mtlv init TABLE, or, without one, mtlv run quickstart.yml",
         allow_abbrev=False,
     )
     parser.add_argument(

@@ -93,7 +93,7 @@ def _tried(tried: Sequence[Tried]) -> TableBlock:
     return TableBlock(
         "tried",
         "Tried on validation",
-        "Runs that try values of settings (`tune`). Of those that differ in these values only, the one with "
+        "Runs that try values of settings (tune). Of those that differ in these values alone, the one with "
         "the highest score is compared, of equal ones the first. The score is the mean over tasks, folds and "
         "seeds of the metric that is logged per epoch, such as average precision, of the kept weights.",
         columns,
