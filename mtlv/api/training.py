@@ -16,6 +16,7 @@ from mtlv.events import Callback, NoteGiven
 from mtlv.planning.check import check_suite, further_problems
 from mtlv.registries import ARCHITECTURES
 from mtlv.settings import Suite, default_settings, load_suite
+from mtlv.settings.draft import full_key
 from mtlv.suite.run import SuiteResult, run_suite
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 class SuiteRun:
     """All results of a suite.
 
-    `results` has a `Result` per member, in the order of the config, and `failed` a sentence per member that
-    failed.
+    `results` has a `Result` per member, in the order of the config; with `tune`, only those that are best on
+    validation. `failed` has a sentence per member that failed.
 
     Args:
         found: results of the members.
@@ -125,7 +126,7 @@ def train(
     if encoder is not None:
         values["encoder.name"] = encoder
     if tune is not None:
-        values["tune"] = as_settings(tune, "training")
+        values["tune"] = _tried(tune, values)
     if groups is not None:
         values |= _given(groups, architecture)
     if folder is not None:
@@ -148,6 +149,23 @@ def train(
     if not found.results:  # with `tune`, some may have failed
         raise TrainingError(found.failed[0])
     return found.results[0]
+
+
+def _tried(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values to try by setting.
+
+    Raises:
+        ConfigError: they are no mapping, or of settings that are arguments, too.
+    """
+    if not isinstance(tune, Mapping):
+        example = "{'learning_rate': [1e-4, 2e-4]}"
+        raise ConfigError(
+            [f"`tune` is a mapping of settings to lists of values (got {tune}); write {example}"]
+        )
+    found = as_settings(tune, "training")
+    if both := [key for key in found if full_key(key, "") in values]:
+        raise ConfigError([f"`tune`: `{both[0]}` is an argument, too; leave out one of the two"])
+    return found
 
 
 def _make(folder: Path) -> None:

@@ -56,8 +56,7 @@ def executor_of(
         check_lasting(store.place, settings.tracking.uri)
         return _on_ray(cache, store, callback, jobs, execution, devices)
     widest = max(width(rank_group) for rank_group in (members if one_by_one else [jobs]))
-    on_gpu = any(device.type == "cuda" for device in devices)
-    here = all_cores() if on_gpu else cores()  # one thread often says nothing of processes that use a GPU
+    here = _cores_for(devices)
     most, limit = min(
         [(widest, "all other units wait for these"), *_limits(cache, jobs, devices, here)],
         key=lambda each: each[0],
@@ -94,9 +93,15 @@ def _on_ray(
 ) -> Executor:
     wanted, threads = wanted_of(execution, {device.type for device in devices})
     callback(NoteGiven(f"units are trained by Ray, each with {wanted.words}"))
-    cpus = cores() if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
+    here = _cores_for(devices)
+    cpus = here if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
     head = RayHead(execution.address, cpus)
     return RayExecutor(cache, store, callback, jobs, wanted=wanted, threads=threads, head=head)
+
+
+def _cores_for(devices: set[torch.device]) -> int:
+    """Return the cores for processes; `OMP_NUM_THREADS` says nothing of processes that use a GPU."""
+    return all_cores() if any(device.type == "cuda" for device in devices) else cores()
 
 
 def width(jobs: Sequence[Job]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -19,44 +19,60 @@ class Candidate:
         name: its own name.
         scores: validation score of the kept weights, by fold and seed: the mean over its tasks of the metric
             that is logged per epoch, such as average precision.
+        finished: whether it has all folds and seeds.
     """
 
     of: object
     name: str
     scores: Mapping[Child, float]
+    finished: bool = True
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate with its mean validation score, and whether it was chosen."""
+    """A candidate with its mean validation score (None if unknown), and whether it was chosen."""
 
     of: object
     name: str
-    score: float
+    score: float | None
     chosen: bool
+    finished: bool = True
 
 
 def choose(candidates: Sequence[Candidate]) -> list[Tried]:
     """Return the candidates with the best of each run chosen; of equal ones the first.
 
-    The score is the mean over the folds and seeds that all candidates of a run have. Test scores choose
-    nothing.
+    The score is the mean over the folds and seeds that all finished candidates of the run have. One that is
+    not finished is chosen only if none is; if no score is known, all are chosen. Test scores choose nothing.
 
     Example:
         >>> tried = choose([Candidate(0, "1e-4", {(0, 0): 0.8}), Candidate(0, "2e-4", {(0, 0): 0.7})])
         >>> [each.name for each in tried if each.chosen]
         ['1e-4']
     """
-    means: dict[object, list[float]] = {}
+    runs: dict[object, list[Candidate]] = {}
     for each in candidates:
-        same = [other for other in candidates if other.of == each.of]
-        common = set.intersection(*(set(other.scores) for other in same))
-        values = [each.scores[child] for child in sorted(common or each.scores)]
-        means.setdefault(each.of, []).append(fmean(values) if values else float("-inf"))
-    places: dict[object, int] = {}
-    out = []
-    for each in candidates:
-        place, scores = places.get(each.of, 0), means[each.of]
-        out.append(Tried(each.of, each.name, scores[place], place == scores.index(max(scores))))
-        places[each.of] = place + 1
-    return out
+        runs.setdefault(each.of, []).append(each)
+    judged = {of: _judged(same) for of, same in runs.items()}
+    return [next(judged[each.of]) for each in candidates]
+
+
+def _judged(same: Sequence[Candidate]) -> Iterator[Tried]:
+    """Yield the candidates of one run in order."""
+    known = [each for each in same if each.scores]
+    able = [each for each in known if each.finished] or known
+    common = set.intersection(*(set(each.scores) for each in able)) if able else set()
+    means = [_mean(each, common) for each in same]
+    values = [
+        float("-inf") if mean is None or each not in able else mean
+        for each, mean in zip(same, means, strict=True)
+    ]
+    for number, (each, mean) in enumerate(zip(same, means, strict=True)):
+        chosen = number == values.index(max(values)) or not able
+        yield Tried(each.of, each.name, mean, chosen, each.finished)
+
+
+def _mean(candidate: Candidate, common: set[Child]) -> float | None:
+    scores = candidate.scores
+    values = [scores[child] for child in sorted(scores.keys() & common or scores)]
+    return fmean(values) if values else None

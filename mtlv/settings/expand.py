@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from mtlv.settings.transfer import from_transfer
 from mtlv.settings.variant import Variant
 
 MAX_MEMBERS = 1000
+Axis = tuple[Change, ...]
+"""The values of one key."""
 # All members use one store and the same rule for choosing epochs, so that their comparison is fair.
 OF_THE_SUITE = (
     "experiment",
@@ -45,22 +47,25 @@ def suite_keys(draft: Draft, file: str) -> tuple[SuiteSettings, list[str]]:
         return SuiteSettings(), from_validation(error, draft, file, SuiteSettings)[0]
 
 
-def variants(draft: Draft, keys: SuiteSettings, file: str) -> tuple[list[Variant], list[str]]:
+def variants(
+    draft: Draft, keys: SuiteSettings, file: str, winning: Collection[str] = ()
+) -> tuple[list[Variant], list[str]]:
     """Return the members that a suite's key describes (one without changes if it has none), and problems.
 
     Args:
         draft: the whole config.
         keys: its keys of a suite; those without, because they are wrong, describe no member.
         file: the config's name in messages.
+        winning: keys of the command line, whose values replace those to try.
     """
     given = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
     if not given:
         return [Variant(())], []
     key, *others = given
     if others and tuple(given) not in TOGETHER:
-        place = draft.place((others[0],), file)
+        wrong = others[-1]
         text = f"given together with `{key}`; keep one of them"
-        return [Variant(())], [sentence(place, others[0], then=text)]
+        return [Variant(())], [sentence(draft.place((wrong,), file), wrong, then=text)]
     formed = [_formed(each, draft, keys, file) for each in given if each != "tune"] or [([Variant(())], [])]
     found, problems = ([one for each in part for one in each] for part in zip(*formed, strict=True))
     if "tune" in given:
@@ -69,7 +74,7 @@ def variants(draft: Draft, keys: SuiteSettings, file: str) -> tuple[list[Variant
         place = draft.place(("tune",), file)
         then = "every run has a value of its own; leave one of them out"
         problems += [*more, *(sentence(place, f"tune.{key}", then=then) for key in unused)]
-    found = [one for number, each in enumerate(found) for one in _tried(each, number)]
+    found = [one for number, each in enumerate(found) for one in _tried(each, number, winning)]
     if len(found) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
@@ -103,7 +108,7 @@ def _grid(
 
 def _axes(
     matrix: Any, draft: Draft, path: KeyPath, file: str, seen: set[str]
-) -> tuple[tuple[tuple[Change, ...], ...], list[str]]:
+) -> tuple[tuple[Axis, ...], list[str]]:
     """Return the values of each key at `path`, and problems; adds the keys to those `seen` before."""
     place, name = draft.place(path, file), dotted(path)
     if not isinstance(matrix, dict) or not matrix:
@@ -118,6 +123,9 @@ def _axes(
             )
             continue
         problems += _key_problems(key, f"{name}.{key}", here, seen)
+        if path[-1] == "tune" and full_key(key, "").partition(".")[0] in NOT_TUNED:
+            then = "changes what is validated, so its values cannot be compared; write it in `matrix`"
+            problems.append(sentence(here, f"{name}.{key}", then=then))
         origin = _origin(draft, (*path, key))
         axes.append(tuple(Change(key, value, origin.below(i)) for i, value in enumerate(values)))
     size = math.prod(len(axis) for axis in axes)
@@ -129,32 +137,38 @@ def _axes(
     return tuple(axes), problems
 
 
-def _with_axes(
-    found: Sequence[Variant], axes: Sequence[tuple[Change, ...]]
-) -> tuple[list[Variant], list[str]]:
-    """Return members that try the values of `axes`, and keys that every member sets itself.
+def _with_axes(found: Sequence[Variant], axes: Sequence[Axis]) -> tuple[list[Variant], list[str]]:
+    """Return members that try the values of `axes`, and keys that no member tries.
 
     A member with its own `tune` keeps that; a key that it sets itself is not tried.
     """
     used: set[str] = set()
     out = []
     for each in found:
-        own = flat_changes(each.changes)
-        new = [axis for axis in axes if not flat_changes(axis[:1]).keys() & own.keys()]
+        if each.axes is not None:
+            out.append(each)
+            continue
+        own = flat_changes(each.changes).keys()
+        new = tuple(axis for axis in axes if not _keys_of(axis) & own)
         used |= {axis[0].key for axis in new}
-        out.append(each if each.axes else replace(each, axes=tuple(new)))
+        out.append(replace(each, axes=new))
     return out, [axis[0].key for axis in axes if axis[0].key not in used]
 
 
-def _tried(member: Variant, number: int) -> Iterator[Variant]:
+def _keys_of(axis: Axis) -> set[str]:
+    return {key for change in axis for key in flat_changes([change])}
+
+
+def _tried(member: Variant, number: int, winning: Collection[str]) -> Iterator[Variant]:
     """Yield a member for each combination of the values to try, or the member itself."""
-    for values in itertools.product(*member.axes):
+    axes = [axis for axis in member.axes or () if not _keys_of(axis) <= set(winning)]
+    for values in itertools.product(*axes):
         told = [member.name, *(short(change.value) for change in values)] if member.name else []
         yield replace(
             member,
             changes=(*member.changes, *values),
             name=", ".join(told) or None,
-            tuned=number if member.axes else None,
+            tuned=number if axes else None,
         )
 
 
@@ -182,11 +196,11 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
             problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
         changes = tuple(Change(key, run[key], origin.below(key)) for key in own)
         varied: list[Variant] = [Variant(())]
-        axes: tuple[tuple[Change, ...], ...] = ()
+        axes: tuple[Axis, ...] | None = None if "tune" not in run else ()
         if "matrix" in run:
             varied, found = _grid(run["matrix"], draft, ("runs", i, "matrix"), file, seen)
             problems += found
-        if "tune" in run:
+        if run.get("tune") is not None:
             axes, found = _axes(run["tune"], draft, ("runs", i, "tune"), file, seen)
             problems += found
         for each in varied:
@@ -200,6 +214,8 @@ TOGETHER = (
     *(("matrix", "tune"), ("runs", "tune")),  # values to try for each member
 )
 """Keys of a suite that stand together."""
+NOT_TUNED = ("seed", "data", "tasks")
+"""First parts of keys whose values are validated on other documents or tasks."""
 
 
 def _same_names(members: Sequence[Variant]) -> Iterator[str]:

@@ -112,7 +112,7 @@ def _suite(
     for change in changes:
         base.apply(change)
     keys, wrong = suite_keys(base, document.name)
-    found, more = variants(base, keys, document.name)
+    found, more = variants(base, keys, document.name, flat_changes(changes).keys())
     problems += [*wrong, *more]
     members = _members(base, found, changes, file=document.name, problems=problems)
     if problems:

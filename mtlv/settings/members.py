@@ -63,7 +63,9 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     if not repeated:
         return list(first.values()), []
     names = ", ".join(f"`{member.name}`" for member in repeated.values())
-    ungrouped = any(not ARCHITECTURES[m.settings.architecture.name].grouped for m in repeated.values())
+    ungrouped = any(
+        each.settings.grouping != first[identity(each.settings)].settings.grouping for each in members
+    )
     why = " (`grouping` does not concern stl and mtl)" if ungrouped else ""
     left_out = len(members) - len(first)
     return list(first.values()), [f"{left_out} repeated members left out{why}; once each: {names}"]

@@ -16,7 +16,7 @@ class Variant:
 
     Args:
         shares: changes made from values of the config and the command line, which do not replace them.
-        axes: values of each key to try, see `tune`.
+        axes: values of each key to try, see `tune`; None if it has no `tune` of its own.
         tuned: number of the member for which this one tries values; None if it has no others.
     """
 
@@ -24,7 +24,7 @@ class Variant:
     name: str | None = None
     place: str = ""
     shares: tuple[Change, ...] = ()
-    axes: tuple[tuple[Change, ...], ...] = ()
+    axes: tuple[tuple[Change, ...], ...] | None = None
     tuned: int | None = None
 
 

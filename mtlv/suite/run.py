@@ -121,7 +121,7 @@ def _run(
             turn = turns.next()
         found = tuple(sorted(results, key=lambda each: turns.place(each.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
-        found, tried = tuned(found)
+        found, tried = tuned(found) if if_exists != "only-missing" else (found, [])  # not all are there
         _write_comparison(session, found, trials)
     where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in found})

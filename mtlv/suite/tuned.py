@@ -30,12 +30,15 @@ def _candidate(result: MemberResult) -> Candidate:
 
 
 def tried_lines(tried: Sequence[Tried]) -> list[str]:
-    """Return a line on each chosen member with its validation score, and on those that it was better than."""
+    """Return a line on each chosen member, with those that are not compared."""
     lines = []
     for each in tried:
+        others = [other for other in tried if other.of == each.of and other != each]
         if each.chosen:
-            others = ", ".join(
-                f"{other.name} {other.score:.4f}" for other in tried if other.of == each.of and other != each
-            )
-            lines.append(f"Best on validation: {each.name} {each.score:.4f}" + f" ({others})" * bool(others))
+            left = f"; not compared: {', '.join(map(_scored, others))}" if others else ""
+            lines.append(f"Best on validation: {_scored(each)}{left}")
     return lines
+
+
+def _scored(each: Tried) -> str:
+    return f"`{each.name}`" + ("" if each.score is None else f" ({each.score:.4f})")

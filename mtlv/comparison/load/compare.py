@@ -36,7 +36,7 @@ from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
-from mtlv.tracking.naming import comparison_run
+from mtlv.tracking.naming import comparison_run, named_like
 from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
 
 if TYPE_CHECKING:
@@ -186,8 +186,11 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, wanted: str |
         for run in runs
         if wanted in (run.name, uids.get(run.run_id)) or (len(wanted) >= 6 and run.run_id.startswith(wanted))
     ]
+    names = [run.name for run in runs]
+    like = None if same else named_like(wanted, names)
+    if like is not None:
+        return next(run for run in runs if run.name == like)
     if not same:
-        names = [run.name for run in runs]
         raise TrackingError(
             f"`--baseline`: no run is named `{wanted}`",
             allowed=", ".join(f"`{name}`" for name in names[:SHOWN_AT_FIRST]),

@@ -16,7 +16,7 @@ from mtlv.tracking.naming import named_like
 from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id
 
 if TYPE_CHECKING:
-    from mtlv.settings import Suite
+    from mtlv.settings import Member, Suite
 
 KIND, SETTINGS, UID = "mtlv.kind", "mtlv.settings", "mtlv.uid"  # tags
 LONGEST_ID = 32  # hexadecimal digits of MLflow's run ids
@@ -45,8 +45,9 @@ class SelectedRuns:
     runs: list[StoredRun] = field(default_factory=list)
     experiment: str = ""
     warnings: list[str] = field(default_factory=list)
-    # by id of a run that tries values, the numbers of its suite and of the run for which it does
-    tuned: dict[str, tuple[int, int]] = field(default_factory=dict)
+    # by id of a run that tries values, the numbers of each suite and of the run there for which it does
+    tuned: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)  # ids of runs that are shown in any case
 
     def add(self, runs: Iterable[StoredRun]) -> None:
         known = {run.id for run in self.runs}
@@ -75,7 +76,9 @@ def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
             within = [experiment_id(wanted.experiment, experiments)]
         members: list[StoredRun] = []
         for name in wanted.names:
-            chosen.add([_named(reader, name, within, members)])
+            run = _named(reader, name, within, members)
+            chosen.add([run])
+            chosen.asked.add(run.id)
     if not wanted.suites and not wanted.names:
         chosen.add(_all_of(reader, wanted, experiments))
     names = {number: name for name, number in experiments.items()}
@@ -97,20 +100,26 @@ def _add_suite(
             then=f"run it first: `mtlv run {suite.path}`",
         )
     place = [experiments[suite.experiment]]
-    found, missing = [], []
+    found: list[StoredRun] = []
+    missing: list[Member] = []
     for member in suite.members:
         own = {UID: uid} if uid else {SETTINGS: settings_key(member.settings)}
         runs = reader.runs(place, {KIND: MEMBER} | own, most=1)
         found += runs
-        if runs and member.tuned is not None:
-            chosen.tuned[runs[0].id] = number, member.tuned
-        missing += [] if runs else [member.name]
+        if not runs:
+            missing.append(member)
+        elif member.tuned is None:
+            chosen.asked.add(runs[0].id)
+        else:
+            chosen.tuned.setdefault(runs[0].id, []).append((number, member.tuned))
     if not found:
         raise TrackingError(
             f"{suite.path}: none of its {len(missing)} members is in experiment `{suite.experiment}`",
             then=f"run it first: `mtlv run {suite.path}`; or compare the experiment: `--experiment`",
         )
-    chosen.warnings += [f"`{name}` of {suite.path} has not been run and is not shown" for name in missing]
+    for member in missing:
+        instead = "" if member.tuned is None else ", and may be better on validation than its alternatives"
+        chosen.warnings.append(f"`{member.name}` of {suite.path} has not been run and is not shown{instead}")
     chosen.add(found)
 
 

@@ -13,15 +13,16 @@ from mtlv.plan.tuning import Candidate, Tried, choose
 
 def tuned(found: LoadedRuns, selected: SelectedRuns) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
     """Return what is compared, and what was tried; test scores choose nothing."""
-    candidates = [run for run in found.runs if run.run_id in selected.tuned]
-    tried = choose([_candidate(run, selected) for run in candidates])
-    left = {run.run_id for run, each in zip(candidates, tried, strict=True) if not each.chosen}
+    pairs = [(run, of) for run in found.runs for of in selected.tuned.get(run.run_id, ())]
+    tried = choose([_candidate(run, of) for run, of in pairs])
+    kept = {run.run_id for (run, _), each in zip(pairs, tried, strict=True) if each.chosen}
+    left = {run.run_id for run, _ in pairs} - kept - selected.asked
     runs = [run for run in found.runs if run.run_id not in left]
     compared = tuple(replace(run, key=f"r{number}") for number, run in enumerate(runs))
     stored = [run for run in selected.runs if run.id not in left]
     return replace(found, runs=compared), replace(selected, runs=stored), tuple(tried)
 
 
-def _candidate(run: ComparedRun, selected: SelectedRuns) -> Candidate:
+def _candidate(run: ComparedRun, of: tuple[int, int]) -> Candidate:
     scores = {child.pair: fmean(child.kept.values()) for child in run.children if child.kept}
-    return Candidate(selected.tuned[run.run_id], run.name, scores)
+    return Candidate(of, run.name, scores, run.status == "FINISHED")

@@ -78,12 +78,12 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _tried(comparison: Comparison) -> str:
-    """Say that values were chosen, so that the differences are not those of the settings alone."""
+    """Say that values, such as learning rates, were chosen for each run."""
     tried = comparison.tried
     if not tried:
         return ""
-    kept, runs = sum(each.chosen for each in tried), many(len(tried), "run")
-    return f" Values were chosen on validation: of {runs} that try some, {kept} are compared."
+    kept = many(sum(each.chosen for each in tried), "run")
+    return f" The values of {kept} were chosen on validation, among {len(tried)} that were trained."
 
 
 def _no_answer(comparison: Comparison, only: Standing) -> Section:

@@ -88,7 +88,12 @@ def _tried(tried: Sequence[Tried]) -> TableBlock:
         TableColumn("chosen", "", "text"),
     ]
     rows = [
-        {"name": each.name, "score": each.score, "chosen": "chosen" if each.chosen else ""} for each in tried
+        {
+            "name": each.name,
+            "score": each.score,
+            "chosen": "chosen" if each.chosen else "" if each.finished else "not finished",
+        }
+        for each in tried
     ]
     return TableBlock(
         "tried",

@@ -381,15 +381,25 @@ def test_results_of_equal_settings_and_other_documents_are_compared(
     assert list(names) == ["MTL, alias dataframe", "MTL, alias south"]
 
 
-def test_values_are_tried_for_a_result(tmp_path: Path) -> None:
+def test_values_are_tried_for_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_nothing(monkeypatch)
     settings = {"encoder": "tiny", "epochs": 4, "batch_size": 8, "precision": "fp32", "folder": tmp_path}
     tune = {"learning_rate": np.array([1e-12, 5e-3])}
     found = mtlv.train(from_frame(), tune=tune, callback=events.ignore, **settings)
     assert found.name == "MTL, learning rate 0.005"
     with pytest.raises(ConfigError, match="argument `speed`: no setting has this name"):
         mtlv.train(from_frame(), tune={"speed": [1]}, **settings)
-    with pytest.raises(ConfigError, match=r"`tune.training.epochs`: got 3; allowed: a list of values"):
-        mtlv.train(from_frame(), tune={"epochs": 3}, **settings)
+    for tune, said in (
+        ({"masking__patch": 3}, "no setting has this name"),
+        ({"warmup": 3}, r"`tune.training.warmup`: got 3; allowed: a list of values"),
+        ({"epochs": [3]}, r"`tune`: `training.epochs` is an argument, too; leave out one of the two"),
+        ({"architecture": ["stl"]}, r"`tune`: `architecture` is an argument, too"),
+        ([1e-3], r"`tune` is a mapping of settings to lists of values \(got \[0.001\]\); write \{'learning"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            mtlv.train(from_frame(), tune=tune, **settings)
+    page = mtlv.compare(found, folder=tmp_path / "page")
+    assert page._found.comparison.tried == (), "it is compared with others as it is"
 
 
 def test_groups_may_have_names(tmp_path: Path) -> None:

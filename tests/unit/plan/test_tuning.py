@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mtlv.plan.tuning import Candidate, choose
 
 
@@ -35,8 +37,23 @@ def test_only_folds_and_seeds_that_all_have_are_compared() -> None:
     assert chosen(other, every, Candidate(1, "of another run", {(0, 0): 0.1})) == ["every", "of another run"]
 
 
-def test_without_common_folds_or_scores_means_are_compared_as_they_are() -> None:
+def test_one_that_is_not_finished_is_chosen_only_if_none_is() -> None:
+    early = Candidate(0, "early", {(0, 0): 0.9}, finished=False)
+    low = Candidate(0, "low", {(0, 0): 0.6, (0, 1): 0.1})
+    high = Candidate(0, "high", {(0, 0): 0.3, (0, 1): 0.6})
+    assert chosen(early, low, high) == ["high"], "over the folds and seeds of those that are finished"
+    assert [each.finished for each in choose([early, low])] == [False, True]
+    assert chosen(replace(low, finished=False), early) == ["early"]
+
+
+def test_without_common_folds_means_are_compared_as_they_are() -> None:
     one, other = Candidate(0, "one", {(0, 0): 0.6}), Candidate(0, "other", {(1, 0): 0.7})
-    assert chosen(one, other, Candidate(0, "none", {})) == ["other"]
-    assert chosen(Candidate(0, "none", {})) == ["none"]
+    assert chosen(one, other) == ["other"]
+
+
+def test_without_scores_nothing_is_left_out() -> None:
+    none, one = Candidate(0, "none", {}), Candidate(0, "one", {(0, 0): 0.4, (1, 0): 0.5})
+    assert chosen(none, one, Candidate(0, "other", {(0, 0): 0.45, (1, 0): 0.3})) == ["one"]
+    assert chosen(none, Candidate(0, "empty", {})) == ["none", "empty"]
+    assert choose([none])[0].score is None
     assert choose([]) == []

@@ -67,7 +67,28 @@ def test_a_grid_and_a_single_run_are_tuned(load) -> None:
     single = load(RATES, "tune.training.epochs=[3, 4]")
     assert [each.tuned for each in single.members] == [0] * 4
     assert {each.settings.training.epochs for each in single.members} == {3, 4}
-    assert [each.tuned for each in load(RATES, "training.learning_rate=1e-3").members] == [0]
+
+
+def test_a_value_of_the_command_line_replaces_those_to_try(load) -> None:
+    text = f"{RATES}runs: [{{name: one}}, {{name: each, architecture: stl}}]\n"
+    for change in ("training.learning_rate=1e-3", "training={learning_rate: 1e-3}"):
+        suite = load(text, change)
+        assert told(suite) == [("one", 1e-3, None), ("each", 1e-3, None)]
+        assert suite.notes == ()
+    both = load(f"{RATES}", "tune.training.epochs=[3, 4]", "training.learning_rate=1e-3")
+    assert [each.tuned for each in both.members] == [0, 0]
+
+
+def test_a_run_may_try_nothing(load) -> None:
+    suite = load(f"{RATES}runs: [{{name: one, tune: null}}, {{name: each, architecture: stl}}]\n")
+    assert [each.tuned for each in suite.members] == [None, 1, 1]
+
+
+def test_a_key_inside_a_section_to_try_is_that_of_a_run(load) -> None:
+    text = "tune: {training: [{learning_rate: 1e-3}, {learning_rate: 2e-3, epochs: 9}]}\n"
+    suite = load(f"{text}runs: [{{name: a, training.epochs: 2}}, {{name: b}}]\n")
+    assert suite.members[0].settings.training.epochs == 2
+    assert [each.tuned for each in suite.members] == [None, 1, 1]
 
 
 def test_a_key_of_two_that_a_run_sets_is_not_tried(load) -> None:
@@ -120,7 +141,18 @@ def test_a_value_that_two_runs_have_is_refused(load, runs: str) -> None:
             "runs: [{matrix: {training.epochs: [2]}, tune: {training.epochs: [1]}}]",
             "`runs.0..tune.training.epochs`: the same as",
         ),
-        (f"runs: [{{tune: {{seed: {[*range(1001)]}}}}}]", "got 1001; allowed: at most 1000 combinations"),
+        ("tune: {seed: [0, 1]}", "`tune.seed`: changes what is validated, so its values cannot be compared"),
+        ("tune: {data.limit: [90, 99]}", "`tune.data.limit`: changes what is validated"),
+        ("tune: {data: [{limit: 90}]}", "`tune.data`: changes what is validated"),
+        (f"matrix: {{seed: [0]}}\nexplore: {{partitions: 3, k: 2}}\n{RATES}", "`tune`: given together with"),
+        (
+            f"{RATES}runs: [{{tune: {{training.epochs: [1]}}}}]",
+            "`tune.training.learning_rate`: every run has a",
+        ),
+        (
+            f"runs: [{{tune: {{training.epochs: {[*range(1, 1002)]}}}}}]",
+            "got 1001; allowed: at most 1000 combinations",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(load, text: str, message: str) -> None:

@@ -499,6 +499,10 @@ def test_groups_from_a_member_that_failed(
         (GAINS.replace("'* with *'", "pairs"), r"names no earlier stage and no other member.*got pairs"),
         (GAINS.replace("[stl, '* with *']", "[chosen]"), r"no other member of the suite \(got chosen\)"),
         (GAINS.replace("[stl, '* with *']", "[slt, '* with *']"), "did you mean `stl`"),
+        (
+            GAINS.replace("stl, ", "'tried*', ") + ", {name: tried, tune: {training.warmup: [0.1, 0.2]}}",
+            r"names a run that tries values \(`tune`\), of which one is compared later \(got tried\*\)",
+        ),
         (GAINS.replace("stl, ", ""), r"model of each task alone.*got none of heart, lung, bone\)"),
         (GAINS.replace("* with *", "heart with lung"), r"got none of heart with bone, lung with bone\)"),
         (

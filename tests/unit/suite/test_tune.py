@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,8 @@ def test_only_the_best_on_validation_is_compared(tmp_path: Path, table: Callable
     result = run_suite(of_table(tmp_path, table("t")), ignore, tracker)
     assert [member.name for member in result.members] == ["fixed", "each, 0.005"]
     assert [row[0] for row in result.rows] == ["fixed", "each, 0.005"]
-    assert result.where[0].startswith("Best on validation: each, 0.005 ")
-    assert "(each, 1e-12 0." in result.where[0]
+    assert result.where[0].startswith("Best on validation: `each, 0.005` (")
+    assert "; not compared: `each, 1e-12` (0." in result.where[0]
     compared = next(run for run in tracker.runs.values() if run.spec.kind == "comparison")
     table = compared.files["comparison.csv"].decode()
     assert "each, 0.005" in table
@@ -88,9 +89,20 @@ def test_the_page_compares_the_same_runs(
     page = compare_store(None, options)
     assert [run.name for run in page.comparison.runs] == ["fixed", "each, 0.005"]
     assert [run.key for run in page.comparison.runs] == ["r0", "r1"]
-    assert "of 2 runs that try some, 1 are compared" in page.answer
+    assert "The values of 1 run were chosen on validation, among 2 that were trained." in page.answer
+    baseline = compare_store(None, replace(options, baseline="each")).comparison.baseline
+    assert baseline == "r1", "by the beginning of its name"
     (good,) = (each for each in page.comparison.tried if each.chosen)
     (bad,) = (each for each in page.comparison.tried if not each.chosen)
     assert result.where[0] == (
-        f"Best on validation: each, 0.005 {good.score:.4f} (each, 1e-12 {bad.score:.4f})"
+        f"Best on validation: `each, 0.005` ({good.score:.4f}); not compared: `each, 1e-12` ({bad.score:.4f})"
     )
+
+
+def test_nothing_is_chosen_where_only_missing_runs_are_trained(tmp_path: Path, table: Callable) -> None:
+    wanted = of_table(tmp_path, table("t"))
+    few = replace(wanted, members=wanted.members[:2])
+    run_suite(few, ignore, MemoryTracker())
+    result = run_suite(wanted, ignore, MemoryTracker(), if_exists="only-missing")
+    assert [member.name for member in result.members] == ["each, 0.005"]
+    assert not any("Best on validation" in line for line in result.where)

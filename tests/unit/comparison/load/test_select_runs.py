@@ -99,16 +99,33 @@ def suite_of(*members):
     return SimpleNamespace(experiment="first", path="c.yml", members=members)
 
 
+def member(name, settings, tuned=None):
+    return SimpleNamespace(name=name, settings=settings, tuned=tuned)
+
+
+def test_runs_that_try_values_are_known_by_their_suites():
+    settings = default_settings()
+    other = settings.model_copy(update={"seed": 7})
+    run = stored("ffffff1", "mtl", at=5, **{SETTINGS: settings_key(settings)})
+    suites = suite_of(member("a", settings, 3), member("b", other, 3)), suite_of(member("c", settings, 0))
+    chosen = choose(Shelf(run), RunQuery(suites=suites))
+    assert (chosen.asked, chosen.tuned) == (set(), {run.id: [(0, 3), (1, 0)]})
+    assert chosen.warnings == [
+        "`b` of c.yml has not been run and is not shown, and may be better on validation than its alternatives"
+    ]
+    chosen = choose(Shelf(run), RunQuery(suites=suites, names=("mtl",)))
+    assert chosen.asked == {run.id}
+
+
 def test_a_suite_stands_for_its_members_by_their_settings():
     settings = default_settings()
     other = settings.model_copy(update={"seed": 7})
     elsewhere = settings.model_copy(update={"store": settings.store.model_copy(update={"uri": "other"})})
     assert settings_key(settings) == settings_key(elsewhere)
     run = stored("ffffff1", "mtl · minilm", at=5, **{SETTINGS: settings_key(settings)})
-    suite = suite_of(
-        SimpleNamespace(name="mtl", settings=elsewhere), SimpleNamespace(name="late", settings=other)
-    )
+    suite = suite_of(member("mtl", elsewhere), member("late", other))
     chosen = choose(Shelf(run, A), RunQuery(suites=(suite,)))
+    assert (chosen.asked, chosen.tuned) == ({run.id}, {})
     assert [each.id for each in chosen.runs] == [run.id]
     assert chosen.warnings == ["`late` of c.yml has not been run and is not shown"]
     with pytest.raises(TrackingError, match="none of its 2 members"):

@@ -101,7 +101,7 @@ def test_a_run_is_worse_by_the_tests_or_else_by_its_documents(said, sign, interv
 def test_values_that_were_chosen_are_counted(answered):
     tried = [Tried(0, "a", 0.4, True), Tried(0, "b", 0.3, False), Tried(1, "c", 0.2, True)]
     runs = [a_run("a"), a_run("c", score=0.7)]
-    said = "Values were chosen on validation: of 3 runs that try some, 2 are compared."
+    said = "The values of 2 runs were chosen on validation, among 3 that were trained."
     assert said in answer_of([answered(runs, tried=tried)])
     assert "were chosen" not in answer_of([answered(runs)])
 
