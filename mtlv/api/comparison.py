@@ -111,7 +111,7 @@ def compare(
         of_type(result, Result, "mtlv.compare", "make one with `mtlv.train` or `mtlv.run`")
     if not given:
         raise ConfigError(["`mtlv.compare` takes one result or more, and none is given"])
-    members = [replace(result.member, tuned=None) for result in given]  # each is compared
+    members = [replace(result.member, tuned=(None,)) for result in given]  # each is compared
     uris = {member.settings.tracking.uri for member in members}
     if len(uris) != 1:
         raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])

@@ -53,7 +53,7 @@ def named_by(
                 allowed=", ".join(known) or "none is there",
                 then=nearest(name, known) or "`*` stands for any text",
             )
-        if name not in stages and any(each.tuned is not None for each in fitting):
+        if name not in stages and any(None not in each.tuned for each in fitting):
             raise GroupingError(
                 "`grouping.from` names a run that tries values (`tune`), of which one is compared later",
                 got=name,

@@ -17,7 +17,7 @@ from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
 from mtlv.settings.examples import located
 from mtlv.settings.expand import flat_changes, suite_keys, variants
-from mtlv.settings.members import Member, Unnamed, collapse, named, tried_elsewhere
+from mtlv.settings.members import Member, Unnamed, collapse, named
 from mtlv.settings.problems import Problem, from_validation, sentence, unknown
 from mtlv.settings.schema import Settings
 from mtlv.settings.stages import fill_stages, stage_problems
@@ -122,10 +122,7 @@ def _suite(
             for problem in (further(each.settings, each.wrong) if further else ())
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
-    everyone = named(members)
-    unique, notes = collapse(everyone)
-    if again := tried_elsewhere(everyone, unique):
-        raise ConfigError([f"{document.name}: {problem}" for problem in again])
+    unique, notes = collapse(named(members))
     return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), keys.search)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.registries import ARCHITECTURES
@@ -22,8 +22,9 @@ class Member:
     # where each key was written, such as `config.yml:12`; without keys at their default
     places: Mapping[str, str] = field(default_factory=dict)
     made: str = ""  # the name with a mark for the number of groups; empty for a name of the config
-    # members with the same number try values for one run, see `mtlv.plan.tuning`; None without `tune`
-    tuned: int | None = None
+    # numbers of the runs for which it has one of the values to try, see `mtlv.plan.tuning`; None is a run
+    # that tries none. Several runs may have the same member.
+    tuned: tuple[int | None, ...] = (None,)
 
     def counted(self, groups: int) -> str:
         """Return the name once the number of groups is known; a name of the config stays as it is."""
@@ -35,7 +36,7 @@ class Unnamed:
     """A member before it has a name."""
 
     given: str | None  # its name in the config, if it has one there
-    # settings, changes, places, tuned: as of a `Member`
+    # settings, changes, places: as of a `Member`
     settings: Settings
     changes: Mapping[str, Any]
     places: Mapping[str, str]
@@ -59,6 +60,8 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
         key = identity(member.settings)
         if key in first:
             repeated[key] = first[key]
+            tuned = dict.fromkeys((*first[key].tuned, *member.tuned))
+            first[key] = replace(first[key], tuned=tuple(tuned))
         first.setdefault(key, member)
     if not repeated:
         return list(first.values()), []
@@ -68,24 +71,19 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     )
     why = " (`grouping` does not concern stl and mtl)" if ungrouped else ""
     left_out = len(members) - len(first)
-    return list(first.values()), [f"{left_out} repeated members left out{why}; once each: {names}"]
-
-
-def tried_elsewhere(members: Sequence[Member], kept: Sequence[Member]) -> list[str]:
-    """Return problems: members that are kept once only, although two runs try them, or one tries and one is.
-
-    Runs of which no member is kept, such as a model of all tasks that a grid of groupings repeats, are no
-    problem.
-    """
-    own = {identity(each.settings): each for each in kept}
-    alive = {each.tuned for each in kept}
-    pairs = ((each, own[identity(each.settings)]) for each in members)
-    return [
-        f"`{each.name}`: the same as `{other.name}`, and `tune` needs all of its values for itself; "
-        "leave out one of the two"
-        for each, other in pairs
-        if each.tuned != other.tuned and (each.tuned is None or each.tuned in alive)
+    return _each_once(list(first.values())), [
+        f"{left_out} repeated members left out{why}; once each: {names}"
     ]
+
+
+def _each_once(members: Sequence[Member]) -> list[Member]:
+    """Return the members without runs that have the same values to try as an earlier run."""
+    values: dict[int | None, list[int]] = {}
+    for place, member in enumerate(members):
+        for run in member.tuned:
+            values.setdefault(run, []).append(place)
+    again = {run for run, own in values.items() if own in list(values.values())[: list(values).index(run)]}
+    return [replace(each, tuned=tuple(run for run in each.tuned if run not in again)) for each in members]
 
 
 def named(members: Sequence[Unnamed]) -> list[Member]:
@@ -101,5 +99,5 @@ def named(members: Sequence[Unnamed]) -> list[Member]:
             number += 1
             name = f"{with_number(own, None)} ({number})"
         made_name = "" if each.given else own + f" ({number})" * (number > 1)
-        out.append(Member(name, each.settings, kept, each.places, made_name, each.tuned))
+        out.append(Member(name, each.settings, kept, each.places, made_name, (each.tuned,)))
     return out

@@ -12,13 +12,13 @@ from mtlv.reporting.member_result import FoldResult, MemberResult
 
 def tuned(results: Sequence[MemberResult]) -> tuple[tuple[MemberResult, ...], list[Tried]]:
     """Return the members that are compared, and all that try values; test scores choose nothing."""
-    candidates = [each for each in results if each.resolved.member.tuned is not None]
-    tried = choose([_candidate(each) for each in candidates])
-    left = {each.name for each in tried if not each.chosen}
-    return tuple(each for each in results if each.name not in left), tried
+    runs = {each.name: each.resolved.member.tuned for each in results}
+    tried = choose([_candidate(each, of) for each in results for of in runs[each.name] if of is not None])
+    chosen = {each.name for each in tried if each.chosen}
+    return tuple(each for each in results if each.name in chosen or None in runs[each.name]), tried
 
 
-def _candidate(result: MemberResult) -> Candidate:
+def _candidate(result: MemberResult, of: int) -> Candidate:
     tasks = {task.name: task for task in result.resolved.known}
 
     def score(found: FoldResult) -> float:
@@ -26,7 +26,7 @@ def _candidate(result: MemberResult) -> Candidate:
         return fmean(validation_score(tasks[name], scores) for name, scores in held.items())
 
     scores = {(each.child.fold.index, each.child.seed): score(each) for each in result.children}
-    return Candidate(result.resolved.member.tuned, result.name, scores)
+    return Candidate(of, result.name, scores)
 
 
 def tried_lines(tried: Sequence[Tried]) -> list[str]:

@@ -103,22 +103,21 @@ def _add_suite(
     found: list[StoredRun] = []
     missing: list[Member] = []
     for member in suite.members:
-        own = {UID: uid} if uid else {SETTINGS: settings_key(member.settings)}
-        runs = reader.runs(place, {KIND: MEMBER} | own, most=1)
+        by = {UID: uid} if uid else {SETTINGS: settings_key(member.settings)}
+        runs = reader.runs(place, {KIND: MEMBER} | by, most=1)
         found += runs
-        if not runs:
-            missing.append(member)
-        elif member.tuned is None:
-            chosen.asked.add(runs[0].id)
-        else:
-            chosen.tuned.setdefault(runs[0].id, []).append((number, member.tuned))
+        missing += [] if runs else [member]
+        for run in runs:
+            chosen.asked |= {run.id} if None in member.tuned else set()
+            own = [(number, each) for each in member.tuned if each is not None]
+            chosen.tuned.setdefault(run.id, []).extend(own)
     if not found:
         raise TrackingError(
             f"{suite.path}: none of its {len(missing)} members is in experiment `{suite.experiment}`",
             then=f"run it first: `mtlv run {suite.path}`; or compare the experiment: `--experiment`",
         )
     for member in missing:
-        instead = "" if member.tuned is None else ", and may be better on validation than its alternatives"
+        instead = "" if None in member.tuned else ", and may be better on validation than its alternatives"
         chosen.warnings.append(f"`{member.name}` of {suite.path} has not been run and is not shown{instead}")
     chosen.add(found)
 

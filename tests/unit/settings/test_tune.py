@@ -24,7 +24,13 @@ def load(tmp_path: Path) -> Callable[..., Suite]:
 
 
 def told(suite: Suite) -> list[tuple]:
-    return [(each.name, each.settings.training.learning_rate, each.tuned) for each in suite.members]
+    """Name, learning rate, and the only run of each member."""
+    return [(each.name, each.settings.training.learning_rate, *each.tuned) for each in suite.members]
+
+
+def runs(suite: Suite) -> list:
+    """The only run of each member."""
+    return [run for each in suite.members for run in each.tuned]
 
 
 def test_each_run_has_a_member_for_each_value(load) -> None:
@@ -62,10 +68,10 @@ def test_a_run_may_have_a_value_or_a_tune_of_its_own(load) -> None:
 
 def test_a_grid_and_a_single_run_are_tuned(load) -> None:
     grid = load(f"{RATES}matrix: {{architecture: [stl, mtl]}}\n")
-    assert [each.tuned for each in grid.members] == [0, 0, 1, 1]
+    assert runs(grid) == [0, 0, 1, 1]
     assert len({each.name for each in grid.members}) == 4
     single = load(RATES, "tune.training.epochs=[3, 4]")
-    assert [each.tuned for each in single.members] == [0] * 4
+    assert runs(single) == [0] * 4
     assert {each.settings.training.epochs for each in single.members} == {3, 4}
 
 
@@ -76,19 +82,19 @@ def test_a_value_of_the_command_line_replaces_those_to_try(load) -> None:
         assert told(suite) == [("one", 1e-3, None), ("each", 1e-3, None)]
         assert suite.notes == ()
     both = load(f"{RATES}", "tune.training.epochs=[3, 4]", "training.learning_rate=1e-3")
-    assert [each.tuned for each in both.members] == [0, 0]
+    assert runs(both) == [0, 0]
 
 
 def test_a_run_may_try_nothing(load) -> None:
     suite = load(f"{RATES}runs: [{{name: one, tune: null}}, {{name: each, architecture: stl}}]\n")
-    assert [each.tuned for each in suite.members] == [None, 1, 1]
+    assert runs(suite) == [None, 1, 1]
 
 
 def test_a_key_inside_a_section_to_try_is_that_of_a_run(load) -> None:
     text = "tune: {training: [{learning_rate: 1e-3}, {learning_rate: 2e-3, epochs: 9}]}\n"
     suite = load(f"{text}runs: [{{name: a, training.epochs: 2}}, {{name: b}}]\n")
     assert suite.members[0].settings.training.epochs == 2
-    assert [each.tuned for each in suite.members] == [None, 1, 1]
+    assert runs(suite) == [None, 1, 1]
 
 
 def test_a_key_of_two_that_a_run_sets_is_not_tried(load) -> None:
@@ -99,21 +105,21 @@ def test_a_key_of_two_that_a_run_sets_is_not_tried(load) -> None:
 
 def test_repeated_runs_are_left_out_together(load) -> None:
     suite = load(f"{RATES}matrix: {{architecture: [mtl, gmtl], grouping.k: [2, 3]}}\n")
-    assert [each.tuned for each in suite.members] == [0, 0, 2, 2, 3, 3]
+    assert runs(suite) == [0, 0, 2, 2, 3, 3]
     assert "2 repeated members left out" in suite.notes[0]
 
 
-@pytest.mark.parametrize(
-    "runs",
-    [
-        "{tune: {training.learning_rate: [1e-4, 2e-4]}}, {training.learning_rate: 2e-4}",
-        "{training.learning_rate: 2e-4}, {tune: {training.learning_rate: [1e-4, 2e-4]}}",
-        "{tune: {training.learning_rate: [1e-4, 2e-4]}}, {tune: {training.learning_rate: [2e-4, 3e-4]}}",
-    ],
-)
-def test_a_value_that_two_runs_have_is_refused(load, runs: str) -> None:
-    with pytest.raises(ConfigError, match=r"the same as `.*; leave out one of the two"):
-        load(f"runs: [{runs}]\n")
+def test_a_value_may_be_that_of_several_runs(load) -> None:
+    suite = load(
+        "runs: [{name: a, tune: {training.learning_rate: [1e-4, 2e-4]}}, "
+        "{name: b, training.learning_rate: 2e-4}, "
+        "{name: c, tune: {training.learning_rate: [2e-4, 3e-4]}}]\n"
+    )
+    assert [(each.name, each.tuned) for each in suite.members] == [
+        ("a, 0.0001", (0,)), ("a, 0.0002", (0, None, 2)), ("c, 0.0003", (2,)),
+    ]  # fmt: skip
+    short = load("tune: {training.warmup: [0, 0.1]}\nruns: [{training.epochs: 2}, {}]\n", "training.epochs=1")
+    assert [each.tuned for each in short.members] == [(0,), (0,)]
 
 
 @pytest.mark.parametrize(

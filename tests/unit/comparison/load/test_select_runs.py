@@ -99,20 +99,19 @@ def suite_of(*members):
     return SimpleNamespace(experiment="first", path="c.yml", members=members)
 
 
-def member(name, settings, tuned=None):
-    return SimpleNamespace(name=name, settings=settings, tuned=tuned)
+def member(name, settings, *tuned):
+    return SimpleNamespace(name=name, settings=settings, tuned=tuned or (None,))
 
 
 def test_runs_that_try_values_are_known_by_their_suites():
     settings = default_settings()
     other = settings.model_copy(update={"seed": 7})
     run = stored("ffffff1", "mtl", at=5, **{SETTINGS: settings_key(settings)})
-    suites = suite_of(member("a", settings, 3), member("b", other, 3)), suite_of(member("c", settings, 0))
+    suites = suite_of(member("a", settings, 3, 4), member("b", other, 3)), suite_of(member("c", settings, 0))
     chosen = choose(Shelf(run), RunQuery(suites=suites))
-    assert (chosen.asked, chosen.tuned) == (set(), {run.id: [(0, 3), (1, 0)]})
-    assert chosen.warnings == [
-        "`b` of c.yml has not been run and is not shown, and may be better on validation than its alternatives"
-    ]
+    assert (chosen.asked, chosen.tuned) == (set(), {run.id: [(0, 3), (0, 4), (1, 0)]})
+    missing = "`b` of c.yml has not been run and is not shown"
+    assert chosen.warnings == [f"{missing}, and may be better on validation than its alternatives"]
     chosen = choose(Shelf(run), RunQuery(suites=suites, names=("mtl",)))
     assert chosen.asked == {run.id}
 
@@ -125,7 +124,7 @@ def test_a_suite_stands_for_its_members_by_their_settings():
     run = stored("ffffff1", "mtl · minilm", at=5, **{SETTINGS: settings_key(settings)})
     suite = suite_of(member("mtl", elsewhere), member("late", other))
     chosen = choose(Shelf(run, A), RunQuery(suites=(suite,)))
-    assert (chosen.asked, chosen.tuned) == ({run.id}, {})
+    assert (chosen.asked, chosen.tuned) == ({run.id}, {run.id: []})
     assert [each.id for each in chosen.runs] == [run.id]
     assert chosen.warnings == ["`late` of c.yml has not been run and is not shown"]
     with pytest.raises(TrackingError, match="none of its 2 members"):
