@@ -136,7 +136,7 @@ def test_the_programme_is_cut_off_twice_and_goes_on(bare, tmp_path):
     names = [name for _, name in rounds[: len(names)]]
     assert rounds == [(f"fold {fold}, seed 0", name) for fold in (0, 1) for name in names]
     kept, last = units(second), units(out)
-    assert len(kept) >= 1 + 1 + 19
+    assert len(kept) >= 8  # at least one model of each run
     assert all(last[name] == content for name, content in kept.items())  # no model was trained twice
     assert "Means of 2 whole rounds" in told
     assert all(line["tasks"].keys() == _PATTERNS.keys() for line in found["rounds"])
