@@ -69,7 +69,7 @@ def variants(
     formed = [_formed(each, draft, keys, file) for each in given if each != "tune"] or [([Variant(())], [])]
     found, problems = ([one for each in part for one in each] for part in zip(*formed, strict=True))
     if "tune" in given:
-        axes, more = _axes(draft.values["tune"], draft, ("tune",), file, set())
+        axes, more = _to_try(draft.values["tune"], draft, ("tune",), file, set())
         found, unused = _with_axes(found, axes)
         place = draft.place(("tune",), file)
         then = "every run has a value of its own; leave one of them out"
@@ -123,9 +123,6 @@ def _axes(
             )
             continue
         problems += _key_problems(key, f"{name}.{key}", here, seen)
-        if path[-1] == "tune" and full_key(key, "").partition(".")[0] in NOT_TUNED:
-            then = "changes what is validated, so its values cannot be compared; write it in `matrix`"
-            problems.append(sentence(here, f"{name}.{key}", then=then))
         origin = _origin(draft, (*path, key))
         axes.append(tuple(Change(key, value, origin.below(i)) for i, value in enumerate(values)))
     size = math.prod(len(axis) for axis in axes)
@@ -135,6 +132,18 @@ def _axes(
             sentence(place, name, got=size, allowed=f"at most {MAX_MEMBERS} combinations"),
         ]
     return tuple(axes), problems
+
+
+def _to_try(
+    tune: Any, draft: Draft, path: KeyPath, file: str, seen: set[str]
+) -> tuple[tuple[Axis, ...], list[str]]:
+    """Return the values to try for each key at `path`, and problems, as `_axes`."""
+    axes, problems = _axes(tune, draft, path, file, seen)
+    then = "changes what is validated, so its values cannot be compared; write it in `matrix`"
+    for key in (axis[0].key for axis in axes):
+        if full_key(key, "").partition(".")[0] in NOT_TUNED:
+            problems.append(sentence(draft.place((*path, key), file), f"{dotted(path)}.{key}", then=then))
+    return axes, problems
 
 
 def _with_axes(found: Sequence[Variant], axes: Sequence[Axis]) -> tuple[list[Variant], list[str]]:
@@ -201,7 +210,7 @@ def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[
             varied, found = _grid(run["matrix"], draft, ("runs", i, "matrix"), file, seen)
             problems += found
         if run.get("tune") is not None:
-            axes, found = _axes(run["tune"], draft, ("runs", i, "tune"), file, seen)
+            axes, found = _to_try(run["tune"], draft, ("runs", i, "tune"), file, seen)
             problems += found
         for each in varied:
             told = [name.strip(), *(short(change.value) for change in each.changes)] if name else []

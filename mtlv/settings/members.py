@@ -78,12 +78,14 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
 
 def _each_once(members: Sequence[Member]) -> list[Member]:
     """Return the members without runs that have the same values to try as an earlier run."""
-    values: dict[int | None, list[int]] = {}
+    values: dict[int, list[int]] = {}
     for place, member in enumerate(members):
         for run in member.tuned:
-            values.setdefault(run, []).append(place)
-    again = {run for run, own in values.items() if own in list(values.values())[: list(values).index(run)]}
-    return [replace(each, tuned=tuple(run for run in each.tuned if run not in again)) for each in members]
+            if run is not None:
+                values.setdefault(run, []).append(place)
+    first = {tuple(own): run for run, own in reversed(values.items())}
+    kept = {None, *first.values()}
+    return [replace(each, tuned=tuple(run for run in each.tuned if run in kept)) for each in members]
 
 
 def named(members: Sequence[Unnamed]) -> list[Member]:

@@ -448,6 +448,10 @@ def test_what_a_learning_rate_for_all_would_show_is_that_of_the_experiment():
         part(*PAGES["README"][:2]).split()
     )
     assert best < float(scores["gmhl, private layers, 0.0001"]["f1_macro"])
+    with (FOLDS / "significance.csv").open(encoding="utf-8", newline="") as file:
+        pairs = list(csv.DictReader(file))
+    assert min(float(pair["t_holm"]) for pair in pairs) > 0.05
+    assert f"{len(pairs)} pairs of runs, no p is below 0.05 after Holm's correction" in text
     rising = {name for name, row in scores.items() if "not trained to the end" in row["note"]}
     early = {"mtl, 10 passes", "gmhl, 10 passes", "gmtl, 40 passes"}
     assert rising == early | {"gmhl, private layers, 0.0001"}

@@ -118,6 +118,11 @@ def test_a_value_may_be_that_of_several_runs(load) -> None:
     assert [(each.name, each.tuned) for each in suite.members] == [
         ("a, 0.0001", (0,)), ("a, 0.0002", (0, None, 2)), ("c, 0.0003", (2,)),
     ]  # fmt: skip
+    every = load(
+        "runs: [{name: a, tune: {training.learning_rate: [1e-4, 2e-4]}}, "
+        "{name: b, training.learning_rate: 1e-4}, {name: c, training.learning_rate: 2e-4}]\n"
+    )
+    assert [each.tuned for each in every.members] == [(0, None), (0, None)], "both are shown in any case"
     short = load("tune: {training.warmup: [0, 0.1]}\nruns: [{training.epochs: 2}, {}]\n", "training.epochs=1")
     assert [each.tuned for each in short.members] == [(0,), (0,)]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import rates
 from memory_tracker import MemoryTracker
 
-from mtlv.errors import ConfigError, TrainingError
+from mtlv.errors import ConfigError
 from mtlv.events import ignore
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.suite_schema import SearchSettings
-from mtlv.suite import run as suite
 from mtlv.suite.run import run_suite
 from mtlv.suite.search import searched
 
@@ -59,15 +59,8 @@ def test_a_trial_that_failed_is_not_tried_again(members: tuple) -> None:
 
 
 def of_table(folder: Path, data: Path, sampler: str = "grid", epochs: int = 2) -> Suite:
-    text = (
-        f"search: {{sampler: {sampler}, over: {{training.learning_rate: [1e-12, 5e-3]}}}}\n"
-        "seed: [0, 1]\nencoder: tiny\n"
-        f"data: {{name: table, path: {data}, columns: {{id: id, part: part, labels: [heart, lung, bone]}}}}\n"
-        f"training: {{epochs: {epochs}, batch_size: 8, device: cpu, precision: fp32}}\n"
-        f"store: {{uri: {folder / 'store'}}}\n"
-    )
-    (folder / "c.yml").write_text(text, encoding="utf-8")
-    return load_suite(folder / "c.yml")
+    search = f"search: {{sampler: {sampler}, over: {{training.learning_rate: [1e-12, 5e-3]}}}}\n"
+    return rates.of_table(folder, data, search, epochs)
 
 
 def test_the_best_on_validation_is_named_with_the_mean_over_its_seeds(
@@ -117,14 +110,7 @@ def test_without_the_package_nothing_is_trained(
 def test_a_member_that_fails_leaves_the_others(
     tmp_path: Path, table: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = suite.run_member
-
-    def fails(session, resolved, *rest: object):
-        if resolved.member.settings.training.learning_rate > 1e-3:
-            raise TrainingError("the loss is not finite")
-        return real(session, resolved, *rest)
-
-    monkeypatch.setattr(suite, "run_member", fails)
+    rates.fail_above(monkeypatch, 1e-3)
     result = run_suite(of_table(tmp_path, table("t")), ignore, MemoryTracker())
     assert len(result.failed) == 1
     assert len(result.trials) == 1

@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import rates
 from memory_tracker import MemoryTracker
 from pixel import draw_nothing
 
 from mtlv.comparison.load.compare import ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
-from mtlv.errors import TrainingError
 from mtlv.events import ignore
-from mtlv.settings import Suite, load_suite
-from mtlv.suite import run as suite
+from mtlv.settings import Suite
 from mtlv.suite.run import run_suite
 
 RUNS = (
@@ -25,14 +24,7 @@ RUNS = (
 
 
 def of_table(folder: Path, data: Path) -> Suite:
-    text = (
-        f"{RUNS}seed: [0, 1]\nencoder: tiny\n"
-        f"data: {{name: table, path: {data}, columns: {{id: id, part: part, labels: [heart, lung, bone]}}}}\n"
-        "training: {epochs: 4, batch_size: 8, device: cpu, precision: fp32}\n"
-        f"store: {{uri: {folder / 'store'}}}\n"
-    )
-    (folder / "c.yml").write_text(text, encoding="utf-8")
-    return load_suite(folder / "c.yml")
+    return rates.of_table(folder, data, RUNS, 4)
 
 
 def test_only_the_best_on_validation_is_compared(tmp_path: Path, table: Callable) -> None:
@@ -64,14 +56,7 @@ def test_test_labels_choose_nothing(tmp_path: Path, writers: tuple) -> None:
 def test_a_value_that_fails_leaves_the_others(
     tmp_path: Path, table: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = suite.run_member
-
-    def fails(session, resolved, *rest: object):
-        if resolved.member.settings.training.learning_rate > 1e-3:
-            raise TrainingError("the loss is not finite")
-        return real(session, resolved, *rest)
-
-    monkeypatch.setattr(suite, "run_member", fails)
+    rates.fail_above(monkeypatch, 1e-3)
     result = run_suite(of_table(tmp_path, table("t")), ignore, MemoryTracker())
     assert [member.name for member in result.members] == ["fixed", "each, 1e-12"]
     assert len(result.failed) == 1
