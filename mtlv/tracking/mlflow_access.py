@@ -43,6 +43,8 @@ def open_client(uri: str) -> MlflowClient:
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
 
+    if address.scheme(uri) == "sqlite":
+        uri = address.kept_address(uri)  # MLflow caches stores by address, whatever the folder
     follow_move(uri)
     # The registry is not used, but MLflow opens it too: on the same store, or else it creates a file.
     return MlflowClient(tracking_uri=uri, registry_uri=uri)

@@ -10,6 +10,7 @@ import pytest
 from mtlv.errors import TrackingError
 from mtlv.tracking.mlflow_access import open_client
 from mtlv.tracking.mlflow_reader import MlflowReader
+from mtlv.tracking.mlflow_tracker import MlflowTracker
 
 NAMES = ("a", "ab")  # the place of one begins with that of the other
 
@@ -47,6 +48,15 @@ def test_a_moved_folder_is_read_and_written_where_it_is(old: Path, tmp_path: Pat
     experiment = client.get_experiment_by_name("a")
     run = client.create_run(experiment.experiment_id)
     assert run.info.artifact_uri.startswith((new / "mlruns" / "a").as_uri() + "/")
+
+
+def test_the_default_store_is_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after the same process has used another folder, as a notebook does."""
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        MlflowTracker(None, name)
+        assert {*MlflowReader(None).experiments()} == {"Default", name}
 
 
 def test_a_copy_reads_its_own_files(old: Path, tmp_path: Path) -> None:
