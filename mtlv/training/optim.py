@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import product
 from math import inf
 from time import process_time
 
@@ -13,6 +12,11 @@ from torch import nn
 from torch.nn import functional
 
 from mtlv.errors import DeviceError
+
+ROUNDS = 5, 40
+"""Least and most rounds in which the speed of bf16 is measured."""
+CLEAR = 1.5
+"""Ratio of two precisions' times that noise does not explain."""
 
 
 def device_of(name: str, rank: int, world: int) -> torch.device:
@@ -79,16 +83,19 @@ def computes_bf16(device: torch.device) -> bool:
 
 @cache
 def _bf16_is_faster() -> bool:
-    """Measure products of an encoder's size on this processor, for about 50 ms.
+    """Measure products of an encoder's size on this processor, for about 50 ms, longer if it is not clear.
 
     Having the instructions is not enough: they double the speed of an AMD EPYC and halve that of an Intel
-    Xeon whose matrix unit (AMX) a virtual machine hides. Processors differ so clearly that noise does not
-    decide.
+    Xeon whose matrix unit (AMX) a virtual machine hides.
     """
     seconds = {torch.float32: inf, torch.bfloat16: inf}
-    for _, dtype in product(range(5), seconds):
-        seconds[dtype] = min(seconds[dtype], _seconds_of_a_product(dtype))
-    return seconds[torch.bfloat16] < seconds[torch.float32]
+    for number in range(ROUNDS[1]):
+        for dtype, before in seconds.items():
+            seconds[dtype] = min(before, _seconds_of_a_product(dtype))
+        ratio = seconds[torch.bfloat16] / seconds[torch.float32]
+        if number + 1 >= ROUNDS[0] and not 1 / CLEAR < ratio < CLEAR:
+            break
+    return ratio < 1
 
 
 def _seconds_of_a_product(dtype: torch.dtype) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import cycle
+from itertools import chain, cycle, repeat
 
 import pytest
 import torch
@@ -97,11 +97,23 @@ def test_precision_is_what_was_asked_for_or_what_the_device_computes(
 def test_a_processor_thatcomputes_bf16_more_slowly_uses_fp32(
     of_bf16: float, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = {torch.float32: cycle([9.0, 2.0]), torch.bfloat16: cycle([9.0, of_bf16])}
+    seconds = {torch.float32: cycle([9.0, 2.0]), torch.bfloat16: cycle([of_bf16, 9.0])}
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True, raising=False)
     monkeypatch.setattr(optim, "_seconds_of_a_product", lambda dtype: next(seconds[dtype]))
     optim._bf16_is_faster.cache_clear()
     assert resolve_precision("auto", torch.device("cpu")) == expected
+    optim._bf16_is_faster.cache_clear()
+
+
+def test_times_that_are_close_are_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other work on the machine delays the first rounds of bf16, which is faster."""
+    seconds = {torch.float32: repeat(2.0), torch.bfloat16: chain(repeat(2.1, 7), repeat(1.0))}
+    monkeypatch.setattr(optim, "_seconds_of_a_product", lambda dtype: next(seconds[dtype]))
+    optim._bf16_is_faster.cache_clear()
+    assert optim._bf16_is_faster()
+    monkeypatch.setattr(optim, "_seconds_of_a_product", lambda _: 1.0)
+    optim._bf16_is_faster.cache_clear()
+    assert not optim._bf16_is_faster(), "it ends"
     optim._bf16_is_faster.cache_clear()
 
 
