@@ -84,17 +84,16 @@ def _reason(k: int, below: float, inertia: Sequence[float], silhouettes: Sequenc
     if below == 0 or last < 3:
         return f"k = {k}: the curve has no knee between k = 1 and k = {last}, so the smallest split is taken."
     share = 1 - inertia[k - 1] / inertia[0]
+    weak, only = (", a weak choice", "only ") if below < WEAK else ("", "")
     text = (
-        f"k = {k}: there the inertia is {inertia[k - 1]:.4g}, {share:.0%} below that of one group "
-        f"({inertia[0]:.4g}), and the curve lies furthest below the straight line from k = 1 to k = {last} "
-        f"({below:.0%} of its height)"
+        f"k = {k}{weak}: the knee of the curve, which lies {only}{below:.0%} of its height below the straight"
+        f" line from k = 1 to k = {last}. The inertia is {inertia[k - 1]:.4g}, {share:.0%} lower than with"
+        f" one group ({inertia[0]:.4g})."
     )
-    if below < WEAK:
-        text += "; that is so little that this choice of k is a weak one"
     known = {number: value for number, value in enumerate(silhouettes, start=1) if value is not None}
     if k not in known or not all(math.isfinite(value) for value in known.values()):
-        return text + "."
+        return text
     best = max(known, key=lambda number: (known[number], -number))
     if best == k:
-        return text + f"; its silhouette, {known[k]:.2f}, is the highest too."
-    return text + f"; its silhouette is {known[k]:.2f}, the highest is {known[best]:.2f} at k = {best}."
+        return f"{text} The silhouette, {known[k]:.2f}, is the highest."
+    return f"{text} The silhouette is {known[k]:.2f}; the highest is {known[best]:.2f} at k = {best}."

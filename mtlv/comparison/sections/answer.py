@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -128,17 +128,26 @@ def _what(run: ComparedRun) -> str:
     groups = len(run.groups.groups) if run.groups else 1
     earlier = [enumerated(names) for names in run.learned[:-1] if names]
     after = f", after learning {listed(earlier)}" if earlier else ""
-    return f"{_how(tasks, models, groups)}{after}"
+    return f"{_how(tasks, models, groups, _own(run.params))}{after}"
 
 
-def _how(tasks: Collection[str], models: int, groups: int) -> str:
+def _own(params: Mapping[str, str]) -> str:
+    """Return what each head of a run has: itself, and private layers if there are any."""
+    layers = int(params.get("architecture.private_layers", 0))
+    if not layers:
+        return "a head"
+    kind = "adapters in " if params.get("architecture.private_kind") == "lora" else ""
+    return f"{kind}{many(layers, 'layer')} and a head"
+
+
+def _how(tasks: Collection[str], models: int, groups: int, own: str) -> str:
     count = len(tasks)
     if count == 1:
         return f"Learn {next(iter(tasks))} in a model of its own"
     if models == groups == 1:
         return f"Learn all {count} tasks together, in one model"
     if models == 1:
-        return f"Learn all {count} tasks in one model with a head for each of {groups} groups"
+        return f"Learn all {count} tasks in one model with {own} for each of {groups} groups"
     if models == count:
         return f"Keep the {count} tasks apart, in a model each"
     return f"Learn the tasks in {models} groups, with a model each"

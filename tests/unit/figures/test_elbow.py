@@ -9,7 +9,7 @@ from matplotlib.image import imread
 from mtlv.figures.elbow import draw_elbow
 from mtlv.grouping import Elbow
 
-REASON = "k = 3: there the inertia is 12, 60% below that of one group (30)."
+REASON = "k = 3: the knee of the curve. The inertia is 12, 60% lower than with one group (30)."
 MANY = tuple(range(1, 61))
 CURVE = Elbow((1, 2, 3, 4), (30.0, 20.0, 12.0, 11.0), (None, 0.2, 0.41, -0.1), 3, REASON)
 

@@ -137,7 +137,7 @@ def test_methods_that_find_k_ignore_one_and_say_so(method):
 def test_auto_takes_the_k_of_the_elbow_and_says_why():
     found = group(BLOBS, GroupingSpec(method="kmedoids"))
     assert found.k == 3
-    assert found.notes[-1].startswith("k = 3: there the inertia is ")
+    assert found.notes[-1].startswith("k = 3: the knee of the curve, ")
     assert group(BLOBS, GroupingSpec(method="kmedoids", k_max=2)).k == 2
 
 

@@ -216,6 +216,18 @@ def test_random_groups_with_a_higher_score_are_named_as_such(answered):
         ({"models": 4}, "Keep the 4 tasks apart, in a model each."),
         ({"models": 2, "groups": PARTS}, "Learn the tasks in 2 groups, with a model each."),
         ({"models": 1, "groups": PARTS}, "Learn all 4 tasks in one model with a head for each of 2 groups."),
+        (
+            {"models": 1, "groups": PARTS, "params": {"architecture.private_layers": "2"}},
+            "Learn all 4 tasks in one model with 2 layers and a head for each of 2 groups.",
+        ),
+        (
+            {
+                "models": 1,
+                "groups": PARTS,
+                "params": {"architecture.private_layers": "1", "architecture.private_kind": "lora"},
+            },
+            "Learn all 4 tasks in one model with adapters in 1 layer and a head for each of 2 groups.",
+        ),
         ({"models": 1, "groups": (("a", "b", "c", "d"),)}, "Learn all 4 tasks together, in one model."),
         ({"models": 1, "tasks": "a"}, "Learn a in a model of its own."),
         (
