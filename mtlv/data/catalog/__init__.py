@@ -91,7 +91,7 @@ def load(name: str, options: DataOptions) -> Corpus:
         corpus = corpus.text_only()
     if options.limit is not None and options.limit < len(corpus):
         corpus = _draw(corpus, options.limit, options.seed)
-    return _varied(corpus, name, options)
+    return _varied(corpus, options)
 
 
 def _module(name: str) -> ModuleType:
@@ -129,7 +129,7 @@ def _nowhere(name: str, card: Card, options: DataOptions) -> DataError:
     )
 
 
-def _varied(corpus: Corpus, name: str, options: DataOptions) -> Corpus:
+def _varied(corpus: Corpus, options: DataOptions) -> Corpus:
     """Return the corpus with a note on each label that all documents have.
 
     Raises:
@@ -143,7 +143,7 @@ def _varied(corpus: Corpus, name: str, options: DataOptions) -> Corpus:
     if bare:
         setting = f"`data.columns.{key}`" if key else "`data.labels`"
         raise DataError(
-            f"corpus `{name}` cannot be learned: {shorten(', '.join(bare), LONGEST)}",
+            f"corpus `{corpus.name}` cannot be learned: {shorten(', '.join(bare), LONGEST)}",
             then=(f"name another in {setting}" if column else f"leave it out of {setting}")
             + ", or raise `data.limit`" * (options.limit is not None),
         )

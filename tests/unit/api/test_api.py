@@ -476,6 +476,13 @@ WRONG = {
         DataError,
         r"`DataFrame.parquet` row 3, column `heart` is not 0 or 1 \(got 5\)",
     ),
+    "a constant": (
+        lambda _: (
+            mtlv.from_dataframe(frame().assign(heart=0), text="report", labels=["heart"], name="mine").tasks
+        ),
+        DataError,
+        "corpus `mine` cannot be learned: column `heart` is always 0",
+    ),
     "mixed types": (
         lambda _: mtlv.from_dataframe(frame().assign(heart=[1, "x"] * 30), text="report", labels=["heart"]),
         DataError,
