@@ -124,7 +124,7 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
     if training.select_per == "task" and training.select == "last" and training.patience is None:
         out.append("`training.select_per: task` chooses nothing: set `training.select: best` or `patience`")
     if any(catalog.card(each.name).generated for each in settings.data.each):
-        out.append("the corpus is generated; its figures say nothing about real reports")
+        out.append("the corpus is generated; its metrics say nothing about real reports")
     if settings.tracking.models != "none" and not settings.store.keep_weights:
         out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
     absent = (catalog.absence(each.name, options_of(each)) for each in settings.data.each)

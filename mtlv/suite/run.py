@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mtlv.errors import TrainingError
 from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, together, warner
 from mtlv.execution.choose import executor_of
+from mtlv.formatting import enumerated
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember
 from mtlv.planning.reuse import IfExists
@@ -223,22 +224,20 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
 
 
 def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Callback) -> None:
-    notes: dict[str, None] = {}
+    notes: dict[str, dict[str, None]] = {}  # with the members that each names
     for member in resolved:
         settings = member.member.settings
-        corpus = cache.corpus(settings.data)
+        corpus, encoder = cache.corpus(settings.data), cache.encoder(settings.encoder, settings.data)
         if corpus.generated:
-            text = f"the corpus `{corpus.name}` is generated: its figures say nothing about real reports"
-            notes[text] = None
-        notes |= dict.fromkeys(corpus.notes)
-        notes |= dict.fromkeys(cache.inputs(settings).lost(member.known))
-        notes |= dict.fromkeys(note for child in member.children for note in child.fold.notes)
+            notes[f"the corpus `{corpus.name}` is generated: its metrics say nothing about real reports"] = {}
+        notes |= {note: {} for note in corpus.notes}
+        notes |= {note: {} for note in cache.inputs(settings).lost(member.known)}
+        notes |= {note: {} for child in member.children for note in child.fold.notes}
         groups = member.children[0].groups
         if groups is not None:
-            notes[f"{member.name}: {groups.grouping.k} groups; {groups.reason}"] = None
-            more = (note for note in groups.grouping.notes if note not in groups.reason)
-            notes |= dict.fromkeys(f"{member.name}: {note}" for note in more)
-        encoder = cache.encoder(settings.encoder, settings.data)
-        notes |= dict.fromkeys(encoder.notes)
-    for note in notes:
-        callback(NoteGiven(note))
+            more = [note for note in groups.grouping.notes if note not in groups.reason]
+            for note in (f"{groups.grouping.k} groups; {groups.reason}", *more):
+                notes.setdefault(note, {})[f"`{member.name}`"] = None
+        notes |= {note: {} for note in encoder.notes}
+    for note, named in notes.items():
+        callback(NoteGiven(f"{enumerated(list(named), 3)}: {note}" if named else note))

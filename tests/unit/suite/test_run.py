@@ -227,6 +227,21 @@ def test_run_and_cluster_tell_of_the_vectors_of_many_texts(
         assert any(text.startswith("computing the vectors of ") for text in told)
 
 
+def test_members_with_the_same_groups_share_a_note(table: Callable, suite: Callable) -> None:
+    members = (
+        "runs=[{name: a, architecture: gmtl}, {name: b, architecture: gmhl}, {name: c, architecture: mtl}]"
+    )
+    told: list[str] = []
+    run_suite(
+        suite(table("t"), members, "grouping.k=2", "grouping.features=label_count", "training.epochs=1"),
+        lambda event: told.append(event.text) if isinstance(event, NoteGiven) else None,
+        MemoryTracker(),
+    )
+    (of_groups,) = (text for text in told if "groups; " in text)
+    assert of_groups.startswith("`a`, `b`: 2 groups; k = 2 is set; the elbow recommends ")
+    assert len(set(told)) == len(told)
+
+
 def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
     from mtlv.reporting.metrics import params
 
