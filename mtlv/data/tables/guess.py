@@ -138,7 +138,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
     columns |= learned
     read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
-    unused = tuple(name for name in table.columns if name not in read)
+    unused = tuple(name for name in table.columns if name and name not in read)
     common = sum(word in ENGLISH for each in split for word in each)
     return TableGuess(
         path,

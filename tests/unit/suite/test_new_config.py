@@ -66,6 +66,12 @@ def test_columns_of_labels_text_ids_and_parts_are_found(tmp_path):
     assert found.documents == COUNT
 
 
+def test_an_index_without_a_name_is_not_named(tmp_path):
+    """As pandas writes it."""
+    found = guess(write(tmp_path, {"": range(COUNT)} | COLUMNS))
+    assert found.unused == ("title", "year")
+
+
 @pytest.mark.parametrize(
     ("columns", "learned", "tasks"),
     [
