@@ -26,7 +26,7 @@ def predict(args: argparse.Namespace) -> int:
         texts = from_file(args.file, args.column)
     from mtlv.serving.answers import check_target, write_answers
 
-    out = None if args.out is None else check_target(args.out)
+    out = None if args.out is None else check_target(args.out, args.file)
     from mtlv.serving.predict import ModelQuery, predict_texts
 
     place = ModelQuery(args.run, args.uri, args.experiment)

@@ -83,12 +83,14 @@ class PredictionTable:
         return found
 
 
-def check_target(path: Path) -> Path:
-    """Return `path`, if predictions can be written there.
+def check_target(path: Path, read: Path | None = None) -> Path:
+    """Return `path`, if predictions of the texts in the file `read` can be written there.
 
     Raises:
-        DataError: an unknown suffix, or a missing folder.
+        DataError: an unknown suffix, a missing folder, or the file that is read.
     """
+    if read is not None and path.exists() and path.samefile(read):
+        raise DataError(f"`--out` {path} is the file of the texts", then="give another file")
     if path.suffix.lower() not in WRITERS:
         raise DataError(
             f"`--out` {path} is an unknown file type", allowed=f"a file ending in {', '.join(WRITERS)}"

@@ -77,14 +77,14 @@ class ServedPlan:
         Raises:
             TrackingError: a file is missing or invalid, or the tokenizer splits texts differently here.
             EncoderError: the encoder's files cannot be read.
-            DeviceError: the device is not available.
+            DeviceError: the device is unknown, or not available.
         """
         from mtlv.models.encoder import Encoder
         from mtlv.training.optim import resolve_device
 
         description = ModelManifest.read(folder)
         plan = _read_plan(folder / PLAN, description)
-        place = resolve_device(device)
+        place = resolve_device(device, "the device")
         bare, tokenizer = read_bare(folder / ENCODER)
         if tokenizer_digest(tokenizer) != description.tokenizer:
             raise TrackingError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mtlv.formatting import enumerated, many
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
 from mtlv.settings.names import is_read, made_names, with_number
@@ -55,25 +56,28 @@ def identity(settings: Settings) -> str:
 def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     """Return the members without repetitions of earlier ones, and a note about those left out."""
     first: dict[str, Member] = {}
-    repeated: dict[str, Member] = {}
+    repeated: dict[str, list[str]] = {}  # names of those left out
     for member in members:
         key = identity(member.settings)
         if key in first:
-            repeated[key] = first[key]
+            repeated.setdefault(key, []).append(member.name)
             tuned = dict.fromkeys((*first[key].tuned, *member.tuned))
             first[key] = replace(first[key], tuned=tuple(tuned))
         first.setdefault(key, member)
     if not repeated:
         return list(first.values()), []
-    names = ", ".join(f"`{member.name}`" for member in repeated.values())
+    names = "; ".join(_left_out(first[key].name, others) for key, others in repeated.items())
     ungrouped = any(
         each.settings.grouping != first[identity(each.settings)].settings.grouping for each in members
     )
     why = " (`grouping` does not concern stl and mtl)" if ungrouped else ""
     left_out = len(members) - len(first)
-    return _each_once(list(first.values())), [
-        f"{left_out} repeated members left out{why}; once each: {names}"
-    ]
+    return _each_once(list(first.values())), [f"{many(left_out, 'repeated member')} left out{why}: {names}"]
+
+
+def _left_out(kept: str, others: Sequence[str]) -> str:
+    named = list(dict.fromkeys(f"`{name}`" for name in others if name != kept))
+    return f"{enumerated(named)}, with the settings of `{kept}`" if named else f"`{kept}`, kept once"
 
 
 def _each_once(members: Sequence[Member]) -> list[Member]:

@@ -10,6 +10,7 @@ from typing import Any
 from mtlv.errors import shorten
 from mtlv.foreign import parse_json
 from mtlv.registries import ARCHITECTURES, GROUPINGS
+from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.describe import Scalar, flatten, plain, short
 from mtlv.settings.schema import Settings
 
@@ -82,7 +83,17 @@ def _groups(settings: Settings, *, number_varies: bool) -> str:
         number = f"{len(section.groups)} "
     kind = "" if section.method == DEFAULT_METHOD else f"{section.method.replace('_', ' ')} "
     feature = section.features.removeprefix("label_").replace("_", " ")
+    if section.features == "label_description" and _undescribed(settings.data):
+        feature = "name"
     return f"{number}{kind}groups" + (f" by {feature}" if method.takes and not method.random else "")
+
+
+def _undescribed(data: DataSettings) -> bool:
+    """Whether labels are grouped by their names, because those of the user's columns have no descriptions."""
+    columns = data.columns
+    return (
+        bool(columns.labels or columns.label_list or columns.target or columns.tags) and not data.descriptions
+    )
 
 
 def _words(keys: Sequence[str]) -> dict[str, str]:

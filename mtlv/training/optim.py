@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from math import inf
@@ -44,25 +45,30 @@ def device_of(name: str, rank: int, world: int) -> torch.device:
     return torch.device("cuda", first + rank)
 
 
-def resolve_device(name: str) -> torch.device:
+def resolve_device(name: str, what: str = "`training.device`") -> torch.device:
     """Return the device for `auto`, `cpu`, `cuda` or `cuda:N`.
 
+    Args:
+        name: as the user wrote it.
+        what: how an error names it.
+
     Raises:
-        DeviceError: CUDA is requested but not available.
+        DeviceError: `name` is none of these, or CUDA is requested but not available.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device = torch.device(name)
-    if device.type == "cuda":
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if (device.index or 0) >= count:
-            raise DeviceError(
-                "`training.device`",
-                got=name,
-                allowed=f"auto, cpu{''.join(f', cuda:{i}' for i in range(count))}",
-                then=f"PyTorch {torch.__version__} sees {count} CUDA devices here",
-            )
-    return device
+    if name == "cpu":
+        return torch.device(name)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    found = re.fullmatch(r"cuda(?::(\d+))?", name)
+    if found is None or int(found[1] or 0) >= count:
+        raise DeviceError(
+            what,
+            got=name,
+            allowed=f"auto, cpu{''.join(f', cuda:{i}' for i in range(count))}",
+            then=f"PyTorch {torch.__version__} sees {count} CUDA devices here",
+        )
+    return torch.device(name)
 
 
 def resolve_precision(name: str, device: torch.device) -> str:

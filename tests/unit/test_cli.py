@@ -244,7 +244,7 @@ def test_notes_about_members_go_to_stderr(
 ) -> None:
     fake(monkeypatch, "run_suite", result=suite_result())
     assert main(["run", config, "matrix.grouping.k=[3, 4]"]) == 0
-    assert "note: 1 repeated members left out" in capsys.readouterr().err
+    assert "note: 1 repeated member left out (" in capsys.readouterr().err
 
 
 def test_check_prints_trees_once_units_and_warnings(

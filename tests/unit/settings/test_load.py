@@ -113,7 +113,24 @@ def test_a_matrix_is_a_grid_without_repetitions(write: Write) -> None:
     ]
     assert suite.members[0].changes == {"architecture.name": "stl", "encoder.name": "bert"}
     assert suite.members[4].changes["grouping.k"] == 3
-    assert suite.notes[0].startswith("4 repeated members left out (`grouping` does not concern stl and mtl)")
+    assert suite.notes == (
+        "4 repeated members left out (`grouping` does not concern stl and mtl): `STL, bert`, kept once; "
+        "`STL, x`, kept once; `MTL, bert`, kept once; `MTL, x`, kept once",
+    )
+
+
+def test_groups_of_labels_without_descriptions_are_by_name(write: Write) -> None:
+    text = "architecture: gmtl\ngrouping: {k: 2}\ndata: {name: table, path: x.csv, columns: {labels: [a, b]}"
+    assert names(load_suite(write(text + "}\n"))) == ["GMTL, 2 groups by name"]
+    assert names(load_suite(write(text + ", descriptions: {a: A, b: B}}\n"))) == [
+        "GMTL, 2 groups by description"
+    ]
+
+
+def test_a_run_with_the_settings_of_another_is_left_out_by_its_name(write: Write) -> None:
+    suite = load_suite(write("runs: [{name: a, architecture: mtl}, {name: b, architecture: mtl}]\n"))
+    assert names(suite) == ["a"]
+    assert suite.notes == ("1 repeated member left out: `b`, with the settings of `a`",)
 
 
 def test_an_override_wins_over_the_matrix(write: Write) -> None:

@@ -105,6 +105,12 @@ def test_a_processor_thatcomputes_bf16_more_slowly_uses_fp32(
     optim._bf16_is_faster.cache_clear()
 
 
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "mps", ""])
+def test_an_unknown_device_is_refused(name: str) -> None:
+    with pytest.raises(DeviceError, match=r"^the device \(got .*\); allowed: auto, cpu"):
+        resolve_device(name, "the device")
+
+
 def test_times_that_are_close_are_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other work on the machine delays the first rounds of bf16, which is faster."""
     seconds = {torch.float32: repeat(2.0), torch.bfloat16: chain(repeat(2.1, 7), repeat(1.0))}
