@@ -21,6 +21,7 @@ SERVER_PORTS = {"http": 80, "https": 443}
 PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
 VIEW = "&viewStateShareKey="  # a prepared view in MLflow's UI; an unknown one leaves the list of runs
+FILES = (".db", ".sqlite", ".sqlite3")  # usual suffixes of SQLite's files
 WAIT = 10  # seconds to wait for a database server
 LONGEST_NAME = 255  # bytes of a file name, on all common file systems
 LOCK_WAIT = 20  # seconds to wait for another writer of the SQLite file
@@ -76,6 +77,10 @@ def check_kind(uri: str) -> None:
         TrackingError: a folder, an in-memory database, an unknown scheme, an invalid host or port.
     """
     kind = scheme(uri)
+    if not kind and Path(uri).suffix in FILES:
+        raise RefusedError(
+            "`tracking.uri` is a path", got=uri, allowed=ALLOWED, then=f"write `sqlite:///{uri}`"
+        )
     if kind == "file" or (not kind and uri != "databricks"):
         raise RefusedError(
             "`tracking.uri` is a folder, which MLflow 3.17 does not support as a store",

@@ -15,6 +15,7 @@ from mtlv.tracking.address import check_address, compare_url, masked, page_url, 
     ("uri", "said"),
     [
         ("./mlruns", r"is a folder, which MLflow 3.17 does not support.*use `sqlite:///mlflow.db`"),
+        ("s/mlflow.db", r"is a path \(got s/mlflow.db\); allowed: .*; write `sqlite:///s/mlflow.db`"),
         ("file:///somewhere/mlruns", r"is a folder, which MLflow 3.17 does not support"),
         (
             "redis://localhost",
