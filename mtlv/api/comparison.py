@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.api.arguments import of_type
 from mtlv.api.result import Result
+from mtlv.api.training import SuiteRun
 from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.ranking import recommended_run
@@ -85,7 +87,7 @@ class ComparisonPage:
 
 
 def compare(
-    *results: Result,
+    *results: Result | SuiteRun,
     baseline: Result | None = None,
     title: str | None = None,
     folder: str | Path | None = None,
@@ -94,7 +96,7 @@ def compare(
     """Compare trained results on one page.
 
     Args:
-        results: one result or more, tracked in one store.
+        results: one result or more, or those of `mtlv.run`, tracked in one store.
         baseline: result to which the others are compared; None uses the one that learns each task separately,
             or the first.
         title: title of the page.
@@ -106,7 +108,8 @@ def compare(
         DataError: one is no result.
         TrackingError: a run cannot be read, or the page cannot be written.
     """
-    given = (*results, *([baseline] if baseline else []))
+    listed = (each.results if isinstance(each, SuiteRun) else (each,) for each in results)
+    given = (*chain.from_iterable(listed), *([baseline] if baseline else []))
     for result in given:
         of_type(result, Result, "mtlv.compare", "make one with `mtlv.train` or `mtlv.run`")
     if not given:

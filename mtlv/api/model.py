@@ -192,4 +192,5 @@ def load_model(name: str | Path, *, uri: str | None = None, device: str = "auto"
         >>> mtlv.load_model(folder).predict(["the heart is enlarged"]).shape
         (1, 9)
     """
-    return LoadedModel(load_plan(ModelQuery(str(name), uri), device))
+    where = name.absolute() if isinstance(name, Path) else name  # a path is a folder, and no run's name
+    return LoadedModel(load_plan(ModelQuery(str(where), uri), device))

@@ -18,9 +18,11 @@ import mtlv
 from mtlv import events
 from mtlv.api import result
 from mtlv.api.corpus import stored_path
+from mtlv.api.training import SuiteRun
 from mtlv.errors import ConfigError, DataError, GroupingError, TrackingError
 from mtlv.plan.spans import Span
 from mtlv.suite.keep_models import package
+from mtlv.suite.run import SuiteResult
 
 WORDS = {"heart": "large cardiac shadow", "lung": "hazy airspace change", "bone": "old rib fracture"}
 TEXTS = ["large cardiac shadow today", "nothing at all"]
@@ -188,6 +190,8 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
     assert repr(loaded) == f"Model('{loaded._plan.description.origin}', 3 tasks)"
     with pytest.raises(TrackingError, match="contains no model"):
         mtlv.load_model(tmp_path)
+    with pytest.raises(TrackingError, match=r"the folder .*/nomodel does not exist"):
+        mtlv.load_model(Path("nomodel"))
     with pytest.raises(TrackingError, match="there already"):
         grouped.save(saved)
 
@@ -377,7 +381,9 @@ def test_results_of_equal_settings_and_other_documents_are_compared(
     assert baseline is comparison.runs[1]
     assert set(comparison.texts) == {id_ for child in baseline.children for id_ in child.test.ids}
     assert set(comparison.texts.values()) <= set(parts[1][0]["report"])
-    names = mtlv.compare(results[1], results[2], folder=tmp_path / "two").to_frame().index
+    suite = SuiteRun(SuiteResult((), (), (), ()), "mtlv")
+    suite.results = tuple(results[1:])
+    names = mtlv.compare(suite, folder=tmp_path / "two").to_frame().index
     assert list(names) == ["MTL, alias dataframe", "MTL, alias south"]
 
 
