@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
 
+NUMBERS = "comparison.json"
 FORMAT = 1  # of comparison.json; increased when the meaning of a field changes
 OF_RUN = (
     "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
@@ -42,6 +44,22 @@ def begin_pictures(
     return {figure.id: picture for figure, picture in zip(drawn, pictures, strict=True)}
 
 
+def own_folder(folder: Path, comparison: Comparison) -> Path:
+    """Return the folder for a page, with a number if it has one of runs or tasks of other names."""
+    own = [[each.name for each in named] for named in (comparison.runs, comparison.tasks)]
+    numbered = (folder.with_name(f"{folder.name}_{number}") for number in count(2))
+    return next(each for each in chain([folder], numbered) if _names(each) in (None, own))
+
+
+def _names(folder: Path) -> list[list[str]] | None:
+    """Return the names of a page's runs and tasks; None without a page, or if they cannot be read."""
+    try:
+        found = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))
+        return [[each["name"] for each in found[key]] for key in ("runs", "tasks")]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
 def write_files(
     comparison: Comparison,
     sections: Sequence[Section],
@@ -57,7 +75,7 @@ def write_files(
     """
     blocks = [block for section in sections for block in section.blocks]
     page = _write(folder / "compare.html", [page_html(comparison, sections)])
-    numbers = _write(folder / "comparison.json", json_lines(comparison, sections))
+    numbers = _write(folder / NUMBERS, json_lines(comparison, sections))
     written = [path for block in blocks for path in _tabulated(block, folder)]
     drawn = [path for id, picture in pictures.items() for path in _drawn(id, picture.result(), folder)]
     return [page, numbers, *written, *drawn]

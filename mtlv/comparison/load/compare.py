@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mtlv.comparison.blocks import Section
 from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
-from mtlv.comparison.files import begin_pictures, write_files
+from mtlv.comparison.files import begin_pictures, own_folder, write_files
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, sized, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
@@ -134,7 +134,7 @@ def compare(
         parts, pictures = _begin_parts(comparison, pool)
         texts = _texts(comparison, begun, ask) if ask.texts else _Texts()
     comparison = replace(comparison, texts=texts.texts)
-    folder = ask.out or Path(FOLDER) / ascii_slug(comparison.title)
+    folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
     files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
     run_id, answer = None, answer_of(parts)
     if ask.log:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from mtlv.comparison.blocks import (
     TextBlock,
 )
 from mtlv.comparison.drawing import DrawingPool
-from mtlv.comparison.files import begin_pictures, write_files
+from mtlv.comparison.files import begin_pictures, own_folder, write_files
 from mtlv.comparison.page import page_html
 from mtlv.evaluation.comparison import Comparison
 from mtlv.formatting import csv_text
@@ -74,6 +76,17 @@ def test_all_files_are_there(written: Path):
     names = sorted(str(path.relative_to(written)) for path in written.rglob("*") if path.is_file())
     pictures = [f"figures/{name}.{kind}" for name in ("broad", "gain") for kind in ("csv", "png", "svg")]
     assert names == ["compare.html", "comparison.json", *pictures, "figures/nothing.csv", "tables/runs.csv"]
+
+
+def test_a_page_replaces_that_of_the_same_runs_and_tasks_only(written: Path, comparison: Comparison):
+    second = written.with_name(f"{written.name}_2")
+    assert own_folder(written, comparison) == written
+    assert own_folder(written, replace(comparison, tasks=comparison.tasks[1:])) == second
+    assert own_folder(written, replace(comparison, runs=comparison.runs[1:])) == second
+    shutil.copytree(written, second)
+    assert own_folder(written, replace(comparison, runs=comparison.runs[1:])).name == f"{written.name}_3"
+    (second / "comparison.json").write_text("{", encoding="utf-8")
+    assert own_folder(second, comparison) == second, "of a page that was not finished"
 
 
 def test_pictures_are_drawn(written: Path):

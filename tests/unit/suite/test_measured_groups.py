@@ -114,7 +114,7 @@ def test_groups_follow_from_the_gains_of_pairs(by_pairs: Ran) -> None:
     assert "dynamic programming over all groups; no partition is better" in chosen.groups.reason
     assert f"these groups have the value {gain[best]:.4g}," in chosen.groups.reason
     assert len(counter.trained) == 6, "units are shared by key"
-    assert len([note for note in counter.notes if note.startswith("chosen: ")]) == 1, "told once"
+    assert len([note for note in counter.notes if note.startswith("`chosen`: ")]) == 1, "told once"
     again = Watcher()
     run_suite(made, again, tracker)
     assert not again.trained
