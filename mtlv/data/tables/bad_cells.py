@@ -28,6 +28,8 @@ class ColumnCheck:
     fault: Fault = lambda row: ""  # noqa: ARG005
     allowed: str = ""  # description of valid cells
     if_missing: str = "fill it, or leave the row out"  # next step for an empty cell
+    # function from the filled cells that are invalid, if these are most, to the next step; empty for none
+    if_most: Callable[[Sequence[Any]], str] = lambda cells: ""  # noqa: ARG005
 
     def absence(self, table: Table) -> Iterator[DataError]:
         """Yield an error if the table does not have the column."""
@@ -39,13 +41,18 @@ class ColumnCheck:
             return
         bad = [(line, row.get(self.column), text) for line, row in rows if (text := self.fault(row))]
         if bad:
-            yield self.error(table, bad[0], [line for line, *_ in bad[1:]])
+            wrong = [cell for _, cell, _ in bad if not is_missing(cell)]
+            filled = sum(not is_missing(row.get(self.column)) for _, row in rows)
+            step = self.if_most(wrong) if len(wrong) > filled / 2 else ""
+            yield self.error(table, bad[0], [line for line, *_ in bad[1:]], step)
 
-    def error(self, table: Table, first: tuple[int, Any, str], others: Sequence[int]) -> DataError:
+    def error(
+        self, table: Table, first: tuple[int, Any, str], others: Sequence[int], step: str = ""
+    ) -> DataError:
         """Return the error of the first invalid cell: line, value and fault; and the lines of the others."""
         line, value, text = first
         place = f"`{table.path.name}` {table.unit} {line}, column `{shorten(self.column)}`"
-        step = self.if_missing if is_missing(value) else ""
+        step = step or (self.if_missing if is_missing(value) else "")
         then = (step + also(table.unit, others)).removeprefix("; ")
         return DataError(f"{place} {text}", got=repr(value), allowed=self.allowed, then=then)
 

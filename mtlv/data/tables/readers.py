@@ -6,7 +6,8 @@ A new kind needs one more entry in `KINDS`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -80,7 +81,10 @@ class LabelColumns(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         for name in columns.labels or ():
-            yield ColumnCheck("labels", name, _flag_fault(name), "0, 1, true, false, yes, no", NO_ANSWER)
+            kind = partial(_other_kind, name, alone=columns.labels == (name,))
+            yield ColumnCheck(
+                "labels", name, _flag_fault(name), "0, 1, true, false, yes, no", NO_ANSWER, kind
+            )
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
@@ -279,6 +283,24 @@ def _flag_fault(name: str) -> Fault:
         return "is empty" if is_missing(row.get(name)) else "is not 0 or 1"
 
     return find
+
+
+def _other_kind(name: str, cells: Sequence[object], *, alone: bool) -> str:
+    """Return how to learn a column of classes or numbers, which is no label; empty if these are neither."""
+    kinds = []
+    if _all_are(number_of, cells):
+        kinds.append("for numbers set `kind: regression`")
+    if _all_are(class_of, cells) and not (kinds and any(number_of(cell) % 1 for cell in cells)):
+        kinds.append("for classes set `kind: multiclass`")
+    where = "instead of `labels`" if alone else "in a source of its own (`data.sources`)"
+    return f"{', '.join(kinds)} and `target: {shorten(name)}`, {where}" if kinds else ""
+
+
+def _all_are(read: Callable[[object], object], cells: Sequence[object]) -> bool:
+    try:
+        return all(read(cell) is not None for cell in cells)
+    except ValueError:
+        return False
 
 
 def _list_fault(name: str, separator: str) -> Fault:

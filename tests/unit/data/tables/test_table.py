@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -188,6 +189,40 @@ FAULTS = [
     ),
     ("id,text,a,b\n1,x,1,0\n".encode("utf-16"), WIDE, "unreadable bytes at line 1, offset 0"),
 ]
+
+
+OTHER_KINDS = [
+    (
+        "chest,knee,chest",
+        ("a",),
+        "; for classes set `kind: multiclass` and `target: a`, instead of `labels`;",
+    ),
+    (",knee,chest", ("a",), "; for classes set `kind: multiclass`"),
+    ("1,7.5,8", ("a",), "; for numbers set `kind: regression` and `target: a`, instead of `labels`;"),
+    (
+        "1,2,3",
+        ("a",),
+        "for numbers set `kind: regression`, for classes set `kind: multiclass` and `target: a`,",
+    ),
+    (
+        "1.5,2.5,1",
+        ("a", "b"),
+        "set `kind: regression` and `target: a`, in a source of its own (`data.sources`);",
+    ),
+]
+
+
+@pytest.mark.parametrize(("cells", "labels", "step"), OTHER_KINDS)
+def test_a_column_of_classes_or_numbers_among_the_labels_leads_to_its_kind(tmp_path, cells, labels, step):
+    rows = "".join(f"x,{cell},0\n" for cell in cells.split(","))
+    with pytest.raises(DataError, match=re.escape(step)):
+        load(write(tmp_path, f"text,a,b\n{rows}"), Columns(labels=labels))
+
+
+def test_a_column_of_labels_with_few_wrong_cells_stays_one(tmp_path):
+    with pytest.raises(DataError, match="'unclear'") as caught:  # of two cells that are filled
+        load(write(tmp_path, "text,a\nx,1\nx,unclear\nx,\nx,\n"), Columns(labels=("a",)))
+    assert "kind" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("content", "columns", "message"), FAULTS)
