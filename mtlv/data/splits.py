@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
 from mtlv.data.source import PARTS, Corpus
+from mtlv.data.targets import TARGETS
 from mtlv.data.texts.lazy import Prefixed, chained, picked
 from mtlv.errors import DataError
 from mtlv.formatting import enumerated, many
@@ -316,8 +317,22 @@ def _untested(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
     return [f"{found}; scores there say nothing, but count in means over tasks"] if missed else []
 
 
+def _check_classes(corpus: Corpus) -> None:
+    """Refuse classes of fewer documents than parts: a stratified split then leaves parts empty."""
+    for member in corpus.members or (corpus,):
+        for task in member.tasks:
+            if TARGETS[task.kind].by_class and len(task.classes) * len(PARTS) > len(member):
+                raise DataError(
+                    f"corpus `{member.name}` cannot be split: a class of `{task.name}` has too few documents",
+                    got=f"{len(task.classes)} classes in {many(len(member), 'document')}",
+                    allowed=f"{len(PARTS)} documents or more of each class, and better 10",
+                    then="for numbers set `kind: regression`; else merge rare classes",
+                )
+
+
 def _checked(corpus: Corpus, fold: Fold) -> Fold:
     if not all(len(fold.part(name)) for name in PARTS):
+        _check_classes(corpus)
         raise DataError(
             f"corpus `{corpus.name}` cannot be split: a part of fold {fold.index} is empty",
             got=", ".join(f"{name} {len(fold.part(name))}" for name in PARTS)

@@ -262,6 +262,21 @@ def test_a_part_of_which_nothing_is_left_is_named():
         make_folds(corpus)
 
 
+@pytest.mark.parametrize("classes", [60, 30, 24])
+def test_a_column_of_nearly_as_many_classes_as_documents_is_named(classes):
+    task = Task("price", "multiclass", classes=tuple(map(str, range(classes))))
+    prices = {"price": np.arange(60) % classes}
+    texts = tuple(f"text {n}" for n in range(60))
+    corpus = Corpus("made", (task,), texts, texts, prices)
+    with pytest.raises(DataError) as raised:
+        make_folds(corpus)
+    assert str(raised.value) == (
+        "corpus `made` cannot be split: a class of `price` has too few documents "
+        f"(got {classes} classes in 60 documents); allowed: 3 documents or more of each class, and "
+        "better 10; for numbers set `kind: regression`; else merge rare classes."
+    )
+
+
 ALL_PARTS = "corpus `made` is too small for a training, a validation and a test part"
 
 
