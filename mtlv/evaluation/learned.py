@@ -188,6 +188,12 @@ class Learning:
         return self.beside if self.beside is not None and self.beside[0] <= self.beside[1] else None
 
     @property
+    def tied(self) -> bool:
+        """Whether a run that learned something is as good as a bag of words, in three digits."""
+        own, words = self.behind or (0.0, 1.0)
+        return not self.nothing and f"{own:.3f}" == f"{words:.3f}"
+
+    @property
     def ended(self) -> bool:
         """Whether nothing speaks against a training to the end."""
         return self.end is None or self.end.reached

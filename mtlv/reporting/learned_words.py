@@ -34,9 +34,13 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
     out += _thresholds(found.unlearned, named)
     if found.behind:
-        against = _against(found.behind)
-        out.append(f"No better than {WORDS}: {against}; train longer, or read more of the texts.")
+        out.append(f"No better than {WORDS}: {_against(found.behind)}; {advice_beside_words(found)}.")
     return out
+
+
+def advice_beside_words(found: Learning) -> str:
+    """Return what to do about a run that is no better than a bag of words."""
+    return "an encoder may not be needed" if found.tied else "train longer, or read more of the texts"
 
 
 def note(found: Learning) -> str:

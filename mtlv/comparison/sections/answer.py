@@ -33,7 +33,7 @@ from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.formatting import enumerated, many
-from mtlv.reporting.learned_words import NOTHING, WORDS
+from mtlv.reporting.learned_words import NOTHING, WORDS, advice_beside_words
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
@@ -199,7 +199,8 @@ def _bag_of_words(comparison: Comparison, run: ComparedRun) -> str:
         return ""
     reached = f"reaches {learning.beside[1]:.3f}"
     if learning.behind:
-        return f" It is no better than {WORDS}, which {reached}: train longer, or read more of the texts."
+        than = "only as good as" if learning.tied else "no better than"
+        return f" It is {than} {WORDS}, which {reached}: {advice_beside_words(learning)}."
     return f" {capital(WORDS)} {reached}."
 
 

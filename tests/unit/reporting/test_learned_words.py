@@ -84,12 +84,17 @@ def test_the_note_of_a_row_is_short() -> None:
 
 def test_a_run_that_a_bag_of_words_beats_is_named() -> None:
     counts = "No better than a bag of words (TF-IDF and a linear model per task)"
-    behind, ahead = replace(GOOD, beside=(0.7, 0.7)), replace(GOOD, beside=(0.71, 0.7))
-    assert sentences(behind) == [f"{counts}: 0.700 against 0.700; train longer, or read more of the texts."]
+    behind, ahead = replace(GOOD, beside=(0.69, 0.7)), replace(GOOD, beside=(0.71, 0.7))
+    assert sentences(behind) == [f"{counts}: 0.690 against 0.700; train longer, or read more of the texts."]
     assert note(behind) == "no better than a bag of words"
     assert note(replace(RISING, beside=(0.6, 0.7))) == "not trained to the end; no better than a bag of words"
     assert (sentences(ahead), note(ahead)) == ([], "")
-    assert warnings({"a": behind, "b": ahead, "c": GOOD}) == [f"{counts}: `a` (0.700 against 0.700)."]
+    assert warnings({"a": behind, "b": ahead, "c": GOOD}) == [f"{counts}: `a` (0.690 against 0.700)."]
+    for score in (0.7, 0.6999):
+        tied = replace(GOOD, beside=(score, 0.7))
+        assert sentences(tied) == [f"{counts}: 0.700 against 0.700; an encoder may not be needed."]
+        assert note(tied) == note(behind)
+    assert "train longer, or read" in sentences(replace(NONE, beside=(0.0, 0.0)))[-1]
 
 
 def test_several_runs_have_one_warning_for_each_rule() -> None:
