@@ -141,13 +141,13 @@ def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: 
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:
-    (f1, f1_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.seconds))
-    if known(f1) is None or known(seconds) is None or f1 is None or seconds is None or seconds <= 0:
+    (score, score_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.seconds))
+    if known(score) is None or known(seconds) is None or score is None or seconds is None or seconds <= 0:
         return None
-    row = of_run(run) | {"f1": f1, "seconds": seconds, "children": len(run.mains)}
-    row |= {"f1_sd": f1_sd, "seconds_sd": seconds_sd}
-    if f1_sd is not None:
-        row |= {"low": f1 - f1_sd, "high": f1 + f1_sd}
+    row = of_run(run) | {"score": score, "seconds": seconds, "children": len(run.mains)}
+    row |= {"score_sd": score_sd, "seconds_sd": seconds_sd}
+    if score_sd is not None:
+        row |= {"low": score - score_sd, "high": score + score_sd}
     row |= {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
     return row | {"millions": row["parameters"] and row["parameters"] / 1e6}
 
@@ -155,8 +155,8 @@ def _row(run: ComparedRun) -> dict[str, Any] | None:
 def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the rows that are better than every faster one, from fast to slow."""
     out: list[Mapping[str, Any]] = []
-    for row in sorted(rows, key=lambda row: (row["seconds"], -row["f1"])):
-        if not out or row["f1"] > out[-1]["f1"]:
+    for row in sorted(rows, key=lambda row: (row["seconds"], -row["score"])):
+        if not out or row["score"] > out[-1]["score"]:
             out.append(row)
     return out
 
@@ -178,7 +178,7 @@ def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str
 
 
 def _said(row: Mapping[str, Any]) -> str:
-    return f"“{row['name']}” ({_duration(row['seconds'])}, {row['f1']:.3f})"
+    return f"“{row['name']}” ({_duration(row['seconds'])}, {row['score']:.3f})"
 
 
 def _duration(seconds: float) -> str:
@@ -199,7 +199,7 @@ def _offsets(
     if not rows:
         return {}
     across = _pixels([[math.log(row[field])] for row in rows], WIDTH)
-    down = HEIGHT - _pixels([[row["f1"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
+    down = HEIGHT - _pixels([[row["score"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
     lines = np.concatenate([_steps(points), _bars(rows, points)])
@@ -230,9 +230,9 @@ def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _bars(rows: Sequence[Mapping[str, Any]], points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return boxes [S, 4] around the bars of a standard deviation, in pixels."""
-    values = [row[end] for row in rows for end in ("f1", "low", "high") if row.get(end) is not None]
+    values = [row[end] for row in rows for end in ("score", "low", "high") if row.get(end) is not None]
     scale = (HEIGHT - 2 * EDGE) / ((max(values) - min(values)) or 1.0)
-    half = [scale * (row.get("f1_sd") or 0.0) for row in rows]
+    half = [scale * (row.get("score_sd") or 0.0) for row in rows]
     ends = np.stack([np.zeros(len(rows)), np.array(half)], axis=1)
     return np.concatenate([points - ends, points + ends], axis=1) + BESIDE
 
@@ -256,7 +256,7 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
         axis={"format": ".6~r", "tickCount": 6, "labelOverlap": True, "labelSeparation": 4},
     )
     y = number(
-        "f1",
+        "score",
         title=f"{figure} on the test set",
         scale={"zero": False, "nice": False, "padding": EDGE},
         axis={"format": ".6~f"},
@@ -280,7 +280,7 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
         "x2Offset": {"expr": "datum.to_x"},
         "y2Offset": {"expr": "datum.to_y"},
     }
-    ends = {"x": x, "x2": {"field": cost.drawn}, "y": y, "y2": {"field": "f1"}}
+    ends = {"x": x, "x2": {"field": cost.drawn}, "y": y, "y2": {"field": "score"}}
     best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
     tips = _tips(figure, unit)
     return {
@@ -313,19 +313,19 @@ def _time_transforms(unit: Unit) -> list[dict[str, Any]]:
 
 def _front_transforms(cost: str) -> list[dict[str, Any]]:
     """Compute the front of the visible rows in Vega, so that it follows the switches; as `front`."""
-    order = [{"field": cost}, {"field": "f1", "order": "descending"}]
+    order = [{"field": cost}, {"field": "score", "order": "descending"}]
     return [
-        {"window": [{"op": "max", "field": "f1", "as": "best"}], "sort": order, "frame": [None, 0]},
+        {"window": [{"op": "max", "field": "score", "as": "best"}], "sort": order, "frame": [None, 0]},
         {"window": [{"op": "lag", "field": "best", "as": "before"}], "sort": order},
-        {"calculate": "!isValid(datum.before) || datum.f1 > datum.before", "as": "on_front"},
+        {"calculate": "!isValid(datum.before) || datum.score > datum.before", "as": "on_front"},
     ]
 
 
 def _tips(figure: str, unit: Unit) -> list[dict[str, str]]:
     return [
         tip("name", "run"),
-        tip("f1", figure, ".4f"),
-        tip("f1_sd", "standard deviation", ".4f"),
+        tip("score", figure, ".4f"),
+        tip("score_sd", "standard deviation", ".4f"),
         tip(unit.name, f"training, {unit.name}", ",.2f"),
         tip(f"{unit.name}_sd", f"standard deviation, {unit.name}", ",.2f"),
         tip("documents_per_second", "documents/s", ",.1f"),

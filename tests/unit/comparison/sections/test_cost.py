@@ -15,7 +15,7 @@ from mtlv.comparison.sections import answer, cost, overview
 
 def rows_of(*pairs):
     return [
-        {"name": f"run {i}", "seconds": 60 * minutes, "f1": f1, "run": f"r{i}"}
+        {"name": f"run {i}", "seconds": 60 * minutes, "score": f1, "run": f"r{i}"}
         for i, (minutes, f1) in enumerate(pairs)
     ]
 
@@ -29,16 +29,16 @@ def test_the_front_is_what_no_other_run_beats():
 def test_the_front_by_definition(seed):
     rng = np.random.default_rng(seed)
     rows = rows_of(*zip(rng.integers(1, 9, 20).tolist(), rng.random(20).round(1).tolist(), strict=True))
-    best = {(row["seconds"], row["f1"]) for row in cost.front(rows)}
+    best = {(row["seconds"], row["score"]) for row in cost.front(rows)}
 
     def beaten(row):
         return any(
-            (other["seconds"] <= row["seconds"] and other["f1"] >= row["f1"])
-            and (other["seconds"], other["f1"]) != (row["seconds"], row["f1"])
+            (other["seconds"] <= row["seconds"] and other["score"] >= row["score"])
+            and (other["seconds"], other["score"]) != (row["seconds"], row["score"])
             for other in rows
         )
 
-    assert best == {(row["seconds"], row["f1"]) for row in rows if not beaten(row)}
+    assert best == {(row["seconds"], row["score"]) for row in rows if not beaten(row)}
 
 
 def filled(text):
@@ -60,8 +60,8 @@ def test_rows_are_the_means_of_the_children(comparison_of):
     comparison = comparison_of(runs=2, children=3)
     row = block(cost.build(comparison), "cost").rows[1]
     run = comparison.runs[1]
-    assert row["f1"] == pytest.approx(np.mean(run.values("test/f1_macro")))
-    assert row["f1_sd"] == pytest.approx(np.std(run.values("test/f1_macro"), ddof=1))
+    assert row["score"] == pytest.approx(np.mean(run.values("test/f1_macro")))
+    assert row["score_sd"] == pytest.approx(np.std(run.values("test/f1_macro"), ddof=1))
     assert row["seconds"] == pytest.approx(np.mean(run.values("time/train_seconds")))
     assert row["documents_per_second"] == pytest.approx(np.mean(run.values("cost/documents_per_second")))
     assert row["children"] == 3
@@ -91,7 +91,7 @@ def test_the_time_of_earlier_stages_counts(comparison_of):
 def test_one_child_has_no_bar(comparison_of):
     row = block(cost.build(comparison_of(runs=2, children=1)), "cost").rows[0]
     assert "low" not in row
-    assert row["f1_sd"] is None
+    assert row["score_sd"] is None
 
 
 @pytest.mark.parametrize("runs", [1, 2, 12])
@@ -134,7 +134,7 @@ def test_no_label_covers_a_line():
     }  # fmt: skip
     ends = {name: (f1 - (sd or 0), f1 + (sd or 0)) for name, (_, f1, sd) in measured.items()}
     rows = [
-        {"run": name, "seconds": 60 * minutes, "f1": f1, "f1_sd": sd}
+        {"run": name, "seconds": 60 * minutes, "score": f1, "score_sd": sd}
         | ({} if sd is None else dict(zip(("low", "high"), ends[name], strict=True)))
         for name, (minutes, f1, sd) in measured.items()
     ]
