@@ -304,7 +304,8 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing |
     rows = [_row(each, chosen) for each in found]
     unranked = [run for run in comparison.runs if run not in [each.run for each in found]]
     rows += [of_run(run) | _costs(run) | {"verdict": _left_out(comparison, run)} for run in unranked]
-    return TableBlock("answer", "All runs", CAPTION, columns, rows)
+    filled = [each for each in columns if any(row.get(each.key) not in (None, "") for row in rows)]
+    return TableBlock("answer", "All runs", CAPTION, filled, rows)
 
 
 def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:

@@ -438,6 +438,12 @@ def test_passes_are_compared(answered):
         "with 1 model instead of 4, 10 passes over the documents instead of 40 and 25% of the training time."
     ) in answer_of([section])
     assert [row["passes"] for row in section.blocks[-1].rows] == [40, 10]
+    assert "passes" in [column.key for column in section.blocks[-1].columns]
+
+
+def test_a_column_without_any_value_is_not_shown(answered):
+    table = answered([a_run("best", score=0.8), a_run("other", score=0.7)]).blocks[-1]
+    assert [column.key for column in table.columns] == ["name", "score", "models", "train_seconds", "verdict"]
 
 
 def test_groups_are_compared_with_random_ones(answered):
