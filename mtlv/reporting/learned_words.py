@@ -32,7 +32,7 @@ def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")
     elif found.unlearned:
         out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
-    out += _thresholds(found.unlearned, named)
+    out += _thresholds(f"{named(task)} (average precision {value:.2f})" for task, value in _ranked(found))
     if found.behind:
         out.append(f"No better than {WORDS}: {_against(found.behind)}; {advice_beside_words(found)}.")
     return out
@@ -72,18 +72,22 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         out.append(f"Nothing was learned by {enumerated(nothing, MOST)}: {NO_TASK}.")
     if some:
         out.append(f"Not learned, as no better than a constant answer: {enumerated(some, MOST)}.")
-    out += _thresholds([each for found in runs.values() for each in found.unlearned], named)
+    out += _thresholds(
+        f"{named(name)} ({named(task)}, average precision {value:.2f})"
+        for name, found in runs.items()
+        for task, value in _ranked(found)
+    )
     behind = [f"{named(name)} ({_against(found.behind)})" for name, found in runs.items() if found.behind]
     return [*out, f"No better than {WORDS}: {enumerated(behind, MOST)}."] if behind else out
 
 
-def _thresholds(found: Iterable[Unlearned], named: Callable[[str], str]) -> list[str]:
-    """Name the tasks that only a threshold keeps from being learned."""
-    highest: dict[str, float] = {}
-    for each in found:
-        if each.ranked and each.average_precision is not None:
-            highest[each.task.name] = max(each.average_precision, highest.get(each.task.name, 0.0))
-    names = [f"{named(name)} (average precision {value:.2f})" for name, value in highest.items()]
+def _ranked(found: Learning) -> list[tuple[str, float]]:
+    """Return the tasks that only a threshold keeps from being learned, with their average precision."""
+    return [(each.task.name, each.average_precision or 0.0) for each in found.unlearned if each.ranked]
+
+
+def _thresholds(ranked: Iterable[str]) -> list[str]:
+    names = list(ranked)
     return [f"{THRESHOLD}: {enumerated(names, MOST)}."] if names else []
 
 

@@ -63,7 +63,7 @@ def test_tasks_of_several_kinds_have_a_constant_answer() -> None:
 def test_a_task_that_only_a_threshold_keeps_from_being_learned_is_named() -> None:
     said = (
         "Ranked well, although the threshold does not fit (try `evaluation.threshold: per_task`, or more "
-        "validation documents): `B` (average precision {})."
+        "validation documents): {}."
     )
     low, high, higher = (
         Learning(None, 3, tuple(replace(each, average_precision=ap) for each in lost("A", "B"))[at:])
@@ -71,8 +71,9 @@ def test_a_task_that_only_a_threshold_keeps_from_being_learned_is_named() -> Non
     )
     (only,) = sentences(low)
     assert only.startswith("Not learned")
-    assert sentences(high)[1:] == [said.format("0.57")]
-    assert warnings({"x": high, "y": low, "z": higher})[1:] == [said.format("0.98")]
+    assert sentences(high)[1:] == [said.format("`B` (average precision 0.57)")]
+    each = "`x` (`B`, average precision 0.57), `z` (`B`, average precision 0.98)"
+    assert warnings({"x": high, "y": low, "z": higher})[1:] == [said.format(each)]
 
 
 def test_the_note_of_a_row_is_short() -> None:
