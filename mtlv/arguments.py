@@ -235,7 +235,7 @@ def _port(text: str) -> int:
 
 def _add_predict(commands: Any) -> None:
     predict = _add(commands, "predict", "predict texts with the trained model of a run")
-    predict.add_argument("run", metavar="RUN", help="run id (or its first digits), run name, or folder")
+    predict.add_argument("run", metavar="RUN", help="run id (or its first digits), run name, uid, or folder")
     predict.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="text to predict, in quotes")
     predict.add_argument(
         "--file", type=Path, help="file of texts: .txt (one per line), .csv, .tsv, .jsonl or .parquet"

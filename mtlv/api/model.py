@@ -176,7 +176,7 @@ def load_model(name: str | Path, *, uri: str | None = None, device: str = "auto"
     """Load a trained model, to predict texts. No model hub is used, and no pickle is read.
 
     Args:
-        name: folder of `Result.save` or of MLflow, or the id or name of a tracked run.
+        name: folder of `Result.save` or of MLflow, or the id, uid or name of a tracked run.
         uri: tracking address of the run; None is `mlflow.db` in the working folder.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
 

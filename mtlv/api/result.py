@@ -51,7 +51,7 @@ class Result(Model):
 
     @property
     def uid(self) -> str:
-        """Tag `mtlv.uid` of the run."""
+        """Tag `mtlv.uid` of the run, with which `load_model` finds it."""
         return self._found.resolved.uid
 
     @property

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mtlv.serving.model import ServedPlan
     from mtlv.tracking.reader import RunReader
 
-KIND, NAME = "mtlv.kind", "mlflow.runName"
+KIND, NAME, UID = "mtlv.kind", "mlflow.runName", "mtlv.uid"
 FULL_ID = re.compile(r"[0-9a-f]{32}")
 PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 
@@ -33,8 +33,8 @@ PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 class ModelQuery:
     """Query for a model."""
 
-    # a run id, a prefix of one (6 digits or more), a run name (the newest run of it), or a folder with a
-    # model
+    # a run id, a prefix of one (6 digits or more), a run name (the newest run of it), a `mtlv.uid`, or a
+    # folder with a model
     run: str
     uri: str | None = None  # tracking address; None means `mlflow.db` in the working folder
     experiment: str | None = None  # restricts to runs of this experiment
@@ -86,8 +86,10 @@ def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
     run = reader.run(place.run) if FULL_ID.fullmatch(place.run) else None
     if run is not None and run.experiment in within:
         return run
-    named = reader.runs(within, {NAME: place.run}, most=1) if "'" not in place.run else []
-    return named[0] if named else _by_beginning(reader, place.run, within)
+    for tag in (NAME, UID) if "'" not in place.run else ():
+        for found in reader.runs(within, {tag: place.run}, most=1):
+            return found
+    return _by_beginning(reader, place.run, within)
 
 
 def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> StoredRun:
@@ -109,7 +111,7 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
     examples = "".join(f", such as `{name}`" for name in list(known)[:1])
     raise TrackingError(
         f"there is no run `{text}` in the store",
-        allowed=f"a run's id, a run's name{examples}, or a folder with a model",
+        allowed=f"a run's id or uid, a run's name{examples}, or a folder with a model",
         then=nearest(text, known) or "`mtlv ui` shows the runs; `--uri` names another store",
     )
 
@@ -125,7 +127,7 @@ def _own_folder(text: str) -> Path | None:
     if found is None and (path.is_absolute() or text.startswith((".", "~"))):
         what = "contains no model" if os.path.isdir(path) else "does not exist"
         raise TrackingError(
-            f"the folder {path} {what}", then="give one with the file MLmodel, or a run's id or name"
+            f"the folder {path} {what}", then="give one with the file MLmodel, or a run's id, uid or name"
         )
     return found
 

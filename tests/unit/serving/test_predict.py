@@ -16,7 +16,7 @@ from mtlv.serving.texts import given
 from mtlv.tracking.reader import COMPARISON, FOLD
 
 SHELF = Shelf(
-    stored("aaaaaa1", "mtl", at=1),
+    stored("aaaaaa1", "mtl", at=1, **{"mtlv.uid": "aaaaaa2355e1b0cd-1"}),
     stored("aaaaaa2", "mtl", at=2),
     stored("bbbbbb1", "mtl · fold 0", FOLD, at=3),
     stored("cccccc1", "gmtl", experiment="2", at=4),
@@ -38,9 +38,10 @@ SHELF = Shelf(
         ("it's", "dddddd1"),  # MLflow's search has no way to write the quote
         ("MTL", "aaaaaa2"),
         ("gm", "cccccc1"),
+        ("aaaaaa2355e1b0cd-1", "aaaaaa1"),  # `Result.uid`
     ],
 )
-def test_a_run_by_id_by_its_beginning_or_by_name(text: str, found: str) -> None:
+def test_a_run_by_id_by_its_beginning_by_name_or_by_uid(text: str, found: str) -> None:
     assert find_run(SHELF, ModelQuery(text)).id.startswith(found)  # type: ignore[arg-type]
 
 
