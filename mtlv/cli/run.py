@@ -44,6 +44,6 @@ def _compare(suite: Suite) -> None:
     try:
         result = compare_store(suite.members[0].settings.tracking.uri, ComparisonOptions(RunQuery((suite,))))
     except MtlvError as error:
-        complain(f"warning: the runs were not compared: {error}; try `mtlv compare {suite.path}`")
+        complain(f"warning: the runs were not compared: {error}; try `{suite.command('compare')}`")
         return
     say(*result.lines)

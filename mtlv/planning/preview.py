@@ -28,7 +28,7 @@ def would_run_lines(suite: Suite) -> list[str]:
     """
     place = location_of(suite.members[0].settings.store)
     if not place.shared and not (place.folder / "units").is_dir():
-        return [f"`mtlv run {suite.path}` would train every unit: there is no store in `{place.folder}` yet"]
+        return [f"`{suite.command('run')}` would train every unit: there is no store in `{place.folder}` yet"]
     store = open_store(place)
     resolved = resolve_all(InputCache(store), suite.members)
     jobs = each_once(job for member in resolved for job in member.jobs)
@@ -37,7 +37,7 @@ def would_run_lines(suite: Suite) -> list[str]:
     done = f"{len(found) - len(left)} of {len(found)} units are {DONE}"
     shown = [f"  {name}: {why}" for name, why in left[:SHOWN]]
     more = [f"  {count} more: {why}" for why, count in Counter(why for _, why in left[SHOWN:]).items()]
-    return [f"`mtlv run {suite.path}` now: {done}", *shown, *more]
+    return [f"`{suite.command('run')}` now: {done}", *shown, *more]
 
 
 def _why(store: Store, key: str) -> str:

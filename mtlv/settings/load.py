@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mtlv.errors import ConfigError, shorten
+from mtlv.errors import ConfigError, masked, shorten
 from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
 from mtlv.settings.examples import located
@@ -37,6 +38,11 @@ class Suite:
     path: Path  # the config file
     notes: tuple[str, ...] = ()  # notes for the user, for example about repeated members
     search: SearchSettings | None = None  # settings of the search for the best member; None runs all
+    overrides: tuple[str, ...] = ()  # `key=value` texts that took precedence over the config
+
+    def command(self, name: str) -> str:
+        """Return the command line of command `name` for this suite, for a message: without passwords."""
+        return shlex.join(["mtlv", name, str(self.path), *map(masked, self.overrides)])
 
 
 Overrides = Sequence[str] | Mapping[str, Any]
@@ -123,7 +129,8 @@ def _suite(
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
-    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), keys.search)
+    typed = () if isinstance(overrides, Mapping) else tuple(overrides)
+    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), keys.search, typed)
 
 
 def default_settings() -> Settings:

@@ -59,13 +59,14 @@ def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -
             f"`{job.name}` has no single encoder, because its heads have layers of their own",
             then="export a unit of a stage with `architecture.private_layers: 0`",
         )
-    trained = store.has(job.unit.key)
-    path = store.weights(job.unit.key) if trained else None
+    if not store.has(job.unit.key):
+        raise TrackingError(f"`{job.name}` is not trained yet", then=f"train it: `{suite.command('run')}`")
+    path = store.weights(job.unit.key)
     if path is None:
         raise TrackingError(
-            f"`{job.name}` has no weights in the store",
-            got="`store.keep_weights` was false" if trained else "it is not trained yet",
-            then="train it with `mtlv run`",
+            f"the weights of `{job.name}` were not kept in the store",
+            then="train it again with `store.keep_weights: true`: "
+            f"`{suite.command('run')} --if-exists rerun`",
         )
     if folder.exists():
         raise TrackingError(f"`{folder}` exists already", then="give another folder")

@@ -112,7 +112,7 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     assert main([*export, "--stage", "pretrain"]) == 2
     assert "`encoder` exists already; give another folder" in capsys.readouterr().err
     assert main(["export", "c.yml", "--out", "x", "--stage", "pretrain", "training.epochs=2"]) == 2
-    assert "has no weights in the store (got it is not trained yet)" in capsys.readouterr().err
+    assert "is not trained yet; train it: `mtlv run c.yml training.epochs=2`" in capsys.readouterr().err
     assert main(["check", "c.yml", "encoder=encoder", "runs=null"]) == 0
 
 

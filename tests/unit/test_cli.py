@@ -224,8 +224,10 @@ def test_run_ends_with_the_answer_of_several_members(
     assert main(["run", config, "--no-compare"]) == 0
     assert compared.got == ()
     compared.error = TrackingError("gone")
-    assert main(["run", config]) == 0, "the run itself has succeeded"
-    assert "the runs were not compared: gone" in capsys.readouterr().err
+    typed = ["training.epochs=3", "tracking.uri=http://me:secret@host"]
+    assert main(["run", config, *typed]) == 0, "the run itself has succeeded"
+    told = f"gone.; try `mtlv compare {config} training.epochs=3 'tracking.uri=http://***@host'`"
+    assert f"the runs were not compared: {told}" in capsys.readouterr().err
 
 
 def test_a_member_that_failed_is_told_and_exits_with_1(

@@ -97,7 +97,7 @@ def _add_suite(
     if suite.experiment not in experiments:
         raise TrackingError(
             f"{suite.path}: its experiment `{suite.experiment}` is not in the store",
-            then=f"run it first: `mtlv run {suite.path}`",
+            then=f"run it first: `{suite.command('run')}`",
         )
     place = [experiments[suite.experiment]]
     found: list[StoredRun] = []
@@ -113,8 +113,11 @@ def _add_suite(
             chosen.tuned.setdefault(run.id, []).extend(own)
     if not found:
         raise TrackingError(
-            f"{suite.path}: none of its {len(missing)} members is in experiment `{suite.experiment}`",
-            then=f"run it first: `mtlv run {suite.path}`; or compare the experiment: `--experiment`",
+            f"{suite.path}: none of its {len(missing)} members is in experiment `{suite.experiment}` "
+            "with these settings",
+            then=f"run it first: `{suite.command('run')}`; or, if it ran with other `key=value`, repeat them "
+            f"after `mtlv compare {suite.path}`; or give `--experiment {suite.experiment}` "
+            "instead of the config",
         )
     for member in missing:
         instead = "" if None in member.tuned else ", and may be better on validation than its alternatives"

@@ -17,7 +17,7 @@ from mtlv.errors import TrackingError
 from mtlv.events import ignore
 from mtlv.execution import local
 from mtlv.locks import held, holder
-from mtlv.planning.preview import NEW, would_run_lines
+from mtlv.planning.preview import DONE, NEW, would_run_lines
 from mtlv.planning.resolve import resolve
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
@@ -170,11 +170,12 @@ def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable
     made, _ = trained
     path, folder = made.path, tmp_path / "store"
     assert would_run_lines(made) == [
-        f"`mtlv run {path}` now: 1 of 1 units are in the store and not trained again"
+        f"`{made.command('run')}` now: 1 of 1 units are in the store and not trained again"
     ]
     changed = suite(table("t"), *CHANGES, "training.learning_rate=2e-3")
     head, line = would_run_lines(changed)
-    assert head.startswith(f"`mtlv run {path}` now: 0 of 1 units")
+    assert head.startswith(f"`mtlv run {path} ")
+    assert head.endswith(f" training.learning_rate=2e-3` now: 0 of 1 units are {DONE}")
     assert line.endswith(f": {NEW}")
     key = resolve(InputCache(), changed.members[0]).children[0].jobs[0].unit.key
     with held(Store(folder).lock(key)):

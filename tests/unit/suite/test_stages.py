@@ -9,7 +9,7 @@ from listening import Watcher
 from made_up import sources_of
 from memory_tracker import MemoryTracker
 
-from mtlv.errors import ConfigError, PlanError
+from mtlv.errors import ConfigError, PlanError, TrackingError
 from mtlv.events import ignore
 from mtlv.plan import HeadSpec, ModelSpec
 from mtlv.planning.check import check_suite
@@ -18,6 +18,7 @@ from mtlv.planning.stages import match
 from mtlv.settings import Suite
 from mtlv.settings.schema import StageSettings
 from mtlv.store.local import Store
+from mtlv.suite.export import export
 from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.units.input_cache import InputCache
 
@@ -76,6 +77,8 @@ def test_weights_that_others_start_from_are_kept_whatever_the_settings_say(ran: 
     starts = {job.unit.key for each in resolved_of(suite) for child in each.children for job in child.earlier}
     kept = {path.name for path in store.units.iterdir() if store.weights(path.name)}
     assert kept == starts
+    with pytest.raises(TrackingError, match=r"were not kept .* `mtlv run .* --if-exists rerun`"):
+        export(suite, Path("out"), stage="tune", unit=resolved_of(suite)[1].children[0].jobs[0].name)
 
 
 def test_a_start_whose_weights_are_gone_is_trained_again(tmp_path: Path) -> None:

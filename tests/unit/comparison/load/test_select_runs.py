@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +12,7 @@ from shelf import Shelf, stored
 
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, choose, unique_names
 from mtlv.errors import TrackingError
-from mtlv.settings import default_settings
+from mtlv.settings import Suite, default_settings
 from mtlv.settings.identity import settings_key
 from mtlv.settings.names import told_apart
 from mtlv.tracking.reader import COMPARISON, FOLD, StoredRun
@@ -96,7 +98,7 @@ def test_an_empty_store_says_so():
 
 
 def suite_of(*members):
-    return SimpleNamespace(experiment="first", path="c.yml", members=members)
+    return Suite("first", members, Path("c.yml"))
 
 
 def member(name, settings, *tuned):
@@ -127,8 +129,14 @@ def test_a_suite_stands_for_its_members_by_their_settings():
     assert (chosen.asked, chosen.tuned) == ({run.id}, {run.id: []})
     assert [each.id for each in chosen.runs] == [run.id]
     assert chosen.warnings == ["`late` of c.yml has not been run and is not shown"]
-    with pytest.raises(TrackingError, match="none of its 2 members"):
-        choose(Shelf(A), RunQuery(suites=(suite,)))
+    said = (
+        "none of its 2 members is in experiment `first` with these settings; run it first: "
+        "`mtlv run c.yml 'seed=[0, 7]'`; or, if it ran with other `key=value`, repeat them after "
+        "`mtlv compare c.yml`; or give `--experiment first` instead of the config."
+    )
+    typed = replace(suite, overrides=("seed=[0, 7]",))
+    with pytest.raises(TrackingError, match=re.escape(said)):
+        choose(Shelf(A), RunQuery(suites=(typed,)))
     with pytest.raises(TrackingError, match="experiment `first` is not in the store"):
         choose(Shelf(A, experiments={"x": "9"}), RunQuery(suites=(suite,)))
 
