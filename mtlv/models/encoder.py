@@ -18,6 +18,7 @@ from mtlv.models.aliases import HUB, PACKAGED, TINY, Packaged, known_names
 from mtlv.models.base import base_class
 from mtlv.models.causal import is_causal
 from mtlv.models.encoder_config import complete
+from mtlv.models.lengths import too_long
 from mtlv.models.sizes import need_parameters, need_possible
 from mtlv.models.tiny import build_tiny
 from mtlv.seeding import seed_from
@@ -145,11 +146,7 @@ def check_length(encoder: Encoder, max_length: int) -> None:
     )
     longest = min(limit for limit in known if limit is not None)
     if max_length > longest:
-        raise EncoderError(
-            f"`data.max_length` is more than encoder `{encoder.name}` can read",
-            got=max_length,
-            allowed=f"up to {longest}",
-        )
+        raise too_long(max_length, longest, encoder.name)
 
 
 def need_hub(name: str, hub_id: str) -> None:

@@ -21,12 +21,18 @@ def known_layers(name: str) -> int | None:
     if name == TINY:
         return TINY_LAYERS
     path = config_file(name)
-    try:
-        config = read_json(path) if path is not None else {}
-    except (OSError, ValueError):  # reported when the encoder is loaded
-        return None
-    found = [config[key] for key in COUNTS if isinstance(config.get(key), int)] if config else []
+    config = read_config(path) if path is not None else {}
+    found = [config[key] for key in COUNTS if isinstance(config.get(key), int)]
     return found[0] if found else None
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the content of a config of an encoder or tokenizer; empty if it cannot be read."""
+    try:
+        found = read_json(path)
+    except (OSError, ValueError):  # reported when the encoder is loaded
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def config_file(name: str) -> Path | None:

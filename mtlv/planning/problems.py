@@ -12,6 +12,7 @@ from mtlv.errors import EncoderError, GroupingError, MtlvError, PlanError, neare
 from mtlv.grouping.engines import check_engine
 from mtlv.models.causal import need_seeing, said_causal
 from mtlv.models.layers import check_frozen, check_private, check_probed, known_layers
+from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
 from mtlv.planning.known_data import OF_READING, KnownData
@@ -99,6 +100,23 @@ def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
             wrong.append(
                 EncoderError(f"`{key}`: there is no folder with an encoder", got=name, then="check the path")
             )
+    if wrong:
+        raise EncoderError.all_of(wrong)
+
+
+@_proof("encoder.name", "data.max_length", "data.sources")
+def _prove_length(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+    name, data = settings.encoder.name, settings.data
+    own = {f"data.sources[{n}].max_length": one.max_length for n, one in enumerate(data.sources or ())}
+    lengths = {key: length for key, length in own.items() if length is not None}
+    if len(lengths) < len(data.each):  # a source has no length of its own
+        lengths["data.max_length"] = data.max_length
+    longest = known_longest(name)
+    wrong = [
+        too_long(length, longest, name, key)
+        for key, length in lengths.items()
+        if longest is not None and length > longest
+    ]
     if wrong:
         raise EncoderError.all_of(wrong)
 

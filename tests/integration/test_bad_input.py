@@ -157,7 +157,6 @@ CASES = {
     "longer than the encoder reads": Case(
         ("`data.max_length` is more than encoder `tiny` can read (got 600); allowed: up to 512",),
         argv=("data.max_length=600",),
-        checked=False,
     ),
     "a folder as the tracking store": Case(
         ("`tracking.uri` is a folder", "sqlite:///mlflow.db"), argv=("tracking.uri=file:///tmp/runs",)

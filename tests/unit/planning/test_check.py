@@ -468,3 +468,25 @@ def test_more_frozen_layers_than_the_encoder_has_are_refused(tmp_path):
     )
     assert "allowed: 0 to 2" in found
     assert checked(tmp_path, config, "encoder.frozen_layers=2").units == 1
+
+
+def test_documents_longer_than_the_encoder_reads_are_refused_at_their_lines(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/config.json").write_text('{"max_position_embeddings": 66}', encoding="utf-8")
+    (tmp_path / "own/tokenizer_config.json").write_text('{"model_max_length": 64}', encoding="utf-8")
+    two = "\n    - {name: table, path: t.csv, columns: {labels: [a]}, max_length: 513}"
+    table(tmp_path / "t.csv", "text,a", "x,1", "y,0")
+    sources = f"data:\n  max_length: 700\n  sources:\n    - {{name: synthetic}}{two}\n"
+    said = "is more than encoder `minilm` can read"
+    assert problems(tmp_path, sources + "encoder: minilm\n") == [
+        f"FOLDER/c.yml:5: `data.sources[1].max_length` {said} (got 513); allowed: up to 512.",
+        f"FOLDER/c.yml:2: `data.max_length` {said} (got 700); allowed: up to 512.",
+    ]
+    own = sources.replace("synthetic}", "synthetic, max_length: 9}").replace("513", "512")
+    assert checked(tmp_path, own + "encoder: tiny\n"), "no source has the length of all"
+    one = "data:\n  name: synthetic\n  max_length: 65\nencoder: ./own\n"
+    (found,) = problems(tmp_path, one)
+    assert found.startswith("FOLDER/c.yml:3: `data.max_length` is more than encoder `FOLDER/own` can read")
+    assert "allowed: up to 64." in found
+    assert checked(tmp_path, one, "data.max_length=64")
+    assert checked(tmp_path, one, "encoder=nobody/nothing"), "it is not on this machine"
