@@ -103,6 +103,8 @@ def test_seed_decides():
     assert folds_digest(corpus, first) == folds_digest(corpus, again)
     assert folds_digest(corpus, first) != folds_digest(corpus, other)
     assert len(folds_digest(corpus, first)) == 16
+    swapped = [replace(fold, train=fold.test, test=fold.train) for fold in first]
+    assert folds_digest(corpus, first) != folds_digest(corpus, swapped), "of the same validation parts"
 
 
 def test_the_seed_draws_shares_and_folds():
