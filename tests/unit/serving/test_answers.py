@@ -73,7 +73,9 @@ def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be written; give a file in an existing folder"):
         check_target(tmp_path / "no" / "o.csv")
     (tmp_path / "in.csv").write_text("text\na\n", encoding="utf-8")
-    with pytest.raises(DataError, match="is the file of the texts; give another file"):
-        check_target(tmp_path / "in.csv", tmp_path / "." / "in.csv")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "in.csv")
+    for name in ("in.csv", "link.csv"):
+        with pytest.raises(DataError, match="is the file of the texts; give another file"):
+            check_target(tmp_path / name, tmp_path / "in.csv")
     assert check_target(tmp_path / "o.csv", tmp_path / "in.csv") == tmp_path / "o.csv"
     assert check_target(tmp_path / "o.CSV") == tmp_path / "o.CSV"
