@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -19,8 +20,11 @@ from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
+from mtlv.seeding import content_key
 
 NUMBERS = "comparison.json"
+BEGINNING = 200  # characters with its key
+KEY = re.compile('"key": "([0-9a-f]+)"')
 FORMAT = 1  # of comparison.json; increased when the meaning of a field changes
 OF_RUN = (
     "key", "run_id", "name", "architecture", "encoder", "dataset", "grouping", "status", "data_digest",
@@ -46,18 +50,22 @@ def begin_pictures(
 
 def own_folder(folder: Path, comparison: Comparison) -> Path:
     """Return the folder for a page, with a number if it has one of runs or tasks of other names."""
-    own = [[each.name for each in named] for named in (comparison.runs, comparison.tasks)]
     numbered = (folder.with_name(f"{folder.name}_{number}") for number in count(2))
-    return next(each for each in chain([folder], numbered) if _names(each) in (None, own))
+    return next(each for each in chain([folder], numbered) if _key_in(each) in ("", _key(comparison)))
 
 
-def _names(folder: Path) -> list[list[str]] | None:
-    """Return the names of a page's runs and tasks; None without a page, or if they cannot be read."""
+def _key(comparison: Comparison) -> str:
+    return content_key([[each.name for each in named] for named in (comparison.runs, comparison.tasks)])
+
+
+def _key_in(folder: Path) -> str:
+    """Return the key of a folder's page, `-` for one without a key; empty if there is no page."""
     try:
-        found = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))
-        return [[each["name"] for each in found[key]] for key in ("runs", "tasks")]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
+        with (folder / NUMBERS).open(encoding="utf-8", errors="replace") as file:
+            found = KEY.search(file.read(BEGINNING))
+    except OSError:
+        return ""
+    return found[1] if found else "-"
 
 
 def write_files(
@@ -84,8 +92,9 @@ def write_files(
 def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:
     """Yield all numbers as strict JSON, piece by piece; unknown numbers are null.
 
-    Layout: `format`, `mtlv` (version), `title`, `created`, `baseline` (a run's key), `shown` (keys),
-    `warnings`; `runs`: key, run_id, name, tags, status, data_digest, params, link, plan, groups,
+    Layout: `format`, `key` (digest of the names of runs and tasks), `mtlv` (version), `title`, `created`,
+    `baseline` (a run's key), `shown` (keys), `warnings`; `runs`: key, run_id, name, tags, status,
+    data_digest, params, link, plan, groups,
     `training_end` (rise; see `mtlv.evaluation.learned`), `not_learned` (names of tasks), and
     `children` with run_id, fold, seed, `metrics` by key as tracked, `tasks` (test metrics by task name);
     `tasks`: name, support, documents; `published`; `sections`: id, title, intro, and `blocks` by `kind`:
@@ -94,6 +103,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     """
     head = {
         "format": FORMAT,
+        "key": _key(comparison),
         "mtlv": __version__,
         "title": comparison.title,
         "created": comparison.created,

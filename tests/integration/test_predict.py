@@ -239,7 +239,10 @@ def test_a_folder_and_texts_behind_an_option(ran, here, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("nothing", TEXT), "there is no run `nothing` in the store; allowed: a run's id, a run's name"),
+        (
+            ("nothing", TEXT),
+            "there is no run `nothing` in the store; allowed: a run's id or uid, a run's name",
+        ),
         (("comparison of 2 runs", TEXT), "does not train a model; give the run of a suite's member"),
         (("x",), "no text was given; give the text after the run, or a file"),
         (("x", TEXT, "--file", "a.txt"), "both texts and `--file` were given"),
