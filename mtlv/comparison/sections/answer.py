@@ -114,11 +114,12 @@ def _advice(comparison: Comparison, found: Sequence[Standing], run: ComparedRun)
     """Return what to do: to train longer, if that may change which run is recommended.
 
     It may if the recommended run was not trained to the end, or a run of fewer models, which learn slower
-    than models of fewer tasks.
+    than models of fewer tasks. A perfect score cannot change.
     """
     fewer = [each.run for each in found if len(each.run.plan) < len(run.plan)]
+    perfect = [each.run.key for each in found if f"{each.mean:.3f}" == "1.000"]
     what = _what(run)
-    if all(comparison.learning(each).ended for each in [run, *fewer]):
+    if all(comparison.learning(each).ended for each in [run, *fewer] if each.key not in perfect):
         return f"{what}."
     return f"Train longer before you decide. So far: {what[0].lower()}{what[1:]}."
 

@@ -330,6 +330,9 @@ def test_who_did_not_train_to_the_end_is_told_to_first(answered):
     assert advice() == advice("same") == decided
     assert advice("each") == longer
     assert advice("one") == longer, "a cheaper run may still become as good"
+    runs[0] = a_run("each", 4, score=0.9996)
+    assert advice("each") == decided, "a perfect score cannot rise"
+    assert advice("each", "one") == longer
 
 
 def test_the_recommended_run_is_compared_with_a_bag_of_words(answered):
