@@ -50,8 +50,9 @@ def begin_pictures(
 
 def own_folder(folder: Path, comparison: Comparison) -> Path:
     """Return the folder for a page, with a number if it has one of runs or tasks of other names."""
+    free = "", _key(comparison)
     numbered = (folder.with_name(f"{folder.name}_{number}") for number in count(2))
-    return next(each for each in chain([folder], numbered) if _key_in(each) in ("", _key(comparison)))
+    return next(each for each in chain([folder], numbered) if _key_in(each) in free)
 
 
 def _key(comparison: Comparison) -> str:
