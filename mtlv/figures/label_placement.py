@@ -16,6 +16,7 @@ SAMPLES = np.linspace(0.0, 1.0, 24)  # points of a leader line that are checked
 NEAREST = 64  # number of free positions whose cost is computed
 UNCLEAR = 25.0  # cost of a label that is closer to another point than to its own
 CROSSING = 250.0  # cost of a leader line across a label or a point, in pixels of distance
+COVERING = 60.0  # cost of a label that covers a line: better that than a label far from its point
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Scene:
         area: (x0, y0, x1, y1) that contains all labels.
         marker: half the width of a marker.
         gap: minimum distance between two labels, and from a label to the edge of the area.
-        kept_free: [Q, 4] other boxes (x0, y0, x1, y1) that no label may cover, such as lines.
+        lines: [Q, 4] boxes (x0, y0, x1, y1) along lines, which labels cover only if they fit nowhere near.
     """
 
     points: Array
@@ -36,7 +37,7 @@ class Scene:
     area: tuple[float, float, float, float]
     marker: float
     gap: float
-    kept_free: Array = field(default_factory=lambda: np.zeros((0, 4)))
+    lines: Array = field(default_factory=lambda: np.zeros((0, 4)))
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,15 @@ def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None
     markers = boxes(scene.points, np.full(scene.points.shape, 2 * scene.marker))
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
     labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
-    free = inside & ~_overlap(found, np.concatenate([markers, labels, scene.kept_free])).any(axis=1)
-    rows = np.flatnonzero(free)[:NEAREST]
+    free = inside & ~_overlap(found, np.concatenate([markers, labels])).any(axis=1)
+    covering = _overlap(found, scene.lines).any(axis=1)
+    rows = np.concatenate([np.flatnonzero(free & own)[:NEAREST] for own in (~covering, covering)])
     if not rows.size:
         return None
     others = np.delete(markers, item, axis=0)
     away = _away(tried[rows], scene.sizes[item], scene.points)  # [P, T]
     cost = away[:, item] + UNCLEAR * (away.min(axis=1) < away[:, item])
+    cost += COVERING * covering[rows]
     cost += _crossings(scene, item, tried[rows], centres, np.concatenate([others, labels]))
     return tried[rows[cost.argmin()]], float(cost.min())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,18 +184,16 @@ def _names(
         return [], True
     area = axes.get_window_extent()
     point = canvas.DPI / 72  # pixels
+    starts, ends = (axes.transData.transform(rays[:, end]) for end in (0, 1))
     scene = label_placement.Scene(
         points=axes.transData.transform(points),
         sizes=np.array([(box.width, box.height) for box in extents]),
         area=(area.x0, area.y0, area.x1, area.y1),
         marker=0.6 * MARKER * point,
         gap=1.5 * point,
+        lines=label_placement.along(starts, ends, point),  # names on a line are readable by their white edge
     )
-    starts, ends = (axes.transData.transform(rays[:, end]) for end in (0, 1))
-    lines = label_placement.along(starts, ends, point)
-    placed = label_placement.place(replace(scene, kept_free=lines))
-    if placed is None or not placed.clear:  # many names: those on a line are readable by their white edge
-        placed = label_placement.place(scene)
+    placed = label_placement.place(scene)
     if placed is None:
         return [], False
     centres = placed.centres

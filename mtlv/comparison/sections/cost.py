@@ -203,12 +203,11 @@ def _offsets(
     points = np.stack([across, down], axis=1)
     sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
     lines = np.concatenate([_steps(points), _bars(rows, points)])
-    for kept_free in (lines, lines[:0]):  # better a label on a line than none
-        found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP, kept_free))
-        if found is not None:
-            moved = (found.centres - points).round(1)
-            return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved, strict=True)}
-    return {}
+    found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP, lines))
+    if found is None:
+        return {}
+    moved = (found.centres - points).round(1)
+    return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved, strict=True)}
 
 
 def _leader(label: str, dx: float, dy: float) -> dict[str, float]:
