@@ -102,10 +102,19 @@ class Corpus:
         return len(self.documents)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return N rows, indexed by document id, with `text` and one column per task."""
+        """Return N rows, indexed by document id, with `text` and one column per task.
+
+        Unknown labels are NA.
+        """
         import pandas as pd
 
-        targets = {name: list(values) for name, values in self.documents.targets.items()}
+        targets = {
+            name: [
+                value if known else pd.NA
+                for value, known in zip(values, self.documents.known(name), strict=True)
+            ]
+            for name, values in self.documents.targets.items()
+        }
         index = pd.Index(self.documents.ids, name="id")
         return pd.DataFrame({"text": self.documents.texts, **targets}, index=index)
 

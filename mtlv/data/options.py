@@ -26,6 +26,7 @@ class Columns:
         task: name of the task; default: name of the target column.
         labels: columns of 0 and 1, one per label.
         label_list: alternatively one column of label lists: JSON lists, or names joined by `separator`.
+        missing_labels: `error`, or `unknown` if an empty cell of `labels` is an unknown label.
         target: class or number.
         tags: one tag per word.
         classes: names of the classes or types; None uses those in the data, sorted.
@@ -45,6 +46,7 @@ class Columns:
     labels: tuple[str, ...] | None = None
     label_list: str | None = None
     separator: str = ";"
+    missing_labels: str = "error"
     target: str | None = None
     tags: str | None = None
     classes: tuple[str, ...] | None = None

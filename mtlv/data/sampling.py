@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import DenseColumn
 from mtlv.data.targets import IGNORED
+from mtlv.plan.task import UNKNOWN
 
 if TYPE_CHECKING:
     import torch
@@ -120,9 +121,11 @@ def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
     if targets.is_floating_point():
         return (outputs - targets) ** 2
+    ignored = IGNORED
     if outputs.ndim == 1:  # the logit of no is 0
-        outputs = torch.stack([torch.zeros_like(outputs), outputs], dim=1)
-    flat = cross_entropy(outputs.flatten(0, -2), targets.long().flatten(), reduction="none")
+        outputs, ignored = torch.stack([torch.zeros_like(outputs), outputs], dim=1), UNKNOWN
+    wanted = targets.long().flatten()
+    flat = cross_entropy(outputs.flatten(0, -2), wanted, reduction="none", ignore_index=ignored)
     if targets.ndim == 1:
         return flat
     learned = (targets != IGNORED).sum(1).clamp(min=1)

@@ -168,8 +168,13 @@ class Corpus:
         return tuple(task.name for task in self.tasks)
 
     def matrix(self) -> NDArray[np.int8]:
-        """Return targets [N, T] of all tasks, which are yes/no tasks."""
-        return np.stack([self.targets[name] for name in self.names], axis=1).astype(np.int8)
+        """Return targets [N, T] of all tasks, which are yes/no tasks; 0 also for unknown labels."""
+        return np.stack([self.targets[name] == 1 for name in self.names], axis=1).astype(np.int8)
+
+    def known(self, name: str) -> NDArray[np.bool_]:
+        """Return which documents [N] have a known target of a task."""
+        kind = next(task.kind for task in self.tasks if task.name == name)
+        return TARGETS[kind].known(np.asarray(self.targets[name]))
 
     @property
     def _optional(self) -> list[Sequence[Any]]:

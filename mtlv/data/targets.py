@@ -17,7 +17,7 @@ from mtlv.data.tokens import Tokens
 from mtlv.errors import DataError, shorten
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, Scheme, Tags, merged
-from mtlv.plan.task import Task
+from mtlv.plan.task import UNKNOWN, Task
 
 IGNORED = -100
 """Target of a word that is not learned: PyTorch's default."""
@@ -40,6 +40,10 @@ class Targets(Protocol):
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         """Return the strata of a split: flags [N] by readable name."""
+        ...
+
+    def known(self, values: NDArray) -> Flags:
+        """Return which documents have a target [N]; the others are neither learned nor tested."""
         ...
 
     def learnable(self, values: NDArray) -> bool:
@@ -79,6 +83,9 @@ class _OnePerDocument:
     own = True
     by_class = False
 
+    def known(self, values: NDArray) -> Flags:
+        return np.ones(len(values), bool)
+
     def learnable(self, values: NDArray) -> bool:
         return len(np.unique(values)) > 1
 
@@ -102,7 +109,7 @@ class _OnePerDocument:
 
 
 class BinaryTargets(_OnePerDocument):
-    """0 or 1 per document."""
+    """0, 1 or `UNKNOWN` per document."""
 
     dtype = np.int8
     by_class = True
@@ -110,8 +117,15 @@ class BinaryTargets(_OnePerDocument):
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {task.name: values == 1}
 
+    def known(self, values: NDArray) -> Flags:
+        return values != UNKNOWN
+
     def learnable(self, values: NDArray) -> bool:
-        return bool(values.any())
+        return bool((values == 1).any())
+
+    def constant(self, task: Task, values: NDArray) -> str:
+        known = values[self.known(values)]
+        return super().constant(task, known) if len(known) else "is never known"
 
 
 class ClassTargets(_OnePerDocument):
@@ -148,6 +162,9 @@ class SpanTargets:
     by_word = True
     own = True
     by_class = False
+
+    def known(self, values: NDArray) -> Flags:
+        return np.ones(len(values), bool)
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         held = [{span.type for span in spans} for spans in values]

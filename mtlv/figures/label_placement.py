@@ -144,8 +144,9 @@ def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
     labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
     free = inside & ~_overlap(found, np.concatenate([markers, labels])).any(axis=1)
-    covering = _overlap(found, scene.lines).any(axis=1)
-    rows = np.concatenate([np.flatnonzero(free & own)[:NEAREST] for own in (~covering, covering)])
+    covering = np.asarray(_overlap(found, scene.lines).any(axis=1), bool)
+    beside, over = np.flatnonzero(free & ~covering), np.flatnonzero(free & covering)
+    rows = np.concatenate([beside[:NEAREST], over[:NEAREST]])
     if not rows.size:
         return None
     others = np.delete(markers, item, axis=0)

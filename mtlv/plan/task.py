@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from mtlv.errors import PlanError, nearest
 
+UNKNOWN = -1
+"""Target of a yes/no task for a document whose label is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

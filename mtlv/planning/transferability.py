@@ -107,7 +107,9 @@ def leep(view: VectorSource) -> Pairs:
         column = names.index(giver)
         count[column] += 1
         for row, name in enumerate(names):
-            total[row, column] += _told(record.validation.tasks[giver].outputs, labels[name].targets)
+            known = labels[name].mask
+            outputs = record.validation.tasks[giver].outputs[known]
+            total[row, column] += _told(outputs, labels[name].targets[known])
     found = total / count
     np.fill_diagonal(found, 0.0)
     return found
@@ -238,5 +240,6 @@ def rows_and_labels(
     for name in corpus.names:
         first, end = next((first, end) for each, first, end in sources if name in each.names)
         rows = documents[(documents >= first) & (documents < end)]
+        rows = rows[corpus.known(name)[rows]]
         found.append((rows, corpus.targets[name][rows]))
     return found

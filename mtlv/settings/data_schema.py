@@ -16,6 +16,8 @@ LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
 class ColumnSettings(SettingsSection):
+    later = {"missing_labels": "error"}  # noqa: RUF012
+
     text: Text
     text_pair: MaybeText
     words: MaybeText
@@ -28,6 +30,7 @@ class ColumnSettings(SettingsSection):
     labels: Annotated[Names | None, Field(description="a list of column names, or null")]
     label_list: MaybeText
     separator: Text
+    missing_labels: Literal["error", "unknown"]
     target: MaybeText
     tags: MaybeText
     classes: Annotated[Names | None, Field(description="a list of class names (numbers in quotes), or null")]

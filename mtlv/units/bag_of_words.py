@@ -49,8 +49,9 @@ def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) ->
             return None
         for name in of_source[0].targets:
             task, targets = inputs.tasks[name], np.asarray(inputs.corpus.targets[name])[rows[0]]
-            for split, unknown in zip(PARTS[1:], counts[1:], strict=True):
-                outputs[split][name] = FITS[task.kind](task, counts[0], targets, unknown)
+            known = inputs.corpus.known(name)[rows[0]]
+            for split, others in zip(PARTS[1:], counts[1:], strict=True):
+                outputs[split][name] = FITS[task.kind](task, counts[0][known], targets[known], others)
 
     def scores(split: str) -> Scores:
         return inputs.scores(UNIT, split, fold.part(split), parts[split], outputs[split])

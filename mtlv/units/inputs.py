@@ -63,15 +63,24 @@ class UnitInputs:
         """Whether a task has a target per word."""
         return self.targets[self.tasks[name].kind].by_word
 
-    def parts(self, names: Sequence[str], rows: NDArray[np.int64]) -> tuple[PartDocuments, ...]:
+    def parts(
+        self, names: Sequence[str], rows: NDArray[np.int64], *, known: bool = False
+    ) -> tuple[PartDocuments, ...]:
         """Return the documents of these rows with targets of these tasks, for each source with some of them.
 
         If long documents are cut into windows, indices are those of the windows.
+
+        Args:
+            names: names of the tasks.
+            rows: rows of the corpus.
+            known: whether to leave out documents of which no target is known.
         """
         found = []
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
+            if known:
+                here = here[np.any([self.corpus.known(name)[here] for name in columns], axis=0)]
             masking = None if source.targeted else self.masking
             index, (first, *_) = self.tokens.rows(here), self.tokens.rows(np.array([start]))
             found.append(PartDocuments(self.tokens, columns, index, masking=masking, first=int(first)))
@@ -191,11 +200,12 @@ class UnitInputs:
     def _spread(
         self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray
     ) -> TaskScores:
-        targets = np.asarray(self.corpus.targets[name])[rows]
+        """Return the scores of a task for `rows`, with its outputs for those of its own source, by `mask`."""
+        targets, known = np.asarray(self.corpus.targets[name])[rows], mask & self.corpus.known(name)[rows]
         if mask.all():
-            return TaskScores(own, targets, mask)
+            return TaskScores(own, targets, known)
         outputs = self.targets[self.tasks[name].kind].none(len(rows))
         if own.dtype != object:
             outputs = np.zeros((len(rows), *own.shape[1:]), own.dtype)
         outputs[mask] = own
-        return TaskScores(outputs, targets, mask)
+        return TaskScores(outputs, targets, known)

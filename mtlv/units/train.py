@@ -270,7 +270,7 @@ def _training(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
     settings, own = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
     sizes = tuple(own.get(name, settings.batch_size) for name in inputs.sources(tasks))
-    parts = inputs.parts(tasks, job.fold.train)
+    parts = inputs.parts(tasks, job.fold.train, known=True)
     parts = tuple(
         replace(part, multiple=multiple, teacher_outputs=_of(part.targets, inputs.teacher_outputs))
         for part in parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mtlv.data.options import Columns
@@ -50,7 +50,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
     if kind.by_word:
         words = tuple(tuple(list_of(cells.get(_text_column(columns)))) for _, cells in rows)
     divided = any(document.part for document in documents)
-    return Corpus(
+    found = Corpus(
         name=name,
         tasks=tasks,
         ids=tuple(document.id for document in documents),
@@ -65,6 +65,10 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
             note for note in (*notes, f"{dropped} rows without text dropped" * bool(dropped)) if note
         ),
     )
+    known = [found.known(task) for task in found.names]
+    unknown, cells = sum(int((~each).sum()) for each in known), sum(map(len, known))
+    said = f"{unknown:,} of {cells:,} labels are missing, and neither learned nor tested"
+    return replace(found, notes=(*found.notes, said)) if unknown else found
 
 
 def columns_of(columns: Columns) -> tuple[str, ...]:

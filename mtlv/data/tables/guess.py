@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 
 import numpy as np
 
@@ -37,6 +38,7 @@ ENGLISH = {
     "on", "are", "was", "that", "by", "this", "be", "as", "from", "not",
 }  # fmt: skip
 PLACES = {"text": "texts", "id": "ids", "part": "parts"}  # in `data.columns`, for all kinds of tasks
+NONE: Mapping[str, int] = MappingProxyType({})
 SHARE = 0.03  # of the words of English texts that are among these, and more
 
 
@@ -74,6 +76,7 @@ class TableGuess:
     more: tuple[Learned, ...] = ()  # classes and numbers that are learned besides
     # the same of labels with fewer than `FEWEST` documents with or without them, which are left out
     rare: Mapping[str, int] = field(default_factory=dict)
+    empty: Mapping[str, int] = field(default_factory=dict)  # of labels with empty cells: how many
     # words of the texts: median, 95th percentile and mean
     words: tuple[float, float, float] = (0.0, 0.0, 0.0)
     unused: tuple[str, ...] = ()  # columns that are not read
@@ -124,8 +127,11 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
     words = [len(each) for each in split] or [0]
     tasks, rare = dict(counts), {}
+    empty = {}
+    if "labels" in learned:
+        empty = {name: n for name in counts if (n := sum(map(is_missing, cells[name])))}
     if learned["kind"] == "binary":
-        tasks = _frequent(counts, len(table.rows))
+        tasks = _frequent(counts, len(table.rows), empty)
         rare = {name: n for name, n in counts.items() if name not in tasks}
         if not tasks:
             raise DataError(
@@ -135,6 +141,9 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
             )
     if "labels" in learned:
         learned["labels"] = list(tasks)
+        empty = {name: n for name, n in empty.items() if name in tasks}
+        if empty:
+            learned["missing_labels"] = "unknown"
     size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
     columns |= learned
     read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
@@ -149,6 +158,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
             Learned(one, _frequent(its, len(table.rows)) if "label_list" in one else its) for one, its in more
         ),
         rare,
+        empty,
         size,
         unused,
         tuple(name for name in unused if name not in flawed and (name in tags or can_be_named(cells[name]))),
@@ -184,8 +194,10 @@ def _read(
     return found
 
 
-def _frequent(counts: Mapping[str, int], documents: int) -> dict[str, int]:
-    return {name: n for name, n in counts.items() if FEWEST <= n <= documents - FEWEST}
+def _frequent(counts: Mapping[str, int], documents: int, empty: Mapping[str, int] = NONE) -> dict[str, int]:
+    """Return the labels that enough documents have and lack; those with an empty cell do neither."""
+    most = documents - FEWEST
+    return {name: n for name, n in counts.items() if FEWEST <= n <= most - empty.get(name, 0)}
 
 
 def _lengths(cells: Mapping[str, Sequence[object]]) -> dict[str, float]:
@@ -234,7 +246,7 @@ def _learned(
 ) -> list[Part]:
     """Return what is learned; of several kinds if all of its columns are given."""
     flags = {name: [flag_of(cell) for cell in column] for name, column in cells.items()}
-    binary = {name: column for name, column in flags.items() if None not in column}
+    binary = {name: column for name, column in flags.items() if _are_labels(cells[name], column)}
     if binary and (not given or len(binary) == len(cells)):
         return [of_flags(binary)]
     slips = [name for name in flawed if flags[name].count(None) < FEWEST]  # neither classes nor numbers
@@ -273,11 +285,19 @@ def _learned(
     )
 
 
+def _are_labels(cells: Sequence[object], flags: Sequence[bool | None]) -> bool:
+    """Whether all cells are 0 or 1, or yes or no; or empty, if both values are among the others."""
+    known = [flag for flag in flags if flag is not None]
+    empty = sum(map(is_missing, cells))
+    return len(known) + empty == len(cells) and (not empty or len(set(known)) == 2)
+
+
 def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
     """Return a sentence on each column of which most cells, but not all, are 0 or 1, or yes or no."""
     found = {}
     for name, column in cells.items():
-        bad = [place for place, cell in enumerate(column) if flag_of(cell) is None]
+        flags = [flag_of(cell) for cell in column]
+        bad = [] if _are_labels(column, flags) else [n for n, flag in enumerate(flags) if flag is None]
         if 0 < len(bad) <= (1 - MOSTLY) * len(column) and not _third_class(column, bad):
             cell = column[bad[0]]
             has = "is empty" if is_missing(cell) else f"has {shorten(repr(cell), 40)}"

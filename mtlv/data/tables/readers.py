@@ -21,7 +21,7 @@ from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
 from mtlv.data.tables.rows import read_json
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
-from mtlv.plan.task import Task
+from mtlv.plan.task import UNKNOWN, Task
 
 QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
 PYTHON_LIST = re.compile(rf"\[(?:(?:{QUOTED.pattern})[\s,]*)*\]")  # also of NumPy, which has no commas
@@ -29,7 +29,10 @@ MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong co
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
 YES_NO = {"no": False, "yes": True, "n": False, "y": True}
 FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, **YES_NO}
-NO_ANSWER = "a label must not be missing: fill it, such as with 0 for no, or leave the row out"
+NO_ANSWER = (
+    "a label must not be missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: "
+    "unknown`, so that it is neither learned nor tested"
+)
 Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
 """The tasks, and task name -> targets [N]."""
 
@@ -69,7 +72,7 @@ class TableKind(Protocol):
 class LabelColumns(TableKind):
     """Yes/no tasks: a column of 0 and 1 for each, or one column of lists."""
 
-    reads = ("labels", "label_list", "separator")
+    reads = ("labels", "label_list", "separator", "missing_labels")
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         if (columns.labels is None) == (columns.label_list is None):
@@ -80,28 +83,27 @@ class LabelColumns(TableKind):
             )
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
+        unknown = columns.missing_labels == "unknown"
         for name in columns.labels or ():
-            kind = partial(_other_kind, name, alone=columns.labels == (name,))
-            yield ColumnCheck(
-                "labels", name, _flag_fault(name), "0, 1, true, false, yes, no", NO_ANSWER, kind
+            kind, fault = (
+                partial(_other_kind, name, alone=columns.labels == (name,)),
+                _flag_fault(name, unknown=unknown),
             )
+            yield ColumnCheck("labels", name, fault, "0, 1, true, false, yes, no", NO_ANSWER, kind)
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
             yield ColumnCheck("label_list", name, _list_fault(name, columns.separator), lists)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        sets = self._sets(rows, columns)
-        names = columns.labels or tuple(sorted(set().union(*sets)))
+        if columns.label_list is None:
+            targets = {name: _flags(rows, name) for name in columns.labels or ()}
+        else:
+            sets = [labels_of(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
+            targets = targets_of(sets, tuple(sorted(set().union(*sets))))
         then = "check `data.columns.label_list` and `data.columns.separator`"
-        _need_few("labels", names, columns.label_list, then)
-        return tuple(Task(name, source=source, description=name) for name in names), targets_of(sets, names)
-
-    def _sets(self, rows: Rows, columns: Columns) -> list[set[str]]:
-        """Return the label names of each row."""
-        if columns.label_list is not None:
-            return [labels_of(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
-        return [{name for name in columns.labels or () if flag_of(row.get(name))} for _, row in rows]
+        _need_few("labels", targets, columns.label_list, then)
+        return tuple(Task(name, source=source, description=name) for name in targets), targets
 
 
 class ClassColumn(TableKind):
@@ -276,13 +278,23 @@ def _need_few(what: str, names: Collection[str], column: str | None, then: str) 
 # ---- Cells -----------------------------------------------------------------------------------------------
 
 
-def _flag_fault(name: str) -> Fault:
+def _flag_fault(name: str, *, unknown: bool) -> Fault:
+    """Return a check for cells of labels; empty ones are right if they are `unknown` labels."""
+
     def find(row: Cells) -> str:
         if flag_of(row.get(name)) is not None:
             return ""
-        return "is empty" if is_missing(row.get(name)) else "is not 0 or 1"
+        if is_missing(row.get(name)):
+            return "" if unknown else "is empty"
+        return "is not 0 or 1"
 
     return find
+
+
+def _flags(rows: Rows, name: str) -> NDArray[np.int8]:
+    """Return 0, 1 or `UNKNOWN` for each row [N]."""
+    flags = (flag_of(row.get(name)) for _, row in rows)
+    return np.array([UNKNOWN if flag is None else flag for flag in flags], np.int8)
 
 
 def _other_kind(name: str, cells: Sequence[object], *, alone: bool) -> str:

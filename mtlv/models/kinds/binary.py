@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional
 
 from mtlv.models.kinds.kind import Kind
+from mtlv.plan.task import UNKNOWN
 
 
 class Binary(Kind):
@@ -16,7 +17,7 @@ class Binary(Kind):
     def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
         losses = functional.binary_cross_entropy_with_logits(logits.float(), wanted, reduction="none")
-        return losses.mean(0)
+        return (losses * (wanted != UNKNOWN)).mean(0)  # over all documents: each known label counts the same
 
     def taught(
         self,

@@ -113,6 +113,17 @@ def test_dropped_rows_are_said() -> None:
     assert repr(corpus) == "Corpus('dataframe', 58 documents, 1 tasks; 2 rows without text dropped)"
 
 
+def test_missing_labels_are_na(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = frame().astype({"heart": "float"})
+    table.loc[3, "heart"] = float("nan")
+    corpus = mtlv.from_dataframe(table, text="report", labels=list(WORDS), missing_labels="unknown")
+    shown = corpus.to_frame()
+    assert shown["heart"].isna().to_numpy().nonzero()[0].tolist() == [3]
+    assert shown["lung"].tolist() == table["lung"].tolist()
+    assert "1 of" in repr(corpus)
+
+
 def test_a_dataset_gives_what_the_same_table_gives() -> None:
     datasets = pytest.importorskip("datasets")
     made = mtlv.from_dataset(datasets.Dataset.from_pandas(frame()), text="report", labels=list(WORDS))

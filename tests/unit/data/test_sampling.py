@@ -15,6 +15,7 @@ from mtlv.data.tokens import Tokens
 from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS
 from mtlv.models.kinds.tagging_layers import TagHead
+from mtlv.plan.task import UNKNOWN
 
 LENGTHS = np.random.default_rng(0).permutation(np.arange(5, 105))
 ORDER = np.argsort(LENGTHS)
@@ -87,7 +88,7 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     tags = rng.integers(0, 3, 12)
     tags[[1, 3]] = IGNORED  # a word, and all words of a document
     targets, outputs = {
-        "binary": (DenseColumn(np.array([0, 1, 1, 0, 1], np.int8)), DenseColumn(_normal(rng, count))),
+        "binary": (DenseColumn(np.array([0, 1, UNKNOWN, 0, 1], np.int8)), DenseColumn(_normal(rng, count))),
         "multiclass": (DenseColumn(rng.integers(0, 3, count)), DenseColumn(_normal(rng, count, 3))),
         "regression": (DenseColumn(_normal(rng, count)), DenseColumn(_normal(rng, count))),
         "tagging": (replace(words, flat=tags), replace(words, flat=_normal(rng, 12, 3), fill=0)),

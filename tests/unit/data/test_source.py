@@ -12,7 +12,7 @@ from mtlv.data import catalog
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus, targets_of
 from mtlv.errors import DataError
-from mtlv.plan.task import Task
+from mtlv.plan.task import UNKNOWN, Task
 
 
 def corpus(**changes) -> Corpus:
@@ -29,6 +29,19 @@ def corpus(**changes) -> Corpus:
 
 def test_matrix_has_a_column_per_task():
     assert corpus().matrix().tolist() == [[1, 0], [0, 1], [0, 0], [1, 1]]
+
+
+def test_unknown_labels_are_neither_yes_nor_no():
+    targets = {"a": np.array([1, UNKNOWN, 0, UNKNOWN]), "b": np.array([0, UNKNOWN, 0, 0])}
+    made = corpus(targets=targets)
+    assert made.matrix().tolist() == [[1, 0], [0, 0], [0, 0], [0, 0]]
+    assert made.known("a").tolist() == [True, False, True, False]
+    assert made.strata()["a"].tolist() == [True, False, False, False]
+    assert made.unlearnable() == ["b"]
+    assert made.unlearnable(np.array([1, 2, 3])) == ["a", "b"]
+    assert made.constant == {"b": "is always 0"}
+    assert corpus(targets=targets | {"a": np.full(4, UNKNOWN)}).constant["a"] == "is never known"
+    assert made.digest != corpus(targets={name: np.maximum(own, 0) for name, own in targets.items()}).digest
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import torch
 from mtlv.models.heads import HeadSize
 from mtlv.models.kinds import KINDS
 from mtlv.models.kinds.regression import NumberHead
+from mtlv.plan.task import UNKNOWN
 
 LOGITS = torch.tensor([[0.0, 2.0], [-1.0, 3.0], [1.5, -0.5]])  # of three documents
 
@@ -26,6 +27,18 @@ def test_yes_no_tasks_have_cross_entropies_and_probabilities_of_their_own() -> N
     first, second = KINDS["binary"].scores(LOGITS)
     assert first.tolist() == pytest.approx(yes[:, 0])
     assert second.tolist() == pytest.approx(yes[:, 1])
+
+
+def test_an_unknown_label_is_not_learned_and_the_others_count_the_same() -> None:
+    logits = LOGITS.clone().requires_grad_()
+    wanted = [torch.tensor([1, UNKNOWN, 1]), torch.tensor([0, 0, UNKNOWN])]
+    losses = KINDS["binary"].losses(logits, wanted)
+    truth, yes = torch.stack(wanted, 1).numpy(), sigmoid(LOGITS.numpy().astype(np.float64))
+    each = np.where(truth == UNKNOWN, 0, -np.log(np.where(truth == 1, yes, 1 - yes)))
+    assert losses.tolist() == pytest.approx(each.sum(0) / 3, rel=1e-5)
+    losses.sum().backward()
+    assert logits.grad is not None
+    assert ((logits.grad == 0).numpy() == (truth == UNKNOWN)).all()
 
 
 def test_classes_have_one_cross_entropy_and_probabilities_that_add_up() -> None:

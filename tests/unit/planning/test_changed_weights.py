@@ -22,6 +22,7 @@ from mtlv.errors import ConfigError, GroupingError
 from mtlv.evaluation import transferability as measures
 from mtlv.grouping import GroupingSpec
 from mtlv.models.encoder import Encoder
+from mtlv.plan.task import UNKNOWN
 from mtlv.planning.changed_weights import products_of_changes, task_vectors
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import _untrained
@@ -116,6 +117,9 @@ def test_labels_are_those_of_a_tasks_own_documents(one_corpus_per_kind: list[Cor
     assert [own.tolist() for own, _ in (first, second, third)] == [[3, 39], [3, 39], [40, 69]]
     classes = one_corpus_per_kind[1].targets["relation"]
     assert third[1].tolist() == [classes[0], classes[29]]
+    corpus.targets["has heart"][3] = UNKNOWN
+    first, second, _ = rows_and_labels(view)
+    assert [own.tolist() for own, _ in (first, second)] == [[39], [3, 39]]
 
 
 def test_tasks_without_classes_or_common_documents_are_refused(one_corpus_per_kind: list[Corpus]) -> None:

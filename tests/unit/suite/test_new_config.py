@@ -276,7 +276,6 @@ def test_yes_no_and_maybe_are_classes(tmp_path, often):
     [
         ({9: "maybe"}, "59 of 60 cells are 0 or 1, or yes or no; line 11 has 'maybe'"),
         ({9: "2", 20: "2"}, "58 of 60 cells are 0 or 1, or yes or no; line 11 has '2'; also at line 22"),
-        ({9: ""}, "59 of 60 cells are 0 or 1, or yes or no; line 11 is empty"),
     ],
 )
 def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkeypatch, capsys, bad, said):
@@ -294,6 +293,32 @@ def test_a_label_with_few_other_cells_is_left_out_with_a_reason(tmp_path, monkey
         with pytest.raises(DataError, match=r"a label of .* is not always 0 or 1, or yes or no") as caught:
             guess(path, labels=named)
         assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [1, 25])
+def test_empty_cells_are_unknown_labels(tmp_path, monkeypatch, capsys, count):
+    monkeypatch.chdir(tmp_path)
+    heart = ["" if n < count else on for n, on in enumerate(COLUMNS["heart"])]
+    path = write(tmp_path, COLUMNS | {"heart": heart})
+    assert main(["init", path.name]) == 0
+    shown = capsys.readouterr().out
+    assert "to learn (binary): heart, lung, bone, skin\n" in shown
+    assert (
+        f"empty cells: heart {count}; these labels are neither learned nor tested; if they mean no" in shown
+    )
+    settings = load_suite(tmp_path / "t.yml", []).members[0].settings
+    assert settings.data.columns.missing_labels == "unknown"
+    assert guess(path).tasks["heart"] == COLUMNS["heart"][count:].sum()
+
+
+def test_ones_without_zeros_are_no_labels_and_too_few_zeros_are_left_out(tmp_path):
+    ones = [1 if on else "" for on in COLUMNS["heart"]]
+    few = ["" if not on and n > 20 else on for n, on in enumerate(COLUMNS["lung"])]
+    assert 0 < sum(cell == 0 for cell in few) < 10
+    found = guess(write(tmp_path, COLUMNS | {"heart": ones, "lung": few}))
+    assert found.columns["labels"] == ["bone", "skin"]
+    assert "lung" in found.rare
+    assert "missing_labels" not in found.columns
 
 
 def test_a_lone_label_with_a_few_other_cells_is_no_class(tmp_path):

@@ -103,6 +103,27 @@ def test_a_class_without_training_documents_has_probability_0(tmp_path: Path) ->
     assert learned.classes[-1] != "blue"
 
 
+def test_a_label_is_learned_where_it_is_known(tmp_path: Path) -> None:
+    source = written(tmp_path, "b", "sick well", [1, 0])
+    path = tmp_path / "b.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([line[:-1] if n in (5, 8) else line for n, line in enumerate(lines)]) + "\n")
+    settings = suite_of(tmp_path, source.replace("text: text", "missing_labels: unknown, text: text"))
+    cache, found = found_for(settings)
+    assert found is not None
+    corpus = cache.corpus(settings.data)
+    known = [n for n, own in enumerate(corpus.parts or ()) if own == "train" and n not in (4, 7)]
+    weighting = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, token_pattern=r"\w+")
+    every = [n for n, own in enumerate(corpus.parts or ()) if own == "train"]
+    weighting.fit([corpus.texts[row] for row in every])
+    model = LogisticRegression(C=100, max_iter=1000)
+    model.fit(weighting.transform([corpus.texts[row] for row in known]), corpus.targets["target"][known])
+    tested = weighting.transform(
+        [corpus.texts[n] for n, own in enumerate(corpus.parts or ()) if own == "test"]
+    )
+    assert found[1].tasks["target"].outputs == pytest.approx(model.predict_proba(tested)[:, 1], abs=1e-6)
+
+
 def test_a_label_of_all_training_documents_is_certain(tmp_path: Path) -> None:
     source = written(tmp_path, "b", "sick well", [1, 0])
     path = tmp_path / "b.csv"

@@ -115,6 +115,16 @@ def test_a_mean_over_tasks_counts_each_yes_no_task_of_a_source() -> None:
     assert value(scores, tasks[:2], "loss") == pytest.approx(np.log(likely).mean(), rel=1e-5)
 
 
+def test_only_known_labels_judge_an_epoch() -> None:
+    outputs = np.array([0.9, 0.8, 0.2, 0.1], np.float32)
+    truth = {"a": np.array([1, -1, 0, 1]), "b": np.array([-1, 1, 0, -1])}
+    of_tasks = {name: TaskScores(outputs, targets, targets >= 0) for name, targets in truth.items()}
+    scores, tasks = Scores(("u",), "validation", tuple("0123"), of_tasks), [Task("a"), Task("b")]
+    assert value(scores, tasks, "average_precision") == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
+    assert value(scores, tasks, "f1_macro") == pytest.approx((2 / 3 + 1) / 2)
+    assert value(scores, tasks, "loss") == pytest.approx(np.log([0.9, 0.8, 0.1, 0.8, 0.8]).mean(), rel=1e-5)
+
+
 BEST = {"heart": 1, "lung": 3, "bone": 5}
 
 

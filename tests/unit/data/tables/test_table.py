@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,36 @@ def check(corpus):
     assert corpus.names == ("a", "b")
     assert corpus.matrix().tolist() == [[1, 0], [0, 1], [1, 1]]
     assert corpus.parts is None
+
+
+UNKNOWN_LABELS = replace(WIDE, missing_labels="unknown")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("id,text,a,b\n1,x,1,\n2,y, ,0\n3,z,no,yes\n", "t.csv"),
+        ('{"id": 1, "text": "x", "a": 1}\n{"id": 2, "text": "y", "a": null, "b": 0}\n'
+         '{"id": 3, "text": "z", "a": false, "b": 1}\n', "t.jsonl"),
+    ],
+)  # fmt: skip
+def test_empty_cells_can_be_unknown_labels(tmp_path, content, name):
+    path = write(tmp_path, content, name)
+    corpus = load(path, UNKNOWN_LABELS)
+    assert {name: own.tolist() for name, own in corpus.targets.items()} == {"a": [1, -1, 0], "b": [-1, 0, 1]}
+    assert corpus.notes == ("2 of 6 labels are missing, and neither learned nor tested",)
+    with pytest.raises(DataError, match=r"column `b` is empty.* set `data.columns.missing_labels: unknown`"):
+        load(path)
+
+
+def test_other_cells_are_no_unknown_labels(tmp_path):
+    with pytest.raises(DataError, match=r"line 2, column `b` is not 0 or 1 .got 'x'"):
+        load(write(tmp_path, "id,text,a,b\n1,x,1,x\n2,y,,0\n"), UNKNOWN_LABELS)
+    columns = Columns(kind="multiclass", target="a", missing_labels="unknown")
+    with pytest.raises(
+        DataError, match=r"`data.columns.missing_labels` is set, but `kind: multiclass` does not"
+    ):
+        load(write(tmp_path, "text,a\nx,1\ny,2\n"), columns)
 
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
@@ -145,7 +176,8 @@ FAULTS = [
         "id,text,a,b\n1,x,1,0\n2,y,,0\n3,y,1,0\n4,z,-,0\n5,z,2,0\n",
         WIDE,
         "line 3, column `a` is empty .got ''.; allowed: 0, 1, true, false, yes, no; a label must not be "
-        "missing: fill it, such as with 0 for no, or leave the row out; also at line 5, 6",
+        "missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: unknown`, so that it "
+        "is neither learned nor tested; also at line 5, 6",
     ),
     ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
