@@ -90,15 +90,13 @@ def _placed_in_order(scene: Scene, order: NDArray[np.intp]) -> Placed | None:
 def _crossed(scene: Scene, centres: Array) -> bool:
     """Whether the leader line of any label crosses another label or another's point."""
     ends = leader_ends(scene, centres)
-    lines = scene.points + SAMPLES[:, None, None] * (ends - scene.points)  # [S, T, 2]
     markers = boxes(scene.points, np.full(scene.points.shape, scene.marker))
-    areas = np.concatenate([boxes(centres, scene.sizes), markers])
-    inside = _inside(lines.reshape(-1, 2), areas).reshape(len(SAMPLES), len(ends), 2, len(ends))
-    hit = np.logical_or.reduce(inside, axis=0)  # [T, 2, T]
+    over_labels = _crossing(scene.points, ends, boxes(centres, scene.sizes))
+    over_points = _crossing(scene.points, ends, markers)
     distance = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
     apart = distance > scene.marker  # if points coincide, a line must cross the other point
     other = ~np.eye(len(ends), dtype=bool)
-    return bool((hit[:, 0] & other).any() or (hit[:, 1] & apart).any())
+    return bool((over_labels & other).any() or (over_points & apart).any())
 
 
 def boxes(centres: Array, sizes: Array) -> Array:
@@ -108,8 +106,13 @@ def boxes(centres: Array, sizes: Array) -> Array:
 
 def along(starts: Array, ends: Array, half: float) -> Array:
     """Return boxes [Q, 4] of half this width along lines from `starts` [N, 2] to `ends` [N, 2]."""
-    points = (starts + SAMPLES[:, None, None] * (ends - starts)).reshape(-1, 2)
+    points = _sampled(starts, ends).reshape(-1, 2)
     return boxes(points, np.full(points.shape, 2 * half))
+
+
+def _sampled(starts: Array, ends: Array) -> Array:
+    """Return points [S, N, 2] on lines from `starts` to `ends`; one start may be shared by all."""
+    return starts + SAMPLES[:, None, None] * (ends - starts)
 
 
 def leader_ends(scene: Scene, centres: Array) -> Array:
@@ -120,14 +123,15 @@ def leader_ends(scene: Scene, centres: Array) -> Array:
 
 def nearer_to_another(scene: Scene, centres: Array) -> NDArray[np.bool_]:
     """Return a mask [T] of the labels that are closer to another point than to their own."""
-    away = np.array(
-        [_away(centres[[i]], scene.sizes[i], scene.points)[0] for i in range(len(centres))]
-    )  # [T, T]
+    away = _away(centres, scene.sizes[:, None], scene.points)  # [T, T]
     return away.min(axis=1) < np.diag(away)
 
 
 def _away(tried: Array, size: Array, points: Array) -> Array:
-    """Return distances [P, T] from label boxes of one size, centred at [P, 2], to points [T, 2]."""
+    """Return distances [P, T] from label boxes, centred at [P, 2], to points [T, 2].
+
+    `size` is [2] if it is that of all boxes, else [P, 1, 2].
+    """
     gap = np.maximum(np.abs(tried[:, None] - points) - size / 2, 0.0)  # [P, T, 2]
     return np.hypot(gap[..., 0], gap[..., 1])
 
@@ -181,22 +185,16 @@ def _crossings(scene: Scene, item: int, tried: Array, centres: Array, obstacles:
     """Return costs [P] of leader lines across labels and markers, and of covering another's leader line."""
     half = scene.sizes[item] / 2
     ends = np.clip(scene.points[item], tried - half, tried + half)  # [P, 2]
-    mine = scene.points[item] + SAMPLES[:, None, None] * (ends - scene.points[item])  # [S, P, 2]
-    over = _inside(mine.reshape(-1, 2), obstacles).reshape(len(SAMPLES), len(tried), -1).any(axis=0)  # [P, Q]
-    cost = CROSSING * over.sum(axis=1)
+    over = _crossing(scene.points[item], ends, obstacles)  # [P, Q]
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
-    if placed.size:
-        theirs = leader_ends(scene, np.where(np.isnan(centres), scene.points, centres))[placed]
-        lines = scene.points[placed] + SAMPLES[:, None, None] * (theirs - scene.points[placed])  # [S, Q, 2]
-        own = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))
-        under = (
-            _inside(lines.reshape(-1, 2), own).reshape(len(SAMPLES), len(placed), -1).any(axis=0)
-        )  # [Q, P]
-        cost = cost + CROSSING * under.sum(axis=0)
-    return cost
+    own = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))
+    under = _crossing(scene.points[placed], leader_ends(scene, centres)[placed], own)  # [T, P]
+    return CROSSING * over.sum(axis=1) + CROSSING * under.sum(axis=0)
 
 
-def _inside(points: Array, areas: Array) -> NDArray[np.bool_]:
-    """Return a mask [P, Q] of the points [P, 2] inside boxes [Q, 4]."""
-    x, y = points[:, :1], points[:, 1:]
-    return (x > areas[:, 0]) & (x < areas[:, 2]) & (y > areas[:, 1]) & (y < areas[:, 3])
+def _crossing(starts: Array, ends: Array, areas: Array) -> NDArray[np.bool_]:
+    """Return a mask [N, Q] of the lines from `starts` to `ends` [N, 2] that cross boxes [Q, 4]."""
+    points = _sampled(starts, ends)
+    x, y = points[..., :1], points[..., 1:]
+    inside = (x > areas[:, 0]) & (x < areas[:, 2]) & (y > areas[:, 1]) & (y < areas[:, 3])  # [S, N, Q]
+    return np.asarray(inside.any(axis=0))

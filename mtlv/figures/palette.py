@@ -34,15 +34,12 @@ def run_colour(comparison: Comparison) -> dict[str, Any]:
     return _channel(comparison, RUNS, 1)
 
 
-def run_dash(comparison: Comparison) -> dict[str, Any]:
-    """Return the `strokeDash` channel, for runs of the same colour; same legend as `run_colour`."""
-    return _channel(comparison, [list(dash) for dash in DASHES], len(RUNS))
-
-
 def run_lines(comparison: Comparison) -> dict[str, Any]:
     """Return the channels for lines of runs: colours, and dashes once colours repeat."""
     colour = {"color": run_colour(comparison)}
-    return colour if len(comparison.runs) <= len(RUNS) else colour | {"strokeDash": run_dash(comparison)}
+    if len(comparison.runs) <= len(RUNS):
+        return colour
+    return colour | {"strokeDash": _channel(comparison, DASHES, len(RUNS))}
 
 
 def _channel(comparison: Comparison, values: Sequence[Any], each: int) -> dict[str, Any]:
