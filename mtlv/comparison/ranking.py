@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from statistics import fmean
-from typing import Protocol, TypeVar
 
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
-from mtlv.comparison.sections.parts import known, learned_nothing
-from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
+from mtlv.comparison.sections.parts import finite_mean_and_sd, learned_nothing
+from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.significance import fewest_pairs
@@ -18,19 +17,9 @@ from mtlv.evaluation.significance import fewest_pairs
 MARGIN = 0.01  # of the score, that a lower cost is worth
 
 
-class OfRun(Protocol):
-    """What is known of a run."""
-
-    @property
-    def run(self) -> ComparedRun: ...
-
-
-Found = TypeVar("Found", bound=OfRun)
-
-
 @dataclass(frozen=True)
 class Standing:
-    """A run compared with the best.
+    """A run with a main score, compared with the best.
 
     Args:
         run: the run.
@@ -86,31 +75,32 @@ def control_of(run: ComparedRun) -> str:
     return "control: random groups" if is_random(run) else lower * "measured to choose groups"
 
 
-def following(found: Sequence[Found]) -> Found:
-    """Return what follows the first: that of the first run that is not a control, if there is one."""
-    return next((each for each in found[1:] if not control_of(each.run)), found[1])
+def following(found: Sequence[Standing]) -> Standing:
+    """Return what follows the first: the first run that is not a control, if there is one."""
+    return next((each for each in found[1:] if not each.control), found[1])
+
+
+def scored(comparison: Comparison) -> list[Standing]:
+    """Return all runs with a main score, highest first, not yet compared with the best."""
+    means = ((run, *finite_mean_and_sd(run.mains)) for run in comparison.runs)
+    found = [Standing(run, mean, sd) for run, mean, sd in means if mean is not None]
+    return sorted(found, key=lambda each: -each.mean)
 
 
 def standings(comparison: Comparison) -> list[Standing]:
     """Return the finished runs that learned something and are comparable with the best, highest first."""
     left = {run.key for run in learned_nothing(comparison)}
-    scored = [
-        Standing(run, mean, sd)
-        for run in comparison.runs
-        if run.key not in left and run.status == "FINISHED"
-        for mean, sd in [mean_and_sd(run.mains)]
-        if mean is not None and known(mean) is not None
+    found = [
+        each for each in scored(comparison) if each.run.key not in left and each.run.status == "FINISHED"
     ]
-    if not scored:
+    if not found:
         return []
-    scored.sort(key=lambda each: (-each.mean, bool(each.control)))  # of equal models, a control comes last
-    best = scored[0]
+    found.sort(key=lambda each: (-each.mean, bool(each.control)))  # of equal models, a control comes last
+    best = found[0]
     pairs = by_runs(comparison)
     return [
-        Standing(
-            each.run, each.mean, each.sd, pairs.get(frozenset((each.run.key, best.run.key))), each is best
-        )
-        for each in scored
+        replace(each, pair=pairs.get(frozenset((each.run.key, best.run.key))), best=each is best)
+        for each in found
         if comparable(each.run, best.run)
     ]
 

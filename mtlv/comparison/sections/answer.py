@@ -20,14 +20,14 @@ from mtlv.comparison.ranking import (
     standings,
 )
 from mtlv.comparison.sections.gains import Gain, gains, in_brackets, way_of
-from mtlv.comparison.sections.parts import capital, known, learned_nothing, listed, of_run, open_ends
+from mtlv.comparison.sections.parts import capital, finite_mean, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.random_groups import random_figure
 from mtlv.comparison.sections.shared_groups import colours, numbering
 from mtlv.comparison.sections.times import KEY, training
 from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.chance import against_random
-from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random, mean_and_sd
+from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
@@ -329,8 +329,7 @@ def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
-    seconds = known(mean_and_sd(run.seconds)[0])
-    return {"models": len(run.plan) or None, "passes": passes(run), KEY: seconds}
+    return {"models": len(run.plan) or None, "passes": passes(run), KEY: finite_mean(run.seconds)}
 
 
 def passes(run: ComparedRun) -> int | None:

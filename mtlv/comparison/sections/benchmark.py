@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import known, learned_nothing, listed, of_run, open_ends
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo, mean_and_sd
+from mtlv.comparison.sections.parts import (
+    finite_mean_and_sd,
+    known,
+    learned_nothing,
+    listed,
+    of_run,
+    open_ends,
+)
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB, blurb_score, type_means
 from mtlv.evaluation.metrics import decide, f1_micro
 from mtlv.reporting.learned_words import NOTHING
@@ -70,8 +77,8 @@ def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[st
         ]
     row = of_run(run) | {"tested": ", ".join(types)}
     for key in figures[0]:
-        mean, sd = mean_and_sd([each[key] for each in figures])
-        row |= {key: known(mean), f"{key}_sd": known(sd)}
+        mean, sd = finite_mean_and_sd([each[key] for each in figures])
+        row |= {key: mean, f"{key}_sd": sd}
     return row
 
 

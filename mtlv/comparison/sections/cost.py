@@ -14,7 +14,8 @@ from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
 from mtlv.comparison.sections.parts import (
     GREY,
     capital,
-    known,
+    finite_mean,
+    finite_mean_and_sd,
     learned_nothing,
     listed,
     number,
@@ -24,7 +25,7 @@ from mtlv.comparison.sections.parts import (
     with_value,
 )
 from mtlv.comparison.sections.times import Unit, unit_of
-from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks, short_names
 from mtlv.figures.label_placement import Scene, place
 from mtlv.figures.palette import run_colour
@@ -141,14 +142,14 @@ def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: 
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:
-    (score, score_sd), (seconds, seconds_sd) = map(mean_and_sd, (run.mains, run.seconds))
-    if known(score) is None or known(seconds) is None or score is None or seconds is None or seconds <= 0:
+    (score, score_sd), (seconds, seconds_sd) = map(finite_mean_and_sd, (run.mains, run.seconds))
+    if score is None or seconds is None or seconds <= 0:
         return None
     row = of_run(run) | {"score": score, "seconds": seconds, "children": len(run.mains)}
     row |= {"score_sd": score_sd, "seconds_sd": seconds_sd}
     if score_sd is not None:
         row |= {"low": score - score_sd, "high": score + score_sd}
-    row |= {field: known(mean_and_sd(run.values(key))[0]) for field, key in ALSO.items()}
+    row |= {field: finite_mean(run.values(key)) for field, key in ALSO.items()}
     return row | {"millions": row["parameters"] and row["parameters"] / 1e6}
 
 

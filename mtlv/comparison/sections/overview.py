@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
-from mtlv.comparison.ranking import following
+from mtlv.comparison.ranking import Standing, following, scored
 from mtlv.comparison.sections.parts import (
     GREY,
-    known,
+    finite_mean,
+    finite_mean_and_sd,
     label,
     learned_nothing,
     listed,
@@ -24,7 +25,7 @@ from mtlv.comparison.sections.parts import (
     with_value,
 )
 from mtlv.comparison.sections.times import KEY, training
-from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.evaluation.scoring import thresholded
@@ -62,68 +63,50 @@ def build(comparison: Comparison) -> Section | None:
     return Section("overview", "Overview", intro, blocks)
 
 
-@dataclass(frozen=True)
-class RankedRun:
-    """A run with its main score: mean and standard deviation over its children."""
-
-    run: ComparedRun
-    mean: float
-    sd: float | None
-    children: int
-
-    def __str__(self) -> str:
-        number = f"{self.mean:.3f}" if self.sd is None else f"{self.mean:.3f} ± {self.sd:.3f}"
-        return number if self.children == 1 else f"{number} over {self.children} folds and seeds"
-
-
 def in_words(comparison: Comparison) -> str:
     """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
     if comparison.scored and different_tasks(comparison):
         return f"{APART}, so they cannot be ranked by one score: compare them task by task."
-    scored, figure = _ranked(comparison), plan_title(comparison)
-    if not scored:
+    found, figure = scored(comparison), plan_title(comparison)
+    if not found:
         return f"No run has a {figure} on the test set yet, so the best run is not known."
     unranked = learned_nothing(comparison)
-    ranked = [one for one in scored if one.run not in unranked]
+    ranked = [one for one in found if one.run not in unranked]
     if not ranked:
         return NOTHING
     best = ranked[0]
     tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
-        other = "there is no other run" if len(scored) == 1 else "no other run learned anything"
-        said = f"{tied[0]} has a {figure} of {best}; {other}."
+        other = "there is no other run" if len(found) == 1 else "no other run learned anything"
+        said = f"{tied[0]} has a {figure} of {_score(best)}; {other}."
     elif len(tied) > 1:
         said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
         second = following(ranked)
         own = "" if second is ranked[1] else " that is not a control"
-        said = f"{tied[0]} has the highest {figure}: {best}.{_distance(best, second, own)}"
+        said = f"{tied[0]} has the highest {figure}: {_score(best)}.{_distance(best, second, own)}"
         said += _tested(comparison, best, second)
     return said + _caveats(comparison)
 
 
-def _ranked(comparison: Comparison) -> list[RankedRun]:
-    """Return the runs with a main score, highest first."""
-    out = []
-    for run in comparison.runs:
-        values = run.mains
-        mean, sd = mean_and_sd(values)
-        if mean is not None and known(mean) is not None:
-            out.append(RankedRun(run, mean, sd, len(values)))
-    return sorted(out, key=lambda one: -one.mean)
+def _score(one: Standing) -> str:
+    """Format a run's main score, with its spread and what it is a mean of."""
+    number = f"{one.mean:.3f}" if one.sd is None else f"{one.mean:.3f} ± {one.sd:.3f}"
+    count = len(one.run.mains)
+    return number if count == 1 else f"{number} over {count} folds and seeds"
 
 
-def _distance(best: RankedRun, second: RankedRun, own: str) -> str:
+def _distance(best: Standing, second: Standing, own: str) -> str:
     gap = best.mean - second.mean
     behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
-    said = f" The next{own}, “{second.run.name}”, is {behind} lower ({second})."
+    said = f" The next{own}, “{second.run.name}”, is {behind} lower ({_score(second)})."
     if best.sd is None or second.sd is None:
-        once = "both were" if best.children == second.children == 1 else "one of them was"
+        once = "both were" if best.sd is None and second.sd is None else "one of them was"
         return said + f" As {once} measured only once, the variation over folds and seeds is not known."
     return said
 
 
-def _tested(comparison: Comparison, best: RankedRun, second: RankedRun) -> str:
+def _tested(comparison: Comparison, best: Standing, second: Standing) -> str:
     """Describe the result of the tests for the two runs, by the verdict of the significance section."""
     keys = {best.run.key, second.run.key}
     pair = next((each for each in judged_pairs(comparison) if {each.run.key, each.other.key} == keys), None)
@@ -211,12 +194,10 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
     }
     for column in FIGURES:
         of_score = scored and column.key == "score"
-        mean, sd = mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
-        row |= {column.key: known(mean), f"{column.key}_sd": known(sd)}
-    row[KEY] = known(mean_and_sd(run.seconds)[0])
-    for key, column in BESIDE:
-        row[column.key] = known(mean_and_sd(run.values(key))[0])
-    return row
+        mean, sd = finite_mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
+        row |= {column.key: mean, f"{column.key}_sd": sd}
+    row[KEY] = finite_mean(run.seconds)
+    return row | {column.key: finite_mean(run.values(key)) for key, column in BESIDE}
 
 
 def _dots(comparison: Comparison) -> list[FigureBlock]:
@@ -240,8 +221,8 @@ def _dots(comparison: Comparison) -> list[FigureBlock]:
 
 
 def _dot(run: ComparedRun, title: str, values: Sequence[float]) -> list[dict[str, Any]]:
-    mean, sd = mean_and_sd(values)
-    if known(mean) is None or mean is None:
+    mean, sd = finite_mean_and_sd(values)
+    if mean is None:
         return []
     ends = {"low": None, "high": None} if sd is None else {"low": mean - sd, "high": mean + sd}
     return [of_run(run) | {"figure": title, "value": mean, "sd": sd, "children": len(values)} | ends]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
+from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve, mean_and_sd
 from mtlv.formatting import enumerated
 
 PANELS = 24  # maximum panels of a figure; the task filter of the page shows others
@@ -29,6 +29,17 @@ def of_run(run: ComparedRun) -> dict[str, Any]:
 def known(value: float | None) -> float | None:
     """Return the number, or None if it is not finite: rows contain no NaN."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def finite_mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation (ddof 1) for rows: None if unknown or not finite."""
+    mean, sd = mean_and_sd(values)
+    return known(mean), known(sd)
+
+
+def finite_mean(values: Sequence[float]) -> float | None:
+    """Return the mean for rows: None if unknown or not finite."""
+    return finite_mean_and_sd(values)[0]
 
 
 def capital(text: str) -> str:

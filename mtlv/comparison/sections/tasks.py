@@ -21,6 +21,8 @@ from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.sections.parts import (
     capital,
+    finite_mean,
+    finite_mean_and_sd,
     known,
     learned_nothing,
     listed,
@@ -30,7 +32,7 @@ from mtlv.comparison.sections.parts import (
     tip,
 )
 from mtlv.comparison.verdicts import interval_text, signed
-from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo, mean_and_sd
+from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.evaluation.significance import ALPHA, Interval
@@ -79,13 +81,13 @@ def build(comparison: Comparison) -> Section | None:
 def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, Any]]:
     """Return mean metrics of a task over a run's children; [] if it has none."""
     values = run.of_task(task.name, task.main_metric)
-    mean, sd = mean_and_sd(values)
-    if known(mean) is None:
+    mean, sd = finite_mean_and_sd(values)
+    if mean is None:
         return []
     figures: dict[str, Any] = {"judged_by": titled(task.main_metric), "others": _others(run, task)}
     if joint:
-        figures = {name: known(mean_and_sd(run.of_task(task.name, name))[0]) for name in FIGURES}
-    fields = {"task": task.name, "value": mean, "sd": known(sd), "children": len(values)}
+        figures = {name: finite_mean(run.of_task(task.name, name)) for name in FIGURES}
+    fields = {"task": task.name, "value": mean, "sd": sd, "children": len(values)}
     fields |= {"support": known(task.support), "frequency": known(task.frequency)}
     return [of_run(run) | fields | figures]
 
@@ -93,11 +95,8 @@ def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, An
 def _others(run: ComparedRun, task: TaskInfo) -> str:
     """Return further metrics of a task as text: each kind has others, too many for columns."""
     names = dict.fromkeys(name for child in run.children for name in child.tasks.get(task.name, {}))
-    means = {
-        name: known(mean_and_sd(run.of_task(task.name, name))[0])
-        for name in names
-        if name not in (task.main_metric, "support")
-    }
+    others = [name for name in names if name not in (task.main_metric, "support")]
+    means = {name: finite_mean(run.of_task(task.name, name)) for name in others}
     return ", ".join(f"{titled(name)} {mean:.3f}" for name, mean in means.items() if mean is not None)
 
 

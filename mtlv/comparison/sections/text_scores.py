@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import capital, known, number, of_run, tip
-from mtlv.evaluation.comparison import ComparedRun, Comparison, mean_and_sd
+from mtlv.comparison.sections.parts import capital, finite_mean_and_sd, number, of_run, tip
+from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
@@ -23,17 +24,20 @@ def text_scores(comparison: Comparison) -> list[FigureBlock]:
     """Build the figure; none if runs have different tasks, or all read the same number of tokens."""
     rows = []
     for run in [] if different_tasks(comparison) else comparison.runs:
-        mean, sd = mean_and_sd(run.mains)
-        if known(mean) is not None:
-            rows.append(
-                of_run(run)
-                | {"tokens": tokens_read(run), "value": mean, "sd": known(sd), "n": len(run.mains)}
-            )
+        mean, sd = finite_mean_and_sd(run.mains)
+        if mean is not None:
+            row = {"tokens": tokens_read(run), "value": mean, "sd": sd, "n": len(run.mains)}
+            rows.append(of_run(run) | row)
     if len({row["tokens"] for row in rows}) < 2:
         return []
     figure = plan_title(comparison)
+    title = f"{capital(figure)} over tokens of texts"
+    return [FigureBlock("curves_text_scores", title, HOW, _spec(comparison, figure), rows)]
+
+
+def _spec(comparison: Comparison, figure: str) -> dict[str, Any]:
     axis = {"format": "~s", "grid": False, "tickCount": 5}
-    y = {"type": "quantitative", "scale": {"zero": False}, "title": f"test {figure}"}
+    y = number("value", scale={"zero": False}, title=f"test {figure}")
     tips = [
         tip("name", "run"), tip("tokens", "tokens", ",.0f"), tip("value", f"{figure}, mean", ".4f"),
         tip("sd", "standard deviation", ".4f"), tip("n", "n", "d"),
@@ -49,12 +53,9 @@ def text_scores(comparison: Comparison) -> list[FigureBlock]:
     }
     dots = {
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-        "encoding": {
-            "y": y | {"field": "value"},
-            "tooltip": tips,
-        },
+        "encoding": {"y": y, "tooltip": tips},
     }
-    spec = {
+    return {
         "width": "container",
         "height": 260,
         "encoding": {
@@ -63,8 +64,6 @@ def text_scores(comparison: Comparison) -> list[FigureBlock]:
         },
         "layer": [bars, dots],
     }
-    title = f"{capital(figure)} over tokens of texts"
-    return [FigureBlock("curves_text_scores", title, HOW, spec, rows)]
 
 
 def tokens_read(run: ComparedRun) -> float:

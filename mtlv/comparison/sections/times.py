@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mtlv.comparison.blocks import TableColumn
-from mtlv.comparison.sections.parts import known
-from mtlv.evaluation.comparison import Comparison, mean_and_sd
+from mtlv.comparison.sections.parts import finite_mean
+from mtlv.evaluation.comparison import Comparison
 
 KEY = "train_seconds"  # field of a table's rows
 SHORT = 120  # seconds; if every run takes less, times are shown in seconds
@@ -26,7 +26,7 @@ MINUTES, SECONDS = Unit("minutes", "min", 60), Unit("seconds", "s", 1)
 
 def unit_of(comparison: Comparison) -> Unit:
     """Return the unit for the training times of a comparison."""
-    times = (known(mean_and_sd(run.seconds)[0]) for run in comparison.runs)
+    times = (finite_mean(run.seconds) for run in comparison.runs)
     longest = max((time for time in times if time is not None), default=0.0)
     return SECONDS if 0 < longest < SHORT else MINUTES
 
