@@ -11,18 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
+from mtlv.comparison.sections.channels import GREY, number, tip, with_value
 from mtlv.comparison.sections.parts import (
-    GREY,
     capital,
     finite_mean,
     finite_mean_and_sd,
     learned_nothing,
     listed,
-    number,
     of_run,
     open_ends,
-    tip,
-    with_value,
 )
 from mtlv.comparison.sections.times import Unit, unit_of
 from mtlv.evaluation.comparison import ComparedRun, Comparison

@@ -8,20 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.sections.channels import (
     PANELS,
-    STEPS,
-    band,
-    capital,
-    curves_of,
+    dots,
     number,
-    of_run,
     small_multiples,
     tip,
-    whole_runs,
     whole_ticks,
     with_value,
 )
+from mtlv.comparison.sections.parts import STEPS, band, capital, curves_of, of_run, whole_runs
 from mtlv.comparison.sections.text_scores import text_scores
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
@@ -297,7 +293,7 @@ def _lines(
     # Lines must be first: the legend uses the symbols of the first layer.
     line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips}}
     points = {
-        "mark": {"type": "point", "filled": True, "size": 30, "opacity": 1},
+        "mark": dots(30),
         "encoding": {"y": y, "strokeDash": {"value": [1, 0]}, "tooltip": tips},
     }
     curves = (child.curves.get(LOSS, ()) for run in comparison.runs for child in run.children)

@@ -6,18 +6,17 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.sections.channels import (
     GREY,
-    known,
+    dots,
     label,
     number,
-    of_run,
     run_header,
-    shared_panels,
     small_multiples,
     tip,
     whole_ticks,
 )
+from mtlv.comparison.sections.parts import known, of_run, shared_panels
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
@@ -103,7 +102,7 @@ def _elbow_spec(comparison: Comparison, axis: str, size: tuple[int, int]) -> dic
         "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 2}},
-            {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}},
+            {"mark": dots(25)},
             marked,
         ],
     }

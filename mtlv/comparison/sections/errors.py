@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
 from mtlv.comparison.pooled_scores import one_after_the_other
-from mtlv.comparison.sections.parts import PANELS, number, of_run, small_multiples, tip
+from mtlv.comparison.sections.channels import PANELS, dots, number, of_rows, small_multiples, tip
+from mtlv.comparison.sections.parts import of_run
 from mtlv.evaluation import grid_values
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
@@ -67,21 +68,19 @@ def _points(runs: Sequence[ComparedRun], comparison: Comparison) -> int:
 def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
     most = _points(runs, comparison)
     rows = [row for run in runs for row in _curve_rows(comparison, run, most)]
-    if not rows:
-        return []
-    x, y = _axis("recall", "recall"), _axis("precision", "precision")
     tips = [tip("name", "run"), tip("task"), tip("average_precision", "average precision", ".4f")]
     tips += [tip("recall", "recall", ".3f"), tip("precision", "precision", ".3f"), tip("positive", "", "d")]
+    encoding = {"x": _axis("recall", "recall"), "y": _axis("precision", "precision"), "tooltip": tips}
     lines = {"mark": {"type": "line", "interpolate": "step-before", "strokeWidth": 1.8}}
-    points = {"mark": {"type": "point", "filled": True, "size": 90, "opacity": 0}}  # for the pointer only
-    encoding = {"x": x, "y": y, "tooltip": tips} | run_lines(comparison)
+    points = {"mark": dots(90, opacity=0)}  # for the pointer only
     caption = (
         "Precision over recall on the test documents at all thresholds, for each task; the scores of a run's "
         "folds and seeds are pooled. The area under the steps is the average precision. Closer to the upper "
         f"right is better. {PANELS_SAID}"
     )
-    spec = small_multiples({"encoding": encoding, "layer": [lines, points]}, "task", PANEL)
-    return [FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)]
+    spec = _panels(comparison, encoding, [lines, points])
+    figure = FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)
+    return [figure] if rows else []
 
 
 def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator[dict[str, Any]]:
@@ -115,26 +114,20 @@ def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Fig
     most = _points(runs, comparison)
     grid = next((grid for grid in GRIDS.values() if len(grid) <= most), GRIDS[0.1])
     rows = [row for run in runs for row in _threshold_rows(comparison, run, grid)]
-    if not rows:
-        return []
-    x, y = _axis("threshold", "threshold"), _axis("f1", "F1 on validation")
     tips = [tip("name", "run"), tip("task"), tip("threshold", "threshold", ".3f"), tip("f1", "F1", ".4f")]
     tips += [tip("positive", "positive", "d")]
-    lines = {"transform": [{"filter": "!datum.fitted"}], "mark": {"type": "line", "strokeWidth": 1.8}}
-    fitted = {
-        "transform": [{"filter": "datum.fitted"}],
-        "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-        "encoding": {"strokeDash": {"value": [1, 0]}},
-    }
-    hover = {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 0}}
-    encoding = {"x": x, "y": y, "tooltip": tips} | run_lines(comparison)
+    encoding = {"x": _axis("threshold", "threshold"), "y": _axis("f1", "F1 on validation"), "tooltip": tips}
+    lines = of_rows("!datum.fitted", {"mark": {"type": "line", "strokeWidth": 1.8}})
+    fitted = of_rows("datum.fitted", {"mark": dots(55), "encoding": {"strokeDash": {"value": [1, 0]}}})
+    hover = {"mark": dots(70, opacity=0)}
     caption = (
         "F1 on the validation documents over the threshold, for each task; the scores of a run's folds and "
         "seeds are pooled. Dots are the fitted thresholds, one per fold and seed. A flat maximum means "
         f"that the threshold hardly matters. {PANELS_SAID}"
     )
-    spec = small_multiples({"encoding": encoding, "layer": [lines, fitted, hover]}, "task", PANEL)
-    return [FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)]
+    spec = _panels(comparison, encoding, [lines, fitted, hover])
+    figure = FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)
+    return [figure] if rows else []
 
 
 def _threshold_rows(
@@ -153,6 +146,13 @@ def _threshold_rows(
         if chosen:
             for value, at in zip(chosen, f1_on_grid(scores, [name], chosen)[0][:, 0], strict=True):
                 yield row | {"threshold": round(value, 6), "f1": round(float(at), 4), "fitted": True}
+
+
+def _panels(
+    comparison: Comparison, encoding: dict[str, Any], layers: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a panel per task with these layers."""
+    return small_multiples({"encoding": encoding | run_lines(comparison), "layer": layers}, "task", PANEL)
 
 
 def _axis(field: str, title: str) -> dict[str, Any]:

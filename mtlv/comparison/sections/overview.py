@@ -9,20 +9,14 @@ from typing import Any
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
 from mtlv.comparison.ranking import Standing, following, scored
+from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
 from mtlv.comparison.sections.parts import (
-    GREY,
     finite_mean,
     finite_mean_and_sd,
-    label,
     learned_nothing,
     listed,
-    number,
     of_run,
     open_ends,
-    run_axis,
-    run_names,
-    tip,
-    with_value,
 )
 from mtlv.comparison.sections.times import KEY, training
 from mtlv.evaluation.comparison import ComparedRun, Comparison
@@ -242,8 +236,8 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
     legend = {"title": None, "orient": "top", "symbolFillColor": GREY, "symbolStrokeColor": GREY}
     scale = {"domain": titles, "range": ["circle", "diamond"]}
     axis = {"title": f"{'score' if comparison.scored else 'F1'} on the test set", "tickCount": 8}
-    dots = {
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+    means = {
+        "mark": dots(90),
         "encoding": {
             "x": number("value", scale={"zero": False}, axis=axis),
             "shape": label("figure", scale=scale, legend=None if comparison.scored else legend),
@@ -258,5 +252,5 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
             "yOffset": label("figure", sort=titles),
             "tooltip": [*tips, tip("children", "folds and seeds", "d")],
         },
-        "layer": [bars, dots],
+        "layer": [bars, means],
     }

@@ -7,7 +7,8 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.published_numbers import is_fraction, measured
-from mtlv.comparison.sections.parts import GREY, label, number, of_run, tip
+from mtlv.comparison.sections.channels import GREY, dots, label, number, tip
+from mtlv.comparison.sections.parts import of_run
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 
@@ -134,15 +135,11 @@ def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     colour = label("which", scale=scale, legend={"title": None, "orient": "top"})
     tips = [tip("row"), tip("metric"), tip("name", "run"), tip("published", "published", ".4f")]
     tips += [tip("measured", "measured", ".4f"), tip("difference", "difference", "+.4f")]
+    encoding = {"y": y, "x": x, "tooltip": tips}
+    line = {"type": "line", "strokeWidth": 2, "color": GREY}
     layers = [
-        {
-            "mark": {"type": "line", "strokeWidth": 2, "color": GREY},
-            "encoding": {"y": y, "x": x, "detail": {"field": "label"}, "tooltip": tips},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-            "encoding": {"y": y, "x": x, "color": colour, "tooltip": tips},
-        },
+        {"mark": line, "encoding": encoding | {"detail": {"field": "label"}}},
+        {"mark": dots(80), "encoding": encoding | {"color": colour}},
     ]
     return {
         "facet": label("panel", sort=panels, header={"title": None, "labelAnchor": "start"}),

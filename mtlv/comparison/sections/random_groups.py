@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import fmean, stdev
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, TableBlock, TableColumn
+from mtlv.comparison.sections.channels import GREY, dots, label, number, of_rows, run_axis, run_names, tip
 from mtlv.comparison.sections.heatmap import CELL
-from mtlv.comparison.sections.parts import (
-    GREY,
-    capital,
-    label,
-    number,
-    of_rows,
-    of_run,
-    run_axis,
-    run_names,
-    tip,
-)
+from mtlv.comparison.sections.parts import capital, of_run
 from mtlv.evaluation.chance import ENOUGH, LEVEL, AgainstRandom, against_random
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.comparison import Comparison, mean_and_sd
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
 
@@ -91,10 +81,10 @@ def _p(found: AgainstRandom) -> str:
 
 
 def _row(found: AgainstRandom) -> dict[str, Any]:
-    spread = stdev(found.scores) if len(found.scores) > 1 else None
+    mean, spread = mean_and_sd(found.scores)
     return of_run(found.run) | {
         "score": found.score,
-        "random": fmean(found.scores),
+        "random": mean,
         "random_sd": spread,
         "best": max(found.scores),
         "controls": len(found.scores),
@@ -123,7 +113,6 @@ def _spec(comparison: Comparison, title: str) -> dict[str, Any]:
         axis={"format": ".4~f", "tickCount": 6, "labelOverlap": True},
     )
     hollow = {"type": "point", "filled": False, "size": 110, "strokeWidth": 2, "color": GREY}
-    filled = {"type": "point", "filled": True, "size": 110, "opacity": 1}
     colour = run_colour(comparison) | {"legend": None}
     return {
         "width": "container",
@@ -135,6 +124,6 @@ def _spec(comparison: Comparison, title: str) -> dict[str, Any]:
         },
         "layer": [
             of_rows("!datum.own", {"mark": hollow}),
-            of_rows("datum.own", {"mark": filled, "encoding": {"color": colour}}),
+            of_rows("datum.own", {"mark": dots(110), "encoding": {"color": colour}}),
         ],
     }

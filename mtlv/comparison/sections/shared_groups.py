@@ -8,8 +8,9 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.channels import label, task_axis, tip
 from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
-from mtlv.comparison.sections.parts import label, of_run, task_axis, tip, whole_runs
+from mtlv.comparison.sections.parts import of_run, whole_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.figures.palette import GROUPS
 from mtlv.formatting import enumerated

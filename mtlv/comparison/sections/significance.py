@@ -7,7 +7,8 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
-from mtlv.comparison.sections.parts import GREY, label, learned_nothing, number, open_ends, run_axis, tip
+from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, tip
+from mtlv.comparison.sections.parts import learned_nothing, open_ends
 from mtlv.comparison.verdicts import dependence, finding, follows, interval_text
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison
@@ -229,7 +230,7 @@ def _spec(figure: str, lines: int) -> dict[str, Any]:
                 },
             },
             {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "mark": dots(60),
                 "encoding": {"x": number("mean", axis={"format": "+.3~g"}), "color": _COLOUR},
             },
         ],

@@ -18,6 +18,7 @@ from mtlv.comparison.blocks import (
 )
 from mtlv.comparison.pairwise_tests import gain_intervals
 from mtlv.comparison.same_documents import same_documents
+from mtlv.comparison.sections.channels import dots, number, tip
 from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.sections.parts import (
     capital,
@@ -26,10 +27,8 @@ from mtlv.comparison.sections.parts import (
     known,
     learned_nothing,
     listed,
-    number,
     of_run,
     open_ends,
-    tip,
 )
 from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
@@ -227,12 +226,12 @@ def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, A
         tip("task"), tip("name", "run"), tip("delta", "gain in F1", "+.4f"), tip("value", "F1, mean", ".4f"),
         tip("support", "positive test documents", ".4~g"),
     ]  # fmt: skip
-    dots: dict[str, Any] = {
-        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.75},
+    gains: dict[str, Any] = {
+        "mark": dots(60, opacity=0.75),
         "encoding": {"x": x, "y": y, "color": run_colour(comparison), "tooltip": tips},
     }
     zero = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 0}}}
-    layers = [zero, dots, *([_trend(x, y, comparison)] if len(comparison.tasks) >= FITTED else [])]
+    layers = [zero, gains, *([_trend(x, y, comparison)] if len(comparison.tasks) >= FITTED else [])]
     return {"width": "container", "height": 340, "transform": without_baseline(), "layer": layers}
 
 

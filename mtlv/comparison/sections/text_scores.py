@@ -6,7 +6,8 @@ from statistics import fmean
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import capital, finite_mean_and_sd, number, of_run, tip
+from mtlv.comparison.sections.channels import dots, number, tip
+from mtlv.comparison.sections.parts import capital, finite_mean_and_sd, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
@@ -51,18 +52,12 @@ def _spec(comparison: Comparison, figure: str) -> dict[str, Any]:
         "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.8},
         "encoding": {"y": y | {"field": "low"}, "y2": {"field": "high"}},
     }
-    dots = {
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-        "encoding": {"y": y, "tooltip": tips},
-    }
+    x = number("tokens", title="tokens of texts read", axis=axis)
     return {
         "width": "container",
         "height": 260,
-        "encoding": {
-            "x": number("tokens", title="tokens of texts read", axis=axis),
-            "color": run_colour(comparison),
-        },
-        "layer": [bars, dots],
+        "encoding": {"x": x, "color": run_colour(comparison)},
+        "layer": [bars, {"mark": dots(90), "encoding": {"y": y, "tooltip": tips}}],
     }
 
 

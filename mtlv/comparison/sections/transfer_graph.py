@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import GREY, label, number
+from mtlv.comparison.sections.channels import GREY, dots, label, number
 from mtlv.comparison.sections.transfer_matrix import tips
 from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
 from mtlv.evaluation.transfer_words import RULE
@@ -62,8 +62,8 @@ def _place(edge: Edge) -> dict[str, Any]:
 def _spec(transfers: Transfers, drawn: Sequence[Edge], places: Places) -> dict[str, Any]:
     longest = max(map(len, places))
     x_room, y_room = (1 + room / RADIUS for room in (SIDE + LETTER * longest, TOP))
-    x = {"type": "quantitative", "scale": {"domain": [-x_room, x_room], "nice": False}, "axis": None}
-    y = {"type": "quantitative", "scale": {"domain": [-y_room, y_room], "nice": False}, "axis": None}
+    x = number("x", scale={"domain": [-x_room, x_room], "nice": False}, axis=None)
+    y = number("y", scale={"domain": [-y_room, y_room], "nice": False}, axis=None)
     found = {"data": {"values": [_place(edge) for edge in drawn]}, "key": "edge", "fields": list(PLACES)}
     arrows = {
         "transform": [{"lookup": "edge", "from": found}],
@@ -123,8 +123,8 @@ def _heads(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[s
     return {
         "mark": {"type": "point", "shape": "triangle-up", "filled": True, "size": size, "strokeWidth": 0},
         "encoding": {
-            "x": x | {"field": "x"},
-            "y": y | {"field": "y"},
+            "x": x,
+            "y": y,
             "angle": number("angle", scale=None),
             "color": _verdicts()["color"],
             "opacity": _opacity(),
@@ -136,7 +136,7 @@ def _heads(x: dict[str, Any], y: dict[str, Any], transfers: Transfers) -> dict[s
 def _nodes(x: dict[str, Any], y: dict[str, Any], places: Places) -> list[dict[str, Any]]:
     values = [{"name": name, "x": at[0], "y": at[1]} for name, at in places.items()]
     data = {"data": {"values": values}}
-    at = {"x": x | {"field": "x"}, "y": y | {"field": "y"}, "tooltip": {"field": "name", "title": "task"}}
+    at = {"x": x, "y": y, "tooltip": {"field": "name", "title": "task"}}
     side = "abs(datum.x) < 0.2 ? 'center' : datum.x > 0 ? 'left' : 'right'"
     above = "abs(datum.x) >= 0.2 ? 0 : datum.y > 0 ? -16 : 16"
     name = {
@@ -146,8 +146,7 @@ def _nodes(x: dict[str, Any], y: dict[str, Any], places: Places) -> list[dict[st
         "dx": {"expr": "abs(datum.x) < 0.2 ? 0 : datum.x > 0 ? 12 : -12"},
         "dy": {"expr": above},
     }
-    dot = {"type": "point", "filled": True, "size": 90, "opacity": 1, "color": GREY}
     return [
-        data | {"mark": dot, "encoding": at},
+        data | {"mark": dots(90, color=GREY), "encoding": at},
         data | {"mark": name, "encoding": at | {"text": label("name")}},
     ]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.channels import GREY, ZERO, dots, label, number, only, task_axis, tip
 from mtlv.comparison.sections.heatmap import ink, slanted
-from mtlv.comparison.sections.parts import GREY, ZERO, label, number, of_rows, task_axis, tip
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer_words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
@@ -96,7 +96,7 @@ def _baselines(transfers: Transfers) -> dict[str, Any]:
             "tooltip": [tip("target"), tip("baseline", "score alone", ".4f")],
         },
     }
-    return _only("kind", ALONE, column)
+    return only("kind", ALONE, column)
 
 
 def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, Any]:
@@ -125,17 +125,13 @@ def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, A
             "tooltip": tips(transfers),
         },
         "layer": [
-            _only("kind", UNMEASURED, {"mark": {"type": "rect", "color": GREY, "opacity": 0.35}}),
-            _only("kind", MEASURED, {"mark": {"type": "rect"}, "encoding": {"color": colour}}),
+            only("kind", UNMEASURED, {"mark": {"type": "rect", "color": GREY, "opacity": 0.35}}),
+            only("kind", MEASURED, {"mark": {"type": "rect"}, "encoding": {"color": colour}}),
             *hatching(light, "verdict", "neutral", ("source", "target")),
             *_dots(light),
             *_written(light),
         ],
     }
-
-
-def _only(field: str, value: str, layer: dict[str, Any]) -> dict[str, Any]:
-    return of_rows(f"datum.{field} === '{value}'", layer)
 
 
 def _at(channel: str, field: str, share: float) -> dict[str, Any]:
@@ -159,18 +155,18 @@ def hatching(light: str, field: str, value: str, of: tuple[str, str]) -> list[di
         | _at("y2", y, near)
         for near, far in lines
     ]
-    return [_only(field, value, {"mark": mark, "encoding": each | colour}) for each in ends]
+    return [only(field, value, {"mark": mark, "encoding": each | colour}) for each in ends]
 
 
 def _dots(light: str) -> list[dict[str, Any]]:
     """Return dots in two corners of the cells without a verdict."""
     places = [(0.07, 0.16), (0.07, 0.42), (0.17, 0.16)]
-    mark, colour = {"type": "point", "filled": True, "size": 9, "opacity": 0.9}, {"color": ink(light, HATCH)}
-    dots = [
+    mark, colour = dots(9, opacity=0.9), {"color": ink(light, HATCH)}
+    found = [
         _at("x", "source", x) | _at("y", "target", y)
         for x, y in [*places, *((1 - x, 1 - y) for x, y in places)]
     ]
-    return [_only("verdict", "unknown", {"mark": mark, "encoding": dot | colour}) for dot in dots]
+    return [only("verdict", "unknown", {"mark": mark, "encoding": each | colour}) for each in found]
 
 
 def _written(light: str) -> list[dict[str, Any]]:
@@ -178,6 +174,6 @@ def _written(light: str) -> list[dict[str, Any]]:
     text, colour = {"text": label("shown")}, {"color": ink(light)}
     mark = {"mark": {"type": "text", "fontSize": 11}}
     return [
-        _only("kind", MEASURED, mark | {"encoding": text | colour}),
-        _only("kind", SAME, mark | {"encoding": text}),
+        only("kind", MEASURED, mark | {"encoding": text | colour}),
+        only("kind", SAME, mark | {"encoding": text}),
     ]

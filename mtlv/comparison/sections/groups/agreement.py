@@ -8,8 +8,9 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.sections.channels import label, number, run_axis, run_names, tip
 from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
-from mtlv.comparison.sections.parts import label, number, of_run, run_axis, run_names, shown_first, tip
+from mtlv.comparison.sections.parts import of_run, shown_first
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import SEQUENTIAL
 

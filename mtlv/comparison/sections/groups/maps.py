@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.sections.channels import (
     GREY,
     PANELS,
+    dots,
     label,
-    of_run,
+    number,
     run_header,
-    shared_panels,
-    shown_first,
     small_multiples,
     tip,
+    with_value,
 )
+from mtlv.comparison.sections.parts import of_run, shared_panels, shown_first
 from mtlv.comparison.sections.shared_groups import PLAIN, GroupNumbers, group_shapes
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.canvas import wrapped
@@ -141,26 +142,17 @@ def _rows(
 
 
 def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[str, Any]:
-    x = {"type": "quantitative", "scale": {"domain": [0, width], "nice": False}, "axis": None}
-    y = {"type": "quantitative", "scale": {"domain": [height, 0], "nice": False}, "axis": None}
+    x = number("x", scale={"domain": [0, width], "nice": False}, axis=None)
+    y = number("y", scale={"domain": [height, 0], "nice": False}, axis=None)
     tips = [tip("task"), tip("group"), tip("name", "run")]
     numbers = [each for each in given.labels if each not in PLAIN]
-    line = {
-        "transform": [{"filter": "isValid(datum.end_x)"}],
-        "mark": {"type": "rule", "opacity": 0.6, "strokeWidth": 0.8},
-        "encoding": {
-            "x": x | {"field": "x"},
-            "y": y | {"field": "y"},
-            "x2": {"field": "end_x"},
-            "y2": {"field": "end_y"},
-        },
-    }
+    rule = {"type": "rule", "opacity": 0.6, "strokeWidth": 0.8}
+    ends = {"x": x, "y": y, "x2": {"field": "end_x"}, "y2": {"field": "end_y"}}
+    line = with_value("end_x", {"mark": rule, "encoding": ends})
     point = {
-        "mark": {"type": "point", "filled": True, "opacity": 1, "size": {"expr": "datum.medoid ? 130 : 60"}},
-        "encoding": {
-            "x": x | {"field": "x"}, "y": y | {"field": "y"}, "tooltip": tips,
-        } | group_shapes(numbers),
-    }  # fmt: skip
+        "mark": dots({"expr": "datum.medoid ? 130 : 60"}),
+        "encoding": {"x": x, "y": y, "tooltip": tips} | group_shapes(numbers),
+    }
     bold = {"expr": "datum.medoid ? 'bold' : 'normal'"}
     name = {
         "transform": [{"filter": "datum.label"}],

@@ -8,7 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import known, of_run, tip
+from mtlv.comparison.sections.channels import dots, only, tip
+from mtlv.comparison.sections.parts import known, of_run
 from mtlv.comparison.sections.predicted.affinity import matrix, tree
 from mtlv.comparison.sections.predicted.explored import apart, diagonal, gain_axes, histogram, scatter
 from mtlv.comparison.sections.predicted.untrained import untrained, untrained_in_words
@@ -233,21 +234,14 @@ def _tasks_spec(groups: Sequence[str], *, line: bool) -> dict[str, Any]:
         tip("task"), tip("group"), tip("part"), tip("predicted", "predicted gain", "+.4f"),
         tip("measured", "measured gain", "+.4f"), tip("fold", "fold", "d"),
     ]  # fmt: skip
-    dot = {"type": "point", "size": 75, "opacity": 1}
     encoding = gain_axes() | {"color": group_shapes(groups)["color"], "tooltip": tips}
     return {
         "width": "container",
         "height": 320,
         "layer": [
             *([diagonal()] if line else []),
-            *(
-                {
-                    "transform": [{"filter": f"datum.part === '{part}'"}],
-                    "mark": dot | {"filled": part == ON_VALIDATION},
-                    "encoding": encoding,
-                }
-                for part in (ON_TEST, ON_VALIDATION)
-            ),
+            only("part", ON_TEST, {"mark": dots(75, filled=False), "encoding": encoding}),
+            only("part", ON_VALIDATION, {"mark": dots(75), "encoding": encoding}),
         ],
     }
 

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.heatmap import CELL, ink, slanted
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.sections.channels import (
     GREY,
     ZERO,
+    dots,
     label,
     number,
-    of_rows,
-    of_run,
+    only,
     task_axis,
     tip,
     with_value,
 )
+from mtlv.comparison.sections.heatmap import CELL, ink, slanted
+from mtlv.comparison.sections.parts import of_run
 from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
 from mtlv.comparison.sections.transfer_matrix import LIGHT, NARROW, hatching
 from mtlv.evaluation.comparison import ComparedRun
@@ -138,8 +139,8 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
             with_value("points", {"mark": "rect", "encoding": {"color": colour, "tooltip": tips}}),
             *hatching(light, "kind", UNRELIABLE, ("giver", "receiver")),
             with_value("points", {"mark": small, "encoding": written | {"color": ink(light)}}),
-            of_rows(f"datum.kind === '{SAME}'", {"mark": small, "encoding": written}),
-            of_rows(f"datum.kind === '{GROUP}'", {"mark": border, "encoding": frame}),
+            only("kind", SAME, {"mark": small, "encoding": written}),
+            only("kind", GROUP, {"mark": border, "encoding": frame}),
         ],
     }
 
@@ -220,7 +221,7 @@ def _tree_spec(names: Sequence[str], groups: Sequence[str]) -> dict[str, Any]:
         },
     }
     leaves = {
-        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+        "mark": dots(80),
         "encoding": group_shapes(sorted(groups, key=int)) | {"tooltip": [tip("leaf", "task"), tip("group")]},
     }
     return {

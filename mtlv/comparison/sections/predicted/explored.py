@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.parts import GREY, ROWS, ZERO, number, of_rows, of_run, tip
+from mtlv.comparison.sections.channels import GREY, ZERO, dots, number, of_rows, tip
+from mtlv.comparison.sections.parts import ROWS, of_run
 from mtlv.evaluation.predicted import Validated
 from mtlv.evaluation.predictors import FEWEST, gains_of_others, of_partitions
 from mtlv.figures.palette import RUNS
@@ -145,15 +146,13 @@ def _scatter_spec() -> dict[str, Any]:
         tip("measured", "measured gain", "+.4f"), tip("fold", "fold", "d"),
     ]  # fmt: skip
     axes = gain_axes() | {"tooltip": tips}
-    others = {"type": "point", "filled": True, "size": 55, "color": GREY, "opacity": 0.6}
-    chosen = others | {"color": CHOSEN, "opacity": 1, "size": 90}
     return {
         "width": "container",
         "height": 320,
         "layer": [
             diagonal(),
-            of_rows("!datum.chosen", {"mark": others, "encoding": axes}),
-            of_rows("datum.chosen", {"mark": chosen, "encoding": axes}),
+            of_rows("!datum.chosen", {"mark": dots(55, color=GREY, opacity=0.6), "encoding": axes}),
+            of_rows("datum.chosen", {"mark": dots(90, color=CHOSEN), "encoding": axes}),
         ],
     }
 

@@ -12,9 +12,9 @@ from comparisons import a_comparison
 from drawing import block
 from looking import drawn
 
-from mtlv.comparison.sections import parts
+from mtlv.comparison.sections import channels, parts
+from mtlv.comparison.sections.channels import whole_ticks
 from mtlv.comparison.sections.curves import build
-from mtlv.comparison.sections.parts import whole_ticks
 from mtlv.evaluation.comparison import Comparison
 from mtlv.plan import group_name
 
@@ -127,8 +127,8 @@ def test_task_panels_follow_the_filter_and_the_most_frequent_come_first(comparis
     names = [task.name for task in comparison.tasks]
     assert len({row["task"] for row in figure.rows}) == 30
     words = drawn(figure, comparison)
-    assert set(names[: parts.PANELS]) - set(words) <= {name for name in names if len(name) > 28}
-    assert not set(names[parts.PANELS :]) & set(words)
+    assert set(names[: channels.PANELS]) - set(words) <= {name for name in names if len(name) > 28}
+    assert not set(names[channels.PANELS :]) & set(words)
     rare = drawn(figure, comparison, tasks=names[-3:])
     assert set(names[-3:]) <= set(rare)
 
