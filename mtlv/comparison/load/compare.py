@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -92,12 +92,6 @@ def _figures(child: ComparedFold) -> dict[str, float]:
     return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(IN_TABLE)}
 
 
-@dataclass
-class _Texts:
-    texts: dict[str, str] = field(default_factory=dict)
-    note: str = ""
-
-
 def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
     """Run `compare` on an MLflow store.
 
@@ -128,20 +122,21 @@ def compare(
     """
     chosen = choose(reader, ask.wanted)
     found, chosen, tried = tuned(read_runs(reader, chosen.runs), chosen)
+    baseline = _baseline(found.runs, chosen, ask.baseline)
     with ExitStack() as ending:
-        begun = _begin_texts(reader, ask, chosen, found, ending, remote=remote) if ask.texts else ""
-        comparison = replace(_comparison(reader, ask, chosen, found), tried=tried)
+        stored = next(run for run in chosen.runs if run.id == baseline.run_id)
+        begun = _begin_texts(reader, ask, stored, ending, remote=remote) if ask.texts else ""
+        comparison = replace(_comparison(reader, ask, chosen, found, baseline.key), tried=tried)
         parts, pictures = _begin_parts(comparison, pool)
-        texts = _texts(comparison, begun, ask) if ask.texts else _Texts()
-    comparison = replace(comparison, texts=texts.texts)
+        texts, note = _texts(comparison, begun, ask) if ask.texts else ({}, "")
+    comparison = replace(comparison, texts=texts)
     folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
     files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
     run_id, answer = None, answer_of(parts)
     if ask.log:
         spec = _run_of(comparison, [run.tags.get(UID, "") for run in chosen.runs], ask)
         run_id = _log(tracker(chosen.experiment), spec, comparison, files, folder, answer)
-    notes = (texts.note,) if texts.note else ()
-    return Compared(comparison, folder / PAGE, tuple(files), notes, run_id, answer)
+    return Compared(comparison, folder / PAGE, tuple(files), (note,) if note else (), run_id, answer)
 
 
 def _begin_parts(
@@ -157,17 +152,16 @@ def _begin_parts(
 
 
 def _comparison(
-    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns
+    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns, baseline: str
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
-    baseline = _baseline(found.runs, chosen, ask.baseline)
-    found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline.key)))
+    found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline)))
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
     comparison = Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
         runs=found.runs,
         tasks=found.tasks,
-        baseline=baseline.key,
+        baseline=baseline,
         warnings=(*chosen.warnings, *found.warnings),
         published=() if ask.expected is None else read_expected(ask.expected, found.runs),
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -200,21 +194,13 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, wanted: str |
 
 
 def _begin_texts(
-    reader: RunReader,
-    ask: ComparisonOptions,
-    chosen: SelectedRuns,
-    found: LoadedRuns,
-    ending: ExitStack,
-    *,
-    remote: bool,
+    reader: RunReader, ask: ComparisonOptions, stored: StoredRun, ending: ExitStack, *, remote: bool
 ) -> TextsProcess | str:
-    """Start to read the baseline's corpus, or return why it is not read.
+    """Start to read the corpus of the baseline, `stored`, or return why it is not read.
 
     The corpus is named in the run's own `config.yml`. For runs of a server, that file is used only with
     `--data`; otherwise the user's own config is used.
     """
-    baseline = _baseline(found.runs, chosen, ask.baseline)
-    stored = next(run for run in chosen.runs if run.id == baseline.run_id)
     if remote and ask.data is None:
         own = _own_config(ask, stored)
         if own is None:
@@ -238,26 +224,29 @@ def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
     return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
 
 
-def _texts(comparison: Comparison, begun: TextsProcess | str, ask: ComparisonOptions) -> _Texts:
-    """Return the texts of the baseline's test documents; empty if the corpus is not available."""
-    if isinstance(begun, str):
-        return _Texts(note=f"documents are shown without their texts: {begun} Give the corpus with `--data`.")
-    try:
-        known = begun.texts()
-    except DataError as error:
-        if ask.data is not None:
-            raise
-        return _Texts(note=f"documents are shown without their texts: {error} Give the corpus with `--data`.")
+def _texts(
+    comparison: Comparison, begun: TextsProcess | str, ask: ComparisonOptions
+) -> tuple[dict[str, str], str]:
+    """Return the texts of the baseline's test documents, or none and a note on why."""
+    known: dict[str, str] = {}
+    problem = begun
+    if isinstance(begun, TextsProcess):
+        try:
+            known, problem = begun.texts(), ""
+        except DataError as error:
+            if ask.data is not None:
+                raise
+            problem = str(error)
+    if problem:
+        return {}, f"documents are shown without their texts: {problem} Give the corpus with `--data`."
     baseline = comparison.run(comparison.baseline)
     wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
     if not wanted:
-        return _Texts(note=f"documents are not shown: `{baseline.name}` has no scores in the store")
+        return {}, f"documents are not shown: `{baseline.name}` has no scores in the store"
     texts = {i: text for i, text in known.items() if i in wanted}
     if len(texts) < len(wanted):
-        return _Texts(
-            note="documents are shown without their texts: the corpus found is not that of the runs"
-        )
-    return _Texts(texts)
+        return {}, "documents are shown without their texts: the corpus found is not that of the runs"
+    return texts, ""
 
 
 def _write(

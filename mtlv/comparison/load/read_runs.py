@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -130,15 +131,17 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     files.fetch([fold for run in members if predicts(run) for fold in children[run.id]], PREDICTION)
     files.fetch([fold for run in members if MEASURED in run.params for fold in children[run.id]], SUITS)
     names = unique_names(members)
-    sources = [_Source(reader, files, member, children[member.id]) for member in members]
-    runs = tuple(_run(source, f"r{i}", names[i]) for i, source in enumerate(sources))
-    tasks = _tasks(sources)
+    sources = [_Source(files, member, children[member.id]) for member in members]
+    runs = []
+    for i, source in enumerate(sources):
+        with _as_written(source.member):
+            runs.append(_compared(source, f"r{i}", names[i]))
     warnings += [
         f"`{run.name}` is {run.status.lower()}: more folds may follow"
         for run in runs
         if run.status != "FINISHED"
     ]
-    return LoadedRuns(runs, tasks, tuple(warnings), {fold.id: fold for fold in folds})
+    return LoadedRuns(tuple(runs), _tasks(sources), tuple(warnings), {fold.id: fold for fold in folds})
 
 
 def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
@@ -185,7 +188,6 @@ def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
 class _Source:
     """Place from which one member is read."""
 
-    reader: RunReader
     files: _Files
     member: StoredRun
     folds: Sequence[StoredRun]
@@ -195,16 +197,19 @@ class _Source:
         found = self.files.json(self.member, name)
         return self.files.json(self.folds[0], name) if found is None else found
 
+    @cached_property
+    def content(self) -> Mapping[str, Any]:
+        """Return `tasks.json`."""
+        return self.json("tasks.json") or {}
 
-def _run(source: _Source, key: str, name: str) -> ComparedRun:
-    with _as_written(source.member):
-        return _compared(source, key, name)
+    @cached_property
+    def tasks(self) -> dict[str, TaskInfo]:
+        """Return the tasks by slug."""
+        return {slug: _task(each, self.content) for slug, each in self.content.get("tasks", {}).items()}
 
 
 def _compared(source: _Source, key: str, name: str) -> ComparedRun:
     member, tags = source.member, source.member.tags
-    content = source.json("tasks.json") or {}
-    children = tuple(_child(source, fold, content) for fold in source.folds)
     plan = source.json("plan.json") or []
     return ComparedRun(
         key=key,
@@ -219,52 +224,50 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         params=dict(member.params),
         version=tags.get("mtlv.version", ""),
         learned=tuple(map(tuple, parse_json(tags.get("mtlv.learned", "[]")))),
-        children=children,
+        children=tuple(_child(source, fold) for fold in source.folds),
         plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
         groups=_groups(source),
         elsewhere=_differ(source),
-        link=source.reader.page(member),
+        link=source.files.reader.page(member),
     )
 
 
-def _child(source: _Source, fold: StoredRun, content: Mapping[str, Any]) -> ComparedFold:
-    names = {slug: each["name"] for slug, each in content.get("tasks", {}).items()}
-    heads = {slug: each["name"] for slug, each in content.get("heads", {}).items()}
+def _child(source: _Source, fold: StoredRun) -> ComparedFold:
     number, seed = _fold_and_seed(fold)
-    curves = _curves(source, fold, names, heads)
+    curves = _curves(source, fold)
     predicted = source.files.json(fold, PREDICTION)
     suits = source.files.json(fold, SUITS) or {}
-    tasks = {slug: _task(each, content) for slug, each in content.get("tasks", {}).items()}
     return ComparedFold(
         run_id=fold.id,
         fold=number,
         seed=seed,
         metrics={key: value for key, value in fold.metrics.items() if not math.isnan(value)},
-        tasks=_task_figures(fold.metrics, names),
+        tasks=_task_figures(fold.metrics, source.tasks),
         curves=curves,
-        kept=kept_scores(content, tasks, fold.metrics, curves),
+        kept=kept_scores(source.content, source.tasks, fold.metrics, curves),
         prediction=None if predicted is None else Prediction.of_json(predicted),
         suits={name: {task: float(value) for task, value in each.items()} for name, each in suits.items()},
     )
 
 
-def _task_figures(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, dict[str, float]]:
+def _task_figures(metrics: Mapping[str, float], tasks: Mapping[str, TaskInfo]) -> dict[str, dict[str, float]]:
     """Return the metrics `test.tasks.M/SLUG` by task name."""
-    out: dict[str, dict[str, float]] = {name: {} for name in names.values()}
+    out: dict[str, dict[str, float]] = {task.name: {} for task in tasks.values()}
     for key, value in metrics.items():
         figure, _, slug = key.removeprefix(TASK_METRICS).partition("/")
-        if key.startswith(TASK_METRICS) and slug in names and not math.isnan(value):
-            out[names[slug]][figure] = value
+        if key.startswith(TASK_METRICS) and slug in tasks and not math.isnan(value):
+            out[tasks[slug].name][figure] = value
     return out
 
 
-def _curves(
-    source: _Source, fold: StoredRun, names: Mapping[str, str], heads: Mapping[str, str]
-) -> dict[str, list[tuple[int, float]]]:
+def _curves(source: _Source, fold: StoredRun) -> dict[str, list[tuple[int, float]]]:
     """Read `curves.json`, with names instead of slugs; if it is missing, read the curves point by point."""
     found = source.files.json(fold, "curves.json")
     if found is None:
-        found = {key: source.reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
+        reader = source.files.reader
+        found = {key: reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
+    names = {slug: task.name for slug, task in source.tasks.items()}
+    heads = {slug: each["name"] for slug, each in source.content.get("heads", {}).items()}
     out = {}
     for key, points in found.items():
         head, slash, slug = key.rpartition("/")
@@ -307,10 +310,7 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
     """
     out: dict[str, TaskInfo] = {}
     for source in sources:
-        with _as_written(source.member):
-            content = source.json("tasks.json") or {}
-            infos = [_task(each, content) for each in content.get("tasks", {}).values()]
-        for info in infos:
+        for info in source.tasks.values():
             first = out.setdefault(info.name, info)
             same = replace(info, source=first.source, support=first.support, documents=first.documents)
             if same != first:
