@@ -12,14 +12,12 @@ from mtlv.comparison.ranking import (
     Standing,
     by_runs,
     decided,
-    difference_of,
     following,
-    interval_of,
     recommended,
     shown_worse,
     standings,
 )
-from mtlv.comparison.sections.gains import Gain, gains, in_brackets, way_of
+from mtlv.comparison.sections.gains import gains, in_brackets, way_of
 from mtlv.comparison.sections.parts import capital, finite_mean, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.random_groups import random_figure
@@ -181,17 +179,9 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
 def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
     """Return the gains over the other ways to learn the tasks, but for that of the run that `_why` names."""
     named = [following(found)] if chosen.best else found[:1]
-    pairs = by_runs(comparison)
-
-    def gain(each: Standing) -> Gain:
-        pair = pairs.get(frozenset((chosen.run.key, each.run.key)))
-        if pair is None:
-            return Gain(each.run, chosen.mean - each.mean)
-        return Gain(each.run, difference_of(chosen.run, pair), interval_of(chosen.run, pair))
-
     said = {way_of(each.run) for each in named if not each.control}
     others = [each for each in found if not each.control and way_of(each.run) not in said]
-    return gains(chosen.run, map(gain, others))
+    return gains(chosen, others, by_runs(comparison))
 
 
 def _bag_of_words(comparison: Comparison, run: ComparedRun) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
+from mtlv.comparison.pairwise_tests import PairwiseTest
+from mtlv.comparison.ranking import Standing, difference_of, interval_of
 from mtlv.comparison.sections.parts import listed
 from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.comparison import ComparedRun
@@ -22,26 +23,26 @@ def way_of(run: ComparedRun) -> str:
     return EACH if len(run.plan) == len(tasks_of(run)) else GROUPS
 
 
-@dataclass(frozen=True)
-class Gain:
-    """The gain of the recommended run over another one."""
+def gains(chosen: Standing, others: Iterable[Standing], pairs: Mapping[frozenset[str], PairwiseTest]) -> str:
+    """Return a sentence on the gains over the best run of each other way, over the folds and seeds of both.
 
-    over: ComparedRun
-    value: float  # over the folds and seeds of both
-    interval: tuple[float, float] | None = None  # 95% interval over test documents, if known
-
-
-def gains(chosen: ComparedRun, found: Iterable[Gain]) -> str:
-    """Return a sentence on the gains over the best run of each other way; `found` has high scores first."""
-    best: dict[str, Gain] = {}
-    for gain in found:
-        best.setdefault(way_of(gain.over), gain)
-    parts = [
-        f"over {way} (“{best[way].over.name}”{_unlike(chosen, best[way].over)}) is "
-        f"{signed(best[way].value)}{in_brackets(best[way].interval)}"
-        for way in (ALL, EACH, GROUPS)
-        if way in best and way != way_of(chosen)
-    ]
+    Args:
+        chosen: the recommended run.
+        others: other runs, highest first.
+        pairs: tests of two runs by their keys.
+    """
+    best: dict[str, Standing] = {}
+    for each in others:
+        best.setdefault(way_of(each.run), each)
+    parts = []
+    for way in (ALL, EACH, GROUPS):
+        if way in best and way != way_of(chosen.run):
+            over = best[way]
+            pair = pairs.get(frozenset((chosen.run.key, over.run.key)))
+            gain = difference_of(chosen.run, pair) if pair else chosen.mean - over.mean
+            interval = in_brackets(interval_of(chosen.run, pair) if pair else None)
+            name = f"“{over.run.name}”{_unlike(chosen.run, over.run)}"
+            parts.append(f"over {way} ({name}) is {signed(gain)}{interval}")
     return f" Its gain {listed(parts)}." if parts else ""
 
 
