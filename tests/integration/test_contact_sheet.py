@@ -14,7 +14,7 @@ from predictions import page
 
 from mtlv.comparison.drawing import DrawingPool
 from mtlv.comparison.files import begin_pictures
-from mtlv.comparison.sections import predicted, sections
+from mtlv.comparison.sections import each_section, predicted
 from mtlv.comparison.sections.transfer import transfer_section
 from mtlv.figures.elbow import draw_elbow
 from mtlv.figures.per_task import draw_per_task
@@ -64,7 +64,7 @@ def by_matplotlib(folder: Path) -> list[Path]:
 
 def by_vega(folder: Path) -> list[Path]:
     comparison = a_comparison(runs=5, children=3, tasks=6)
-    found = [section for section in sections(comparison) if section.id in KINDS]
+    found = [section for section in each_section(comparison) if section.id in KINDS]
     assert {section.id for section in found} == KINDS
     explored = page()
     drawn = [(comparison, section) for section in (*found, transfer_section(a_matrix()))]

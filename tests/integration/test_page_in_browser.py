@@ -14,7 +14,7 @@ import pytest
 from mtlv.comparison.blocks import Baseline, FigureBlock, GroupsBlock, Section
 from mtlv.comparison.page import page_data, page_html
 from mtlv.comparison.rows import visible
-from mtlv.comparison.sections import sections
+from mtlv.comparison.sections import each_section
 from mtlv.evaluation.comparison import Comparison, mean_and_sd
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
@@ -38,7 +38,7 @@ def comparison() -> Comparison:
 @pytest.fixture(scope="module")
 def page_file(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "compare.html"
-    path.write_text(page_html(comparison, sections(comparison)), encoding="utf-8")
+    path.write_text(page_html(comparison, list(each_section(comparison))), encoding="utf-8")
     return path
 
 
@@ -106,7 +106,7 @@ def test_the_numbers_are_those_of_the_runs(open_page, page_file: Path, compariso
 
 def test_every_section_and_figure_is_drawn(open_page, page_file: Path, comparison: Comparison):
     page = open_page(page_file)
-    expected = sections(comparison)
+    expected = list(each_section(comparison))
     expect(page.locator("main > section")).to_have_count(len(expected))
     assert page.locator(".contents a").all_inner_texts() == [section.title for section in expected]
     drawn = [block for section in expected for block in section.blocks if isinstance(block, FigureBlock)]
@@ -398,7 +398,7 @@ def test_without_javascript_the_page_says_where_the_numbers_are(browser, page_fi
 def test_many_runs_are_searched(open_page, tmp_path: Path):
     comparison = a_comparison(runs=14, children=1, tasks=3)
     path = tmp_path / "compare.html"
-    path.write_text(page_html(comparison, sections(comparison)), encoding="utf-8")
+    path.write_text(page_html(comparison, list(each_section(comparison))), encoding="utf-8")
     page = open_page(path)
     expect(page.locator(".chip")).to_have_count(12)
     page.locator("[data-menu=runs]").click()
@@ -428,7 +428,7 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
     page = browser.new_page()
     for baseline in (None, Baseline("f1", ("task",)), Baseline("f1", ("task", "by"))):
         figure = FigureBlock("f", "", "", {}, rows, baseline)
-        section = type(sections(comparison)[0])("s", "", "", [figure])
+        section = type(next(each_section(comparison)))("s", "", "", [figure])
         block = page_data(comparison, [section])["sections"][0]["blocks"][0]
         for runs, tasks, key in (
             ("r0 r1 r2 r3", 6, "r0"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.comparison.page import page_html
-from mtlv.comparison.sections import sections
+from mtlv.comparison.sections import each_section
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
 from comparisons import a_comparison
@@ -27,7 +27,7 @@ def page(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     """A page with all that is folded open."""
     comparison = a_comparison(runs=3, children=1, tasks=3, warnings=("Read this first.",))
     path: Path = tmp_path_factory.mktemp("page") / "compare.html"
-    path.write_text(page_html(comparison, sections(comparison)), encoding="utf-8")
+    path.write_text(page_html(comparison, list(each_section(comparison))), encoding="utf-8")
     context = browser.new_context(offline=True, viewport={"width": 1400, "height": 900})
     page = context.new_page()
     page.goto(path.as_uri())

@@ -34,8 +34,3 @@ def each_section(comparison: Comparison) -> Iterator[Section]:
         found = import_module(f"{__name__}.{name}").build(comparison)
         if found is not None:
             yield from (found,) if isinstance(found, Section) else found
-
-
-def sections(comparison: Comparison) -> tuple[Section, ...]:
-    """Return all sections with something to show."""
-    return tuple(each_section(comparison))
