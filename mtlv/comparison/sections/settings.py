@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
@@ -108,48 +108,41 @@ def _tried(tried: Sequence[Tried]) -> TableBlock:
 
 def warnings(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Yield the reasons why runs are not comparable, and the sets of runs that are."""
-    kinds: tuple[tuple[str, str, Callable[[ComparedRun], str]], ...] = (
+    for text, kinds in (
         (
             "The runs use different data sets: their metrics are not comparable.",
-            "data set {}",
-            lambda run: run.dataset,
+            [f"data set {run.dataset}" for run in runs],
         ),
         (
             "The runs have different documents, targets or splits: metrics are comparable within a group "
             "only, and no test compares runs of different groups.",
-            "data {}",
-            lambda run: run.data_digest[:8] or "unknown",
+            [f"data {run.data_digest[:8] or 'unknown'}" for run in runs],
         ),
         (
             "The runs learned different tasks: averages over tasks are not comparable.",
-            "{}",
             _task_words(runs),
         ),
         (
             "The runs were made with different versions of mtlv, which can affect metrics.",
-            "version {}",
-            lambda run: run.version or "unknown",
+            [f"version {run.version or 'unknown'}" for run in runs],
         ),
-    )
-    for text, label, of in kinds:
+    ):
         groups: dict[str, list[str]] = {}
-        for run in runs:
-            groups.setdefault(of(run), []).append(run.name)
+        for run, kind in zip(runs, kinds, strict=True):
+            groups.setdefault(kind, []).append(run.name)
         if len(groups) > 1:
-            members = (f"{label.format(key)}: {_named(names)}" for key, names in groups.items())
+            members = (f"{kind}: {_named(names)}" for kind, names in groups.items())
             yield f"{text} {'; '.join(members)}."
 
 
-def _task_words(runs: Sequence[ComparedRun]) -> Callable[[ComparedRun], str]:
-    """Return labels such as `20 tasks`; different sets of the same size get different labels."""
+def _task_words(runs: Sequence[ComparedRun]) -> list[str]:
+    """Return `20 tasks` or such for each run; different sets of the same size get different words."""
     words: dict[frozenset[str], str] = {}
-    for run in runs:
-        tasks = tasks_of(run)
+    for tasks in map(tasks_of, runs):
         if tasks not in words:
             again = sum(len(other) == len(tasks) for other in words)
-            count = many(len(tasks), "task")
-            words[tasks] = count + (f" (other set {again})" if again else "")
-    return lambda run: words[tasks_of(run)]
+            words[tasks] = many(len(tasks), "task") + (f" (other set {again})" if again else "")
+    return [words[tasks_of(run)] for run in runs]
 
 
 def _named(names: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from functools import cache
+from itertools import combinations, product
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
@@ -28,9 +29,8 @@ def agreement(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> 
     if len(common) < 2:
         return None
     pairs = Counter((one[a] == one[b], two[a] == two[b]) for a, b in combinations(common, 2))
-    both, neither, mine, theirs = (
-        pairs[kind] for kind in ((True, True), (False, False), (True, False), (False, True))
-    )
+    both, neither = pairs[True, True], pairs[False, False]
+    mine, theirs = pairs[True, False], pairs[False, True]
     if mine == theirs == 0:
         return 1.0
     chance = (both + mine) * (mine + neither) + (both + theirs) * (theirs + neither)
@@ -47,17 +47,13 @@ def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figu
     kept = [run for run in runs if run.key in chosen]
     if len(kept) < 2:
         return []
-    found: dict[tuple[Any, Any], float | None] = {}
-    rows = []
-    for run in kept:
-        for other in kept:
-            pair = (run.groups.groups if run.groups else (), other.groups.groups if other.groups else ())
-            if pair not in found:
-                found[pair] = agreement(*pair)
-            if found[pair] is not None:
-                rows.append(
-                    of_run(run) | {"other": other.key, "other_name": other.name, "value": found[pair]}
-                )
+    found = cache(agreement)  # runs often share their groups
+    rows = [
+        of_run(run) | {"other": other.key, "other_name": other.name, "value": value}
+        for run, other in product(kept, repeat=2)
+        if run.groups and other.groups
+        if (value := found(run.groups.groups, other.groups.groups)) is not None
+    ]
     caption = (
         "Adjusted Rand index between the groups of two runs: 1 if they are the same, about 0 if they "
         "agree no more than by chance, negative if less. Runs that learn all tasks together, or each "
