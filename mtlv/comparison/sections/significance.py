@@ -109,11 +109,7 @@ def _counts(tested: Sequence[PairwiseTest]) -> str:
 
 def _row(pair: PairwiseTest) -> dict[str, Any]:
     values, documents = pair.values, pair.documents
-    return {
-        "run": pair.run.key,
-        "other": pair.other.key,
-        "name": pair.run.name,
-        "other_name": pair.other.name,
+    return _of_pair(pair) | {
         "n": values.n,
         "paired_by": pair.over,
         "mean": values.mean,
@@ -131,6 +127,12 @@ def _row(pair: PairwiseTest) -> dict[str, Any]:
         "documents_groups": documents.groups if documents else None,
         "follows": follows(pair),
     }
+
+
+def _of_pair(pair: PairwiseTest) -> dict[str, Any]:
+    """Return the fields that connect rows to the switches of both runs."""
+    run, other = pair.run, pair.other
+    return {"run": run.key, "other": other.key, "name": run.name, "other_name": other.name}
 
 
 def _ends(key: str, interval: Interval | None) -> dict[str, Any]:
@@ -158,11 +160,7 @@ def _forest(comparison: Comparison, tested: Sequence[PairwiseTest]) -> FigureBlo
 
 
 def _forest_rows(pair: PairwiseTest, short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    base = {
-        "run": pair.run.key,
-        "other": pair.other.key,
-        "name": pair.run.name,
-        "other_name": pair.other.name,
+    base = _of_pair(pair) | {
         "pair": f"{short[pair.run.key]}{MINUS}{short[pair.other.key]}",
         "mean": pair.values.mean,
         "n": pair.values.n,
