@@ -76,11 +76,14 @@ class DrawingPool:
         Raises:
             TrackingError: the process was killed, and this one might be as well.
         """
-        process = self._free.popleft() if self._free else None
-        found = None if process is None else _ask(process, spec)
-        if process is not None:
-            self._free.append(process) if found is not None else _end(process, spec)
-        return draw(spec) if found is None else found
+        if self._free:
+            process = self._free.popleft()
+            found = _ask(process, spec)
+            if found is not None:
+                self._free.append(process)
+                return found
+            _end(process, spec)
+        return draw(spec)
 
 
 def draw(spec: Mapping[str, Any]) -> FigureFiles:

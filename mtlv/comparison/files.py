@@ -13,7 +13,7 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.comparison import vega
-from mtlv.comparison.blocks import Block, FigureBlock, GroupsBlock, Section, TableBlock
+from mtlv.comparison.blocks import Block, FigureBlock, Section
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
 from mtlv.comparison.page import WITH_ROWS, columns_of, described, page_html, section_data
 from mtlv.comparison.rows import visible
@@ -165,10 +165,9 @@ def _strict(value: Any) -> Any:
 
 
 def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
-    if isinstance(block, TableBlock | GroupsBlock):
-        yield _write(folder / "tables" / f"{block.id}.csv", [csv_text(block.rows)])
-    if isinstance(block, FigureBlock):
-        yield _write(folder / "figures" / f"{block.id}.csv", [csv_text(block.rows)])
+    if isinstance(block, WITH_ROWS):
+        place = folder / ("figures" if isinstance(block, FigureBlock) else "tables")
+        yield _write(place / f"{block.id}.csv", [csv_text(block.rows)])
 
 
 def _drawn(id: str, picture: FigureFiles, folder: Path) -> Iterator[Path]:
