@@ -28,6 +28,7 @@ from mtlv.comparison.blocks import (
 from mtlv.evaluation.comparison import Comparison
 from mtlv.figures.palette import DASHES, RUNS
 from mtlv.formatting import finite
+from mtlv.reporting.metric_titles import supported_by
 
 SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
 """Files of page/, in loading order."""
@@ -73,7 +74,14 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
             }
             for at, run in enumerate(comparison.runs)
         ],
-        "tasks": [{"name": task.name, "support": finite(task.support)} for task in comparison.tasks],
+        "tasks": [
+            {
+                "name": task.name,
+                "support": finite(task.support),
+                "counts": supported_by([task], "test documents"),
+            }
+            for task in comparison.tasks
+        ],
         "sections": [section_data(section, _block) for section in sections],
         "widths": {"narrow": vega.NARROW, "wide": vega.WIDE},
         "themes": {

@@ -185,6 +185,8 @@ def test_tasks_can_be_filtered(open_page, page_file: Path, comparison: Compariso
     page.locator("[data-menu=tasks]").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="None", exact=True).click()
+    notes = page.locator("#panel-tasks .note")
+    expect(notes.first).to_have_attribute("title", "positive test documents")
     page.locator("#panel-tasks").get_by_label(wanted).check()
     settled(page)
     assert task_rows(page) == [(run.key, wanted) for run in comparison.runs]

@@ -44,8 +44,9 @@ function chipsNow() {
   });
 }
 
-function supportOf(task) {
-  return task.support == null ? null : shown(task.support, Number.isInteger(task.support) ? 0 : 1);
+function supportOf({ support, counts }) {
+  if (support == null) return null;
+  return el("span", { class: "note", title: counts }, shown(support, Number.isInteger(support) ? 0 : 1));
 }
 
 function trackerLink(run) {
@@ -88,14 +89,13 @@ function menu(title, items, { set, id, mark, note, more }) {
 function entry(item, { set, id, mark, note, more }) {
   const key = id(item);
   const box = el("input", { type: "checkbox", onchange: () => change({ [set]: toggled(state[set], key) }) });
-  const words = note?.(item);
   const label = el(
     "label",
     {},
     box,
     mark?.(item) ?? null,
     el("span", { class: "name" }, item.name),
-    words == null ? null : el("span", { class: "note", title: "positive test documents" }, words),
+    note?.(item) ?? null,
   );
   return { key, name: item.name, box, node: el("li", {}, label, more?.(item) ?? null) };
 }

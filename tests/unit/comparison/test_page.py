@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from mixed import a_mixed_comparison
 
 from mtlv.comparison import vega
 from mtlv.comparison.blocks import (
@@ -21,8 +22,8 @@ from mtlv.comparison.blocks import (
     TableColumn,
     TextBlock,
 )
-from mtlv.comparison.page import packed, page_html, zipped
-from mtlv.comparison.sections import sections
+from mtlv.comparison.page import packed, page_data, page_html, zipped
+from mtlv.comparison.sections import each_section
 from mtlv.evaluation.comparison import Comparison
 
 NASTY = "</script><script>alert(1)</script> <!-- & \u2028 ' \""
@@ -100,6 +101,14 @@ def test_data_are_strict_json(comparison_of: Callable[..., Comparison]):
         page_html(comparison_of(runs=2), [Section("all", "", "", [block])])
 
 
+def test_menu_of_tasks_says_what_their_numbers_count():
+    tasks = page_data(a_mixed_comparison(), [])["tasks"]
+    counts = {task["name"]: task["counts"] for task in tasks}
+    assert counts == {"heart": "positive test documents"} | dict.fromkeys(
+        ("relation", "similarity", "drugs"), "test documents"
+    )
+
+
 def test_packed_text_is_the_same_every_time():
     assert zipped("Größe") == zipped("Größe")
     assert gzip.decompress(base64.b64decode(zipped("Größe"))).decode() == "Größe"
@@ -107,7 +116,7 @@ def test_packed_text_is_the_same_every_time():
 
 def test_a_page_of_four_runs_is_half_a_megabyte(comparison_of: Callable[..., Comparison]):
     comparison = comparison_of(runs=4, children=3, tasks=9)
-    weight = len(page_html(comparison, sections(comparison)).encode())
+    weight = len(page_html(comparison, list(each_section(comparison))).encode())
     packed_library = len(zipped(vega.bundle()))
     assert weight - packed_library < 120_000  # bytes: the page without Vega
     assert weight < 600_000
