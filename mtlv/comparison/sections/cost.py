@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
-from mtlv.comparison.sections.channels import GREY, number, tip, with_value
+from mtlv.comparison.sections.channels import GREY, dots, number, tip, with_value
 from mtlv.comparison.sections.parts import (
     capital,
     finite_mean,
@@ -82,6 +82,7 @@ LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; maximum le
 MARKER, GAP = 12, 4  # pixels
 NARROW = 6.0  # pixels of a letter at least
 FAR = 25  # pixels between a dot and its label above which a line joins them
+LABEL = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
 BESIDE = np.array([-2, -2, 2, 2])  # pixels around a line that are kept free
 MOST_NAMED = 6  # maximum number of runs named in the finding
 
@@ -259,46 +260,39 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
         axis={"format": ".6~f"},
     )
     colour = run_colour(comparison) | {"legend": None}
+    at = {"x": x, "y": y, "tooltip": _tips(figure, unit)}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
-    steps = {
-        "type": "line",
-        "interpolate": "step-after",
-        "color": GREY,
-        "strokeDash": [5, 3],
-        "opacity": 0.6,
-    }
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
-    fill = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
-    text = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
-    leader = {
-        "type": "rule",
-        "color": GREY,
-        "opacity": 0.6,
-        "x2Offset": {"expr": "datum.to_x"},
-        "y2Offset": {"expr": "datum.to_y"},
-    }
-    ends = {"x": x, "x2": {"field": cost.drawn}, "y": y, "y2": {"field": "score"}}
-    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
-    tips = _tips(figure, unit)
+    on_front = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
+    filled = {"type": "point", "filled": True, "size": 110}
     return {
         "width": "container",
         "height": HEIGHT,
         "transform": [*_time_transforms(unit), *_front_transforms(cost.field)],
         "layer": [
-            {"mark": steps, "encoding": {"x": x, "y": y | {"field": "best"}, "tooltip": best}},
+            _front_steps(cost, figure, x, y),
             with_value("low", {"mark": bar, "encoding": spread}),
-            with_value("to_x", {"mark": leader, "encoding": ends}),
-            {
-                "mark": {"type": "point", "filled": False, "size": 110, "strokeWidth": 2.5, "opacity": 1},
-                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 110},
-                "encoding": {"x": x, "y": y, "color": colour, "opacity": fill, "tooltip": tips},
-            },
-            {"mark": text, "encoding": {"x": x, "y": y, "text": {"field": "label"}, "tooltip": tips}},
+            _leaders(cost, x, y),
+            {"mark": dots(110, filled=False, strokeWidth=2.5), "encoding": at | {"color": colour}},
+            {"mark": filled, "encoding": at | {"color": colour, "opacity": on_front}},
+            {"mark": LABEL, "encoding": at | {"text": {"field": "label"}}},
         ],
     }
+
+
+def _front_steps(cost: Cost, figure: str, x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the steps of the Pareto front, with the best score up to each cost."""
+    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
+    mark = {"type": "line", "interpolate": "step-after", "strokeDash": [5, 3], "color": GREY, "opacity": 0.6}
+    return {"mark": mark, "encoding": {"x": x, "y": {**y, "field": "best"}, "tooltip": best}}
+
+
+def _leaders(cost: Cost, x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lines from dots to labels that are not beside them."""
+    offsets = {"x2Offset": {"expr": "datum.to_x"}, "y2Offset": {"expr": "datum.to_y"}}
+    mark = {"type": "rule", "color": GREY, "opacity": 0.6} | offsets
+    ends = {"x": x, "x2": {"field": cost.drawn}, "y": y, "y2": {"field": "score"}}
+    return with_value("to_x", {"mark": mark, "encoding": ends})
 
 
 def _time_transforms(unit: Unit) -> list[dict[str, Any]]:

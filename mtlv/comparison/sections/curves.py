@@ -298,7 +298,7 @@ def _lines(
     }
     curves = (child.curves.get(LOSS, ()) for run in comparison.runs for child in run.children)
     last_epoch = max((step + 1 for curve in curves for step, _ in curve), default=0)
-    ticks = whole_ticks(1, last_epoch, 10 if banded else 4)
+    ticks = whole_ticks(last_epoch, 10 if banded else 4)
     x = number("epoch", title="epoch", axis={"values": ticks, "format": "d", "grid": False})
     return {
         "encoding": {"x": x} | run_lines(comparison),

@@ -11,6 +11,7 @@ from mtlv.comparison.sections.channels import (
     dots,
     label,
     number,
+    of_rows,
     run_header,
     small_multiples,
     tip,
@@ -24,11 +25,11 @@ PANEL = 210, 130  # width and height of a panel in pixels
 PANEL_ALONE = 420, 230  # of the only panel
 RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "recommended and used"
 MEASURES = (
-    ("inertia", "Elbow: inertia by the number of groups", "inertia",
+    ("inertia", "Elbow: inertia by the number of groups",
      "Inertia is the sum of the distances of the tasks to the centre of their group. It always decreases "
      "with k; the elbow is where it stops decreasing fast. Each panel has its own scale, because "
      "distances between different vectors cannot be compared."),
-    ("silhouette", "Silhouette by the number of groups", "silhouette",
+    ("silhouette", "Silhouette by the number of groups",
      "The silhouette measures how much closer the tasks are to their own group than to the next one, from -1 "
      "to 1; higher is better."),
 )  # fmt: skip
@@ -43,7 +44,7 @@ def elbows(comparison: Comparison) -> list[FigureBlock]:
     return [figure for measure in MEASURES for figure in _elbows(comparison, *measure)]
 
 
-def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: str) -> list[FigureBlock]:
+def _elbows(comparison: Comparison, field: str, title: str, meaning: str) -> list[FigureBlock]:
     """Build a figure with a panel for each distinct curve."""
     panels = shared_panels([run for run in comparison.runs if run.groups], _curve)
     rows = [row for run in comparison.runs for row in _elbow_rows(run, panels, field)]
@@ -51,7 +52,7 @@ def _elbows(comparison: Comparison, field: str, title: str, axis: str, meaning: 
         return []
     caption = f"{meaning} {MARKS}"
     alone = len({row["order"] for row in rows}) == 1
-    spec = _elbow_spec(comparison, axis, PANEL_ALONE if alone else PANEL)
+    spec = _elbow_spec(comparison, field, PANEL_ALONE if alone else PANEL)
     return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True)]
 
 
@@ -64,12 +65,11 @@ def _elbow_rows(run: ComparedRun, panels: Mapping[str, dict[str, Any]], field: s
     groups = run.groups
     if groups is None:
         return []
-    values = {k: pair[field == "silhouette"] for k, pair in sorted(groups.elbow.items())}
-    chosen = len(groups.groups)
+    fields, chosen = of_run(run) | panels[run.key], len(groups.groups)
     return [
-        of_run(run) | panels[run.key] | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
-        for k, value in values.items()
-        if known(value) is not None
+        fields | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
+        for k, pair in sorted(groups.elbow.items())
+        if known(value := pair[field == "silhouette"]) is not None
     ]
 
 
@@ -82,28 +82,22 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
 def _elbow_spec(comparison: Comparison, axis: str, size: tuple[int, int]) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
     most = max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
-    ticks = {"values": whole_ticks(1, most, 9), "format": "d", "grid": False}
+    ticks = {"values": whole_ticks(most, 9), "format": "d", "grid": False}
     x = number("k", title="number of groups k", axis=ticks, scale={"nice": False, "padding": 8})
     y = number("value", title=axis, scale={"zero": False}, axis={"tickCount": 4})
-    tips = [
-        tip("name", "run"),
-        tip("k", "groups", "d"),
-        tip("value", axis, ".4f"),
-        tip("mark", "this number is"),
-    ]
+    tips = [tip("name", "run"), tip("k", "groups", "d"), tip("value", axis, ".4f")]
+    tips += [tip("mark", "this number is")]
     scale = {"domain": [RECOMMENDED, CHOSEN, BOTH], "range": ["circle", "square", "diamond"]}
     legend = {"title": None, "orient": "top", "symbolStrokeColor": GREY, "labelLimit": 300}
-    marked = {
-        "transform": [{"filter": "datum.mark"}],
-        "mark": {"type": "point", "filled": False, "size": 170, "strokeWidth": 2.2, "opacity": 1},
-        "encoding": {"shape": label("mark", scale=scale, legend=legend)},
-    }
+    shape = label("mark", scale=scale, legend=legend)
+    ring = dots(170, filled=False, strokeWidth=2.2)
+    line = {"mark": {"type": "line", "strokeWidth": 2}}
     inner = {
         "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
         "layer": [
-            {"mark": {"type": "line", "strokeWidth": 2}},
+            line,
             {"mark": dots(25)},
-            marked,
+            of_rows("datum.mark", {"mark": ring, "encoding": {"shape": shape}}),
         ],
     }
     panels = small_multiples(inner, "title", size, header=run_header(size[0] + 40))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.blocks import Block, FigureBlock, Row, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import judged_pairs
 from mtlv.comparison.ranking import Standing, following, scored
 from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
@@ -27,6 +27,7 @@ from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING, note
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
 
+NAME = TableColumn("name", "run", kind="text")
 FIGURES = (
     TableColumn("score", "score", best="high"),
     TableColumn("f1_macro", "F1 macro", best="high"),
@@ -133,6 +134,10 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
         for run in comparison.runs
     ]
     there = {key for row in rows for key, value in row.items() if value is not None}
+    return [_scores_table(comparison, rows, there), _costs_table(rows, there)]
+
+
+def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection[str]) -> TableBlock:
     apart = different_tasks(comparison)  # then scores cannot be compared
     figures = [
         replace(
@@ -141,23 +146,13 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
         for column in FIGURES
         if column.key in there
     ]
-    name = TableColumn("name", "run", kind="text")
-    status = [TableColumn("status", "status", kind="text")]
-    costs = [column for _, column in BESIDE if column.key in there]
-    times = [training(comparison)] if KEY in there else []
+    unfinished = any(run.status != "FINISHED" for run in comparison.runs)
     columns = [
-        name,
-        *(status if any(run.status != "FINISHED" for run in comparison.runs) else []),
+        NAME,
+        *([TableColumn("status", "status", kind="text")] if unfinished else []),
         *figures,
-        *times,
+        *([training(comparison)] if KEY in there else []),
         TableColumn("children", "n", digits=0),
-    ]
-    others = [
-        name,
-        *([TableColumn("note", "note", kind="text")] if "note" in there else []),
-        TableColumn("models", "models", digits=0),
-        *costs,
-        *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
     ]
     thresholds = THRESHOLDS if thresholded(comparison.tasks) or not comparison.tasks else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
@@ -166,15 +161,23 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
         f"value of each column is bold.{score}{thresholds} Training time is the mean per fold and seed, for "
         "all models of a run and of its earlier stages together."
     )
-    costs_of = [{k: row.get(k) for k in ("run", *(column.key for column in others))} for row in rows]
-    also = (
+    return TableBlock("overview", "All runs", caption, columns, rows)
+
+
+def _costs_table(rows: Sequence[Row], there: Collection[str]) -> TableBlock:
+    columns = [
+        NAME,
+        *([TableColumn("note", "note", kind="text")] if "note" in there else []),
+        TableColumn("models", "models", digits=0),
+        *(column for _, column in BESIDE if column.key in there),
+        *(TableColumn(key, key, kind="text") for key in ("architecture", "encoder", "grouping")),
+    ]
+    caption = (
         "Means per fold and seed, for all models of a run together; memory is the peak of its largest model."
         f"{BAG_SAID if 'bag_of_words' in there else ''}"
     )
-    return [
-        TableBlock("overview", "All runs", caption, columns, rows),
-        TableBlock("overview_costs", "Models and costs", also, others, costs_of),
-    ]
+    shown = [{k: row.get(k) for k in ("run", *(column.key for column in columns))} for row in rows]
+    return TableBlock("overview_costs", "Models and costs", caption, columns, shown)
 
 
 def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
@@ -224,12 +227,8 @@ def _dot(run: ComparedRun, title: str, values: Sequence[float]) -> list[dict[str
 
 def _dot_spec(comparison: Comparison) -> dict[str, Any]:
     titles: Sequence[str] = ["score"] if comparison.scored else [title for _, title in DOTS]
-    tips = [
-        tip("name", "run"),
-        tip("figure"),
-        tip("value", "mean", ".4f"),
-        tip("sd", "standard deviation", ".4f"),
-    ]
+    tips = [tip("name", "run"), tip("figure"), tip("value", "mean", ".4f")]
+    tips += [tip("sd", "standard deviation", ".4f"), tip("children", "folds and seeds", "d")]
     colour = run_colour(comparison) | {"legend": None}
     ends = {"x": number("low"), "x2": {"field": "high"}, "color": colour}
     bars = with_value("low", {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.8}, "encoding": ends})
@@ -250,7 +249,7 @@ def _dot_spec(comparison: Comparison) -> dict[str, Any]:
         "encoding": {
             "y": label("name", sort=run_names(comparison), axis=run_axis()),
             "yOffset": label("figure", sort=titles),
-            "tooltip": [*tips, tip("children", "folds and seeds", "d")],
+            "tooltip": tips,
         },
         "layer": [bars, means],
     }

@@ -79,12 +79,12 @@ def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     groups = run.groups
     if groups is None:
         return []
-    rows = []
-    for at, members in enumerate(groups.groups):
-        row = {"group": given.number(run, members, at + 1), "tasks": len(members)}
-        row |= {"names": ", ".join(members)}
-        row["medoid"] = next((task for task in groups.medoids if task in members), "")
-        rows.append(of_run(run) | row)
+    rows = [
+        of_run(run)
+        | {"group": given.number(run, members, at), "tasks": len(members), "names": ", ".join(members)}
+        | {"medoid": next((task for task in groups.medoids if task in members), "")}
+        for at, members in enumerate(groups.groups, 1)
+    ]
     rows.sort(key=lambda row: int(row["group"]))
     return [row | {"reason": "" if at else groups.reason} for at, row in enumerate(rows)]
 

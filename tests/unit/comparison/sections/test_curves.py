@@ -175,9 +175,9 @@ def test_without_curves_there_is_no_section(comparison_of: Make) -> None:
 
 
 def test_axes_of_epochs_have_whole_numbers_only():
-    assert whole_ticks(0, 2, 10) == [0, 1, 2]
-    assert whole_ticks(0, 99, 10) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
-    assert whole_ticks(1, 1, 9) == [1]
+    assert whole_ticks(3, 10) == [1, 2, 3]
+    assert whole_ticks(100, 10) == [1, 11, 21, 31, 41, 51, 61, 71, 81, 91]
+    assert whole_ticks(1, 9) == [1]
 
 
 def of_texts(comparison: Comparison, runs: int, name: str = "pretrain notes.text") -> Comparison:

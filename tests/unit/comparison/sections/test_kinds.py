@@ -15,9 +15,9 @@ from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections import (
     cost,
     curves,
+    each_section,
     errors,
     overview,
-    sections,
     shared_groups,
     significance,
     tasks,
@@ -31,7 +31,9 @@ def comparison() -> Comparison:
 
 
 def test_every_figure_can_be_drawn(comparison: Comparison) -> None:
-    figures = [each for part in sections(comparison) for each in part.blocks if isinstance(each, FigureBlock)]
+    figures = [
+        each for part in each_section(comparison) for each in part.blocks if isinstance(each, FigureBlock)
+    ]
     assert len(figures) >= 8
     for figure in figures:
         assert "<b>activator" not in svg(figure)
