@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -75,9 +75,7 @@ class Display:
         self._since = 0.0  # time since which at least one unit has been running
         self._least = 0.0  # documents that must be trained before the speed is estimated
         self._live = (
-            Live(_Picture(self), console=console, refresh_per_second=4, transient=True)
-            if console.is_terminal
-            else None
+            Live(self, console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         )
 
     def __enter__(self) -> Display:
@@ -195,19 +193,16 @@ class Display:
         left = self.progress.documents - self.progress.done
         return left / sum(speeds) if speeds and all(speeds) else None
 
-
-@dataclass
-class _Picture:
-    """Live lines at the bottom of a terminal: for one running unit its name, bar, time left, epoch, metrics
-    and speed; for several units a line each, then bar, time left and total speed."""
-
-    display: Display = field(repr=False)
-
     def __rich__(self) -> Group:
-        progress, units = self.display.progress, list(self.display._units.values())
+        """Return the live lines at the bottom of a terminal.
+
+        For one running unit, they are its name, bar, time left, epoch, metrics and speed; for several units a
+        line each, then bar, time left and total speed.
+        """
+        progress, units = self.progress, list(self._units.values())
         if not progress.units:
             return Group(Text("preparing ...", style="bright_black"))
-        facts = self._overall(progress)
+        facts = self._overall()
         if len(units) < 2:
             found = units[0] if units else None
             head = f"unit {max(progress.index, 1)} of {progress.units}"
@@ -220,20 +215,19 @@ class _Picture:
         return Group(*shown, *more, facts.append(_joined([f"{len(units)} units at once", *speed])))
 
     def _line_of_one(self, unit: _Unit) -> Text:
-        head = f"unit {unit.index} of {self.display.progress.units}"
+        head = f"unit {unit.index} of {self.progress.units}"
         return _line_of((head, "bold"), f"  {unit.name}", _joined(_facts(unit)))
 
-    def _overall(self, progress: WorkDone) -> Text:
+    def _overall(self) -> Text:
         """Return bar, percentage and time left."""
-        share = progress.done / progress.documents if progress.documents else 0.0
-        left = self.display._left()
-        return _line_of(
-            *self._bar(share), f"  {share:.0%}", f"  {left} left" if left else "  time left unknown"
-        )
+        share = self.progress.done / self.progress.documents if self.progress.documents else 0.0
+        left = self._left()
+        known = f"  {left} left" if left else "  time left unknown"
+        return _line_of(*self._bar(share), f"  {share:.0%}", known)
 
     def _bar(self, share: float) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return a bar of `BAR` characters, with the finished part highlighted."""
-        full, rest = ("━", "─") if self.display.console.encoding.lower().startswith("utf") else ("#", "-")
+        full, rest = ("━", "─") if self.console.encoding.lower().startswith("utf") else ("#", "-")
         done = round(min(share, 1.0) * BAR)
         return (full * done, "cyan"), (rest * (BAR - done), "bright_black")
 
