@@ -80,7 +80,7 @@ def _texts(
 def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) -> list[DocumentRow]:
     """Return the documents that differ most, among those tested by both runs."""
     ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
-    pairs = [(one.tasks[task.name], mine, other.tasks[task.name], theirs) for task in tasks]
+    pairs = [(one.tasks[task.name].rows(mine), other.tasks[task.name].rows(theirs)) for task in tasks]
     columns = [_apart(task, *pair) for task, pair in zip(tasks, pairs, strict=True)]
     apart, known = (np.stack(each, axis=1) for each in zip(*columns, strict=True))  # [D, T] each
     distance = apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
@@ -90,7 +90,7 @@ def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) ->
             break
         order = np.argsort(-apart[n], kind="stable")
         most = set(order[:SCORES].tolist())
-        rows = [(t, _said(tasks[t], mine[n], theirs[n], pairs[t])) for t in order.tolist() if known[n, t]]
+        rows = [(t, _said(tasks[t], n, *pairs[t])) for t in order.tolist() if known[n, t]]
         scores = [row for t, row in rows if t in most or row[-1] is True]
         found.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
     return found
@@ -112,20 +112,15 @@ def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence
     return sorted(order.tolist(), key=at.__getitem__)  # a stable sort
 
 
-def _apart(
-    task: Task, one: PooledTask, mine: NDArray[np.int64], other: PooledTask, theirs: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _apart(task: Task, one: PooledTask, other: PooledTask) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return distances [D] of documents tested by both runs (0 without a target), and a mask of targets."""
-    known = one.known[mine] & other.known[theirs]
-    rows, same = mine[known], theirs[known]
-    apart = np.zeros(len(mine))
-    apart[known] = READINGS[task.kind].apart(one.outputs[rows], other.outputs[same], one.targets[rows])
+    known = one.known & other.known
+    apart = np.zeros(len(known))
+    apart[known] = READINGS[task.kind].apart(one.outputs[known], other.outputs[known], one.targets[known])
     return apart, known
 
 
-def _said(
-    task: Task, row: int, same: int, pair: tuple[PooledTask, NDArray[np.int64], PooledTask, NDArray[np.int64]]
-) -> tuple[str, Said, Said, Said]:
-    reading, (one, _, other, _) = READINGS[task.kind], pair
-    left, right = reading.said(task, one.outputs[row]), reading.said(task, other.outputs[same])
+def _said(task: Task, row: int, one: PooledTask, other: PooledTask) -> tuple[str, Said, Said, Said]:
+    reading = READINGS[task.kind]
+    left, right = reading.said(task, one.outputs[row]), reading.said(task, other.outputs[row])
     return task.name, left, right, reading.truth(task, one.targets[row])

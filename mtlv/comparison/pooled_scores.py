@@ -21,6 +21,10 @@ class PooledTask:
     targets: NDArray
     known: NDArray[np.bool_]
 
+    def rows(self, chosen: NDArray[np.int64]) -> PooledTask:
+        """Return those of some documents, in this order."""
+        return PooledTask(self.outputs[chosen], self.targets[chosen], self.known[chosen])
+
 
 @dataclass(frozen=True)
 class PooledScores:
