@@ -306,16 +306,9 @@ def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
     verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[each.worse]
     verdict = "highest score" if each.best else verdict
     verdict = f"recommended: {verdict}" if each is chosen else verdict
-    return (
-        of_run(each.run)
-        | _costs(each.run)
-        | {
-            "score": each.mean,
-            "score_sd": each.sd,
-            "difference": difference,
-            "verdict": f"{verdict} ({each.control})" if each.control else verdict,
-        }
-    )
+    verdict = f"{verdict} ({each.control})" if each.control else verdict
+    row = {"score": each.mean, "score_sd": each.sd, "difference": difference, "verdict": verdict}
+    return of_run(each.run) | _costs(each.run) | row
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:

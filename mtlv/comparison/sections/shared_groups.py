@@ -113,12 +113,6 @@ def colours(labels: Sequence[str]) -> list[str]:
     return [PLAIN.get(label) or GROUPS[(int(label) - 1) % len(GROUPS)] for label in labels]
 
 
-def group_colour(given: GroupNumbers) -> dict[str, Any]:
-    """Return the `color` channel for the field `group`."""
-    scale = {"domain": given.labels, "range": colours(given.labels)}
-    return label("group", scale=scale, legend=None)
-
-
 def group_shapes(labels: Sequence[str]) -> dict[str, Any]:
     """Return the `color` and `shape` channels of points by group, for groups with these numbers, with one
     legend.
@@ -177,6 +171,8 @@ def _spec(comparison: Comparison, given: GroupNumbers) -> dict[str, Any]:
     ]  # fmt: skip
     numbers = written(label("shown"), f"datum.group == '{ALONE}'")
     order = task_order(comparison, given)
+    scale = {"domain": given.labels, "range": colours(given.labels)}
+    colour = label("group", scale=scale, legend=None)
     return {
         "width": {"step": cell_width(comparison)},
         "height": {"step": CELL},
@@ -185,5 +181,5 @@ def _spec(comparison: Comparison, given: GroupNumbers) -> dict[str, Any]:
             "y": label("task", sort=order, axis=task_axis()),
             "tooltip": tips,
         },
-        "layer": [{"mark": "rect", "encoding": {"color": group_colour(given)}}, numbers],
+        "layer": [{"mark": "rect", "encoding": {"color": colour}}, numbers],
     }

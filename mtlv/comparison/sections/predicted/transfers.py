@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mtlv.comparison.blocks import Block, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.predicted.untrained import shown
@@ -21,6 +22,16 @@ CAPTION = (
     "sources, and of the one that gained most (chosen on the test set, so partly chance). Only targets with "
     "a class per text, for LEEP also such sources; tasks that are not learned alone are left out."
 )
+COLUMNS = (
+    TableColumn("by", "measure", kind="text"),
+    TableColumn("order", "Spearman within targets", kind="text"),
+    TableColumn("shown", "order shown", kind="text"),
+    TableColumn("named", "gain of its first source", digits=1, signed=True, scale=POINTS),
+    TableColumn("average", "of all", digits=1, signed=True, scale=POINTS),
+    TableColumn("best", "of the best", digits=1, signed=True, scale=POINTS),
+    TableColumn("targets", "targets", digits=0),
+    TableColumn("cells", "cells", digits=0),
+)
 
 
 def said_and_came(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> list[Block]:
@@ -28,35 +39,15 @@ def said_and_came(transfers: Transfers, found: Sequence[TransferEffect], id: str
     measured = list(measured_transfers(transfers, found))
     if not measured:
         return []
-    rows = [
-        {
-            "by": each.measure,
-            "order": None if each.order is None else str(each.order),
-            "shown": "too few" if each.order is None else shown(each.order),
-            "named": each.named,
-            "average": each.average,
-            "best": each.best,
-            "targets": each.targets,
-            "cells": each.cells,
-        }
-        for each in measured
-    ]
-    columns = [
-        TableColumn("by", "measure", kind="text"),
-        TableColumn("order", "Spearman within targets", kind="text"),
-        TableColumn("shown", "order shown", kind="text"),
-        *(
-            TableColumn(key, title, digits=1, signed=True, scale=POINTS)
-            for key, title in (
-                ("named", "gain of its first source"),
-                ("average", "of all"),
-                ("best", "of the best"),
-            )
-        ),
-        TableColumn("targets", "targets", digits=0),
-        TableColumn("cells", "cells", digits=0),
-    ]
-    return [TextBlock(_in_words(measured)), TableBlock(f"{id}_measures", TITLE, CAPTION, columns, rows)]
+    rows = [_row(each) for each in measured]
+    return [TextBlock(_in_words(measured)), TableBlock(f"{id}_measures", TITLE, CAPTION, COLUMNS, rows)]
+
+
+def _row(found: MeasuredTransfer) -> dict[str, Any]:
+    order = found.order
+    said = {"order": str(order), "shown": shown(order)} if order else {"order": None, "shown": "too few"}
+    same = ("named", "average", "best", "targets", "cells")
+    return {"by": found.measure, **said} | {key: getattr(found, key) for key in same}
 
 
 def _in_words(measured: Sequence[MeasuredTransfer]) -> str:
