@@ -33,6 +33,11 @@ from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
 
 SPLITTINGS = "report/splittings.json"
+GROUP_TITLES = {"elbow.png": "Elbow", "task_map.png": "Map of the tasks"}
+GROUP_CAPTIONS = {
+    "elbow.png": "Inertia and silhouette over the number of groups; the recommended number is marked.",
+    "task_map.png": "Their vectors on the first two principal components.",
+}
 SHOWN = ("data.", "encoder.", "architecture.", "grouping.", "training.", "evaluation.", "seed")
 
 
@@ -95,17 +100,8 @@ def _group_pictures(result: MemberResult, folder: Path) -> list[ReportFigure]:
     groups = result.resolved.children[0].groups
     if groups is None:
         return []
-    written = {path.name: path for path in write_groups(groups, folder, title=result.title)}
-    captions = {
-        "elbow.png": (
-            "Elbow",
-            "Inertia and silhouette over the number of groups; the recommended number is marked.",
-        ),
-        "task_map.png": ("Map of the tasks", "Their vectors on the first two principal components."),
-    }
-    return [
-        ReportFigure(t, written[file], caption) for file, (t, caption) in captions.items() if file in written
-    ]
+    pictures = write_groups(groups, folder, title=result.title)
+    return [ReportFigure(GROUP_TITLES[path.name], path, GROUP_CAPTIONS[path.name]) for path in pictures]
 
 
 def _per_task_picture(result: MemberResult, folder: Path) -> ReportFigure:

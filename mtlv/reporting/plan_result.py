@@ -65,7 +65,10 @@ def outcome(
     Records are in the plan's order; `known` are validation metrics by epoch that were computed while the last
     model was trained.
     """
-    curve = {epoch: known.get(epoch) for epoch in range(max(len(record.curve) for record in records))}
+    curve = (
+        known.get(epoch) or at_epoch([record.validation_at(epoch) for record in records], tasks, settings)
+        for epoch in range(max(len(record.curve) for record in records))
+    )
     validation = gather([record.validation for record in records])
     test = gather([record.test for record in records])
     thresholds = _fit(validation, tasks, settings)
@@ -74,10 +77,7 @@ def outcome(
         test,
         thresholds,
         evaluate_all(test, tasks, thresholds.values),
-        tuple(
-            found or at_epoch([record.validation_at(epoch) for record in records], tasks, settings)
-            for epoch, found in curve.items()
-        ),
+        tuple(curve),
         tuple(records),
         tuple(earlier),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from mtlv.formatting import csv_text, plain
@@ -72,8 +72,7 @@ def make_rows(members: Sequence[SuiteMember]) -> tuple[Row, ...]:
             continue
         top = max(known) if column.best == "high" else min(known)
         for row in rows:
-            cell = row[column.key]
-            row[column.key] = Cell(cell.mean, cell.sd, cell.n, best=cell.mean == top)
+            row[column.key] = replace(row[column.key], best=row[column.key].mean == top)
     return tuple(Row(member.name, cells) for member, cells in zip(members, rows, strict=True))
 
 
