@@ -27,7 +27,7 @@ from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
-from mtlv.suite.search import Trial, Turns, best_line, check_search, in_order, search_json, searched, trial
+from mtlv.suite.search import Trial, best_line, check_search, search_json, search_members, trial
 from mtlv.suite.tuned import tried_lines, tuned
 from mtlv.tracking import DEFAULT_URI, Tracker
 from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
@@ -161,37 +161,36 @@ def _run_members(
     colours: Mapping[str, str],
     resolved: Sequence[ResolvedMember],
     search: SearchSettings | None,
-) -> tuple[tuple[MemberResult, ...], tuple[str, ...]]:
+) -> tuple[list[MemberResult], list[str]]:
     """Return the results, and the problems of members whose training failed."""
-    turns = (
-        in_order(len(resolved)) if search is None else searched(search, [each.member for each in resolved])
-    )
-    results, failed = [], []
+    results: list[MemberResult] = []
+    failed: list[str] = []
     executor = session.executor
-    for member in resolved if search is None else ():
-        executor.expect(each_once(member.jobs))
-    number = next(turns, None)
-    while number is not None:
-        member, value = resolved[number], None
-        if search is not None:  # the next member depends on this result
-            executor.expect(each_once(member.jobs))
+
+    def run(member: ResolvedMember) -> MemberResult | None:
         corpus = session.models.cache.corpus(member.member.settings.data)
         try:
             results.append(run_member(session, member, corpus, colours[member.member.name]))
-            value = trial(results[-1]).value
         except TrainingError as error:
             executor.give_up(each_once(member.jobs))
             failed.append(str(error))
             session.callback(WarningGiven(f"`{member.name}` failed; the others go on. {error}"))
-        number = _next(turns, value)
-    return tuple(results), tuple(failed)
+            return None
+        return results[-1]
 
+    def run_trial(number: int) -> float | None:
+        executor.expect(each_once(resolved[number].jobs))  # only now: the next member depends on this result
+        result = run(resolved[number])
+        return None if result is None else trial(result).value
 
-def _next(turns: Turns, value: float | None) -> int | None:
-    try:
-        return turns.send(value)
-    except StopIteration:
-        return None
+    if search is not None:
+        search_members(search, [each.member for each in resolved], run_trial)
+    else:
+        for member in resolved:
+            executor.expect(each_once(member.jobs))
+        for member in resolved:
+            run(member)
+    return results, failed
 
 
 def _write_comparison(

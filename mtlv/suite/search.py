@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -18,35 +18,31 @@ if TYPE_CHECKING:
     from mtlv.settings import Member
     from mtlv.settings.suite_schema import SearchSettings
 
-Turns = Generator[int, float | None, None]
-"""Yields the number of the next member to run, and receives its result; None if it failed."""
-
-
 GRID = "grid"  # all, or the first, in order
 SAMPLERS = {"random": "RandomSampler", "tpe": "TPESampler"}  # by name, of `optuna.samplers`
 TRIES = 20  # maximum requests per combination, on average, before the search ends
 
 
-def in_order(members: int) -> Turns:
-    """Yield the first `members` numbers in order."""
-    number = 0
-    while number < members:  # a range cannot receive results
-        yield number
-        number += 1
-
-
-def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
-    """Yield the members suggested by the search's sampler, each once.
+def search_members(
+    search: SearchSettings, members: Sequence[Member], run: Callable[[int], float | None]
+) -> None:
+    """Run the members suggested by the search's sampler, each once.
 
     The sampler receives every result, so that equal results lead to equal trials: an interrupted search
     repeats the same trials, whose units are in the store.
+
+    Args:
+        search: the sampler, the values to combine, and the maximum number of trials.
+        members: one for each combination.
+        run: function that runs a member, by its number, and returns its result; None if it failed.
 
     Raises:
         ConfigError: the package is not installed.
     """
     most = min(search.trials or len(members), len(members))
     if search.sampler == GRID:
-        yield from in_order(most)
+        for number in range(most):
+            run(number)
         return
     optuna = _optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -62,7 +58,7 @@ def searched(search: SearchSettings, members: Sequence[Member]) -> Turns:
         trial = study.ask(space)
         number = numbers.get(tuple(trial.params[key] for key in values))
         if number is not None and number not in known:
-            known[number] = yield number
+            known[number] = run(number)
         value = None if number is None else known[number]
         failed = optuna.trial.TrialState.FAIL
         study.tell(trial, value) if value is not None else study.tell(trial, state=failed)

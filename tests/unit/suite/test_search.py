@@ -16,7 +16,7 @@ from mtlv.events import ignore
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.suite_schema import SearchSettings
 from mtlv.suite.run import run_suite
-from mtlv.suite.search import searched
+from mtlv.suite.search import search_members
 
 OVER = {"training.learning_rate": [1e-5, 1e-3, 5e-3], "training.batch_size": [8, 16]}
 
@@ -28,14 +28,13 @@ def members(tmp_path: Path) -> tuple:
 
 
 def tried(search: SearchSettings, members: tuple, value: Callable[[int], float | None]) -> list[int]:
-    turns, numbers = searched(search, members), []
-    number = next(turns, None)
-    while number is not None:
+    numbers = []
+
+    def run(number: int) -> float | None:
         numbers.append(number)
-        try:
-            number = turns.send(value(number))
-        except StopIteration:
-            number = None
+        return value(number)
+
+    search_members(search, members, run)
     return numbers
 
 
