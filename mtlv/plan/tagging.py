@@ -113,8 +113,7 @@ class Tags:
 
     @cached_property
     def _parts(self) -> tuple[_Part, ...]:
-        parts = (_part(letter, type_, self.scheme) for type_, letter in self._pairs)
-        return (_NOTHING, *parts)
+        return tuple(_read(name, self.scheme) for name in self.names)
 
     def encode(self, spans: Iterable[Span], words: int) -> NDArray[np.int64]:
         """Return the tag ids [words] of spans in words.
@@ -162,10 +161,6 @@ class Tags:
         return tags
 
 
-def _part(letter: str, type_: str, scheme: Scheme) -> _Part:
-    return _Part(type_, letter in scheme.opening, letter in scheme.closing)
-
-
 def _chunks(parts: Iterable[_Part]) -> Iterator[Span]:
     before, start = _NOTHING, 0
     for at, part in enumerate(chain(parts, (_NOTHING,))):
@@ -195,7 +190,7 @@ def _read(name: str, scheme: Scheme) -> _Part:
         raise DataError(
             "a tag is unknown", got=name, allowed=", ".join([OUTSIDE, *(f"{x}-TYPE" for x in scheme.letters)])
         )
-    return _part(letter, type_, scheme)
+    return _Part(type_, letter in scheme.opening, letter in scheme.closing)
 
 
 def merged(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:

@@ -1,4 +1,7 @@
-"""Types of the settings, without defaults (see `defaults.yml`) and without conversion of values."""
+"""Types of the settings, without conversion of values.
+
+Defaults are in `defaults.yml`; only sections that are null there have those of their keys here.
+"""
 
 from __future__ import annotations
 
@@ -88,27 +91,31 @@ class TeachSettings(SettingsSection):
     """A teacher: an earlier stage, from whose models' outputs a stage learns."""
 
     stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
-    gold: Annotated[Literal["annealed"] | Fraction, Field(description="annealed, or a number from 0 to 1")]
-    temperature: Positive
-    crossfit: Annotated[int | None, Field(ge=2, le=20, description="a whole number from 2 to 20, or null")]
+    gold: Annotated[
+        Literal["annealed"] | Fraction, Field(description="annealed, or a number from 0 to 1")
+    ] = "annealed"
+    temperature: Positive = 1.0
+    crossfit: Annotated[
+        int | None, Field(ge=2, le=20, description="a whole number from 2 to 20, or null")
+    ] = None
 
 
 class PaceSettings(SettingsSection):
     """A curriculum: easy documents first."""
 
     by: Literal["length", "rarity", "loss", "random"]
-    reverse: Flag
-    start: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
-    until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+    reverse: Flag = False
+    start: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.01
+    until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.5
 
 
 class ProbeSettings(SettingsSection):
     """The gradient probe: a diagnosis that changes no weight."""
 
-    every: Count
+    every: Count = 10
     scope: Annotated[
         str, Field(pattern=r"^(encoder|top:[1-9]\d*)$", description="encoder, or top:N for the top N layers")
-    ]
+    ] = "top:2"
 
     @property
     def layers(self) -> int | None:
@@ -248,8 +255,8 @@ class StartSettings(SettingsSection):
     """Origin of a stage's initial weights: an earlier stage."""
 
     stage: Annotated[str, Field(min_length=1, alias="from", description="the name of an earlier stage")]
-    match: Literal["auto", "tasks", "only"]
-    carry: Literal["encoder", "encoder_and_heads"]
+    match: Literal["auto", "tasks", "only"] = "auto"
+    carry: Literal["encoder", "encoder_and_heads"] = "encoder"
 
 
 OF_A_STAGE = ("tasks", "architecture", "grouping", "training")

@@ -9,18 +9,9 @@ from mtlv.settings.checks import contradictions
 from mtlv.settings.draft import Change, Draft, Origin, dotted
 from mtlv.settings.schema import OF_A_STAGE, Settings, StageSettings
 
-START = {"match": "auto", "carry": "encoder"}
-OF_TRAINING: dict[str, dict[str, Any]] = {
-    "teach": {"gold": "annealed", "temperature": 1.0, "crossfit": None},
-    "pace": {"reverse": False, "start": 0.01, "until": 0.5},
-    "probe": {"every": 10, "scope": "top:2"},
-}
-"""Defaults of mappings of `training` that are null by default."""
-
 
 def fill_stages(draft: Draft) -> None:
     """Complete every stage of a draft; stages that are not mappings are left for the schema to report."""
-    _fill_training(draft)
     given = draft.values.get("stages")
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         return
@@ -31,12 +22,6 @@ def fill_stages(draft: Draft) -> None:
         before = stages[-1].get("name") if stages else None
         stages.append(_whole(each, draft, origin.below(number), before))
     draft.values["stages"] = stages
-
-
-def _fill_training(draft: Draft) -> None:
-    for key, defaults in OF_TRAINING.items():
-        if isinstance(given := draft.get(("training", key)), dict):
-            draft.values["training"][key] = defaults | given
 
 
 def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> dict[str, Any]:
@@ -50,13 +35,10 @@ def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> 
             inner.apply(Change(key, value, origin.below(key)))
         else:
             others[key] = value  # a key that stages do not have; the schema reports it
-    _fill_training(inner)
     teach = inner.get(("training", "teach"))
     # A teacher's stage is the usual reason for the one before; it often has several models.
     start = own.get("start", None if before is None or teach is not None else {"from": before})
-    if isinstance(start, str):
-        start = {"from": start}
-    own["start"] = START | start if isinstance(start, dict) else start
+    own["start"] = {"from": start} if isinstance(start, str) else start
     return own | {key: inner.values[key] for key in OF_A_STAGE} | others
 
 
