@@ -218,29 +218,30 @@ def _settle(draft: Draft, file: str) -> list[str]:
 
 def _resolve_paths(draft: Draft) -> None:
     """Resolve relative paths from the config's folder, or from the working folder on the command line."""
-    for path in (("data", "path"), ("encoder", "name"), ("grouping", "encoder")):
+    data, sources = draft.values["data"], draft.get(("data", "sources"))
+    data["path"] = _resolved(draft, ("data", "path"), data["path"])
+    if isinstance(sources, list):  # a new list, because the members of a run share the one that was written
+        data["sources"] = [
+            one | {"path": _resolved(draft, ("data", "sources"), one["path"])}
+            if isinstance(one, dict) and "path" in one
+            else one
+            for one in sources
+        ]
+    for path in (("encoder", "name"), ("grouping", "encoder")):
         value = draft.get(path)
-        if not isinstance(value, str) or not value or "\0" in value:
-            continue
-        if path[0] != "data" and not value.startswith(("./", "../", "~", "/")):
-            continue  # an alias or a hub id
-        origin, _ = draft.origin(path)
-        full = Path(os.path.expanduser(value))
-        place = os.path.normpath((origin.folder if origin else Path()) / full)
-        if path[0] != "data" and not place.startswith((os.sep, "..")):
-            place = os.path.join(".", place)  # without the dot, it would be used as a hub id
-        draft.values[path[0]][path[1]] = place
-    _resolve_sources(draft)
+        if isinstance(value, str) and value.startswith(("./", "../", "~", "/")):  # else an alias or a hub id
+            place = _resolved(draft, path, value)
+            if not place.startswith((os.sep, "..")):
+                place = os.path.join(".", place)  # without the dot, it would be used as a hub id
+            draft.values[path[0]][path[1]] = place
 
 
-def _resolve_sources(draft: Draft) -> None:
-    sources = draft.get(("data", "sources"))
-    origin, _ = draft.origin(("data", "sources"))
-    for one in sources if isinstance(sources, list) else ():
-        value = one.get("path") if isinstance(one, dict) else None
-        if isinstance(value, str) and value and "\0" not in value:
-            full = Path(os.path.expanduser(value))
-            one["path"] = os.path.normpath((origin.folder if origin else Path()) / full)
+def _resolved(draft: Draft, path: KeyPath, value: Any) -> Any:
+    """Return the path in a value that was written at `path`; anything that is no path is left as it is."""
+    if not isinstance(value, str) or not value or "\0" in value:
+        return value
+    origin, _ = draft.origin(path)
+    return os.path.normpath((origin.folder if origin else Path()) / os.path.expanduser(value))
 
 
 def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:

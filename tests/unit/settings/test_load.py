@@ -93,6 +93,20 @@ def test_paths_start_at_the_config_or_on_the_command_line_here(tmp_path: Path) -
     assert load_suite(path, ["data.path=/x"]).members[0].settings.data.path == "/x"
 
 
+def test_paths_of_sources_start_at_the_config_once_for_all_members_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sources = "[{name: table, alias: one, path: one.csv}, {name: table, alias: two, path: ../two.csv}]"
+    Path("sub").mkdir()
+    Path("sub/c.yml").write_text(
+        f"runs: [{{data.sources: {sources}, matrix: {{training.epochs: [1, 2]}}}}]\n"
+    )
+    members = load_suite("sub/c.yml").members
+    paths = [[one.path for one in member.settings.data.sources or ()] for member in members]
+    assert paths == [["sub/one.csv", "two.csv"]] * 2
+
+
 # ---- Suites ----------------------------------------------------------------------------------------------
 
 
