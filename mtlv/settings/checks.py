@@ -8,8 +8,8 @@ from functools import partial
 
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET
-from mtlv.settings.model_checks import MODEL_CHECKS
-from mtlv.settings.rules import Check, Unread, register
+from mtlv.settings.model_checks import CONTRADICTIONS_OF_THE_MODEL
+from mtlv.settings.rules import Check, Unread
 from mtlv.settings.schema import FACTOR_RATE, Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
@@ -17,186 +17,181 @@ HUB = "huggingface"
 TABLES = ("table", HUB)
 """Data sets that use `data.columns`."""
 
-CHECKS: list[Check] = []
-_check = partial(register, CHECKS)
+TARGETS = ("labels", "label_list", "target", "tags")
+"""Columns of a table that have targets."""
 
 
 def _repeated(names: Sequence[str] | None) -> str:
     return ", ".join(sorted(name for name, n in Counter(names or ()).items() if n > 1))
 
 
-@_check("data.labels")
-def _labels_repeat(s: Settings) -> str:
-    doubled = _repeated(s.data.labels)
-    return f"names a label twice: {doubled}" if doubled else ""
+def _repeated_in_one(lists: Sequence[Sequence[str] | None]) -> str:
+    """Return the names that one of these lists has twice."""
+    return " ".join(map(_repeated, lists)).strip()
 
 
-@_check("seed")
-def _seeds_repeat(s: Settings) -> str:
-    doubled = ", ".join(str(seed) for seed, n in Counter(s.seeds).items() if n > 1)
-    return f"names a seed twice, and its models would be the same: {doubled}" if doubled else ""
+def _is_own_table(s: Settings) -> bool:
+    return s.data.sources is None and s.data.name in TABLES
 
 
-@_check("training.masking.masked", "training.masking.random")
-def _masked_shares(s: Settings) -> str:
+def _shares_above_one(s: Settings) -> str:
     masking = s.training.masking
     above = masking.masked + masking.random > 1
-    return (
-        f"{masking.masked:g}, with `random` {masking.random:g}: these shares are together at most 1" * above
-    )
+    return f"{masking.masked:g}, with `random` {masking.random:g}" if above else ""
 
 
-@_check("data.path", "data.name")
-def _table_path(s: Settings) -> str:
-    missing = s.data.sources is None and s.data.name == "table" and s.data.path is None
-    return "not set, but `data.name: table` reads your own file; give its path" if missing else ""
-
-
-@_check("data.columns.classes", "data.sources")
-def _classes_repeat(s: Settings) -> str:
-    return _twice("class", [each.columns.classes for each in s.data.each])
-
-
-@_check("data.columns.labels", "data.sources")
-def _columns_repeat(s: Settings) -> str:
-    return _twice("column", [each.columns.labels for each in s.data.each])
-
-
-def _twice(what: str, names: Sequence[Sequence[str] | None]) -> str:
-    """Return a problem if one of these lists has a name twice."""
-    doubled = " ".join(map(_repeated, names)).strip()
-    return f"names a {what} twice: {doubled}" if doubled else ""
-
-
-@_check("data.columns.labels", "data.columns.label_list", "data.name")
-def _table_labels(s: Settings) -> str:
-    if s.data.sources is not None or s.data.name not in TABLES:
-        return ""
-    columns = s.data.columns
-    targets = (columns.labels, columns.label_list, columns.target, columns.tags)
-    if columns.kind not in WITHOUT_TARGET and not any(targets):
-        return (
-            "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`, or for "
-            "other kinds of task `data.columns.kind` and `target` or `tags`"
-        )
-    if columns.labels is not None and columns.label_list is not None:
-        return "given together with `data.columns.label_list`; keep one of them"
-    return ""
-
-
-@_check("data.window_overlap", "data.window")
-def _overlap(s: Settings) -> str:
+def _wide_overlap(s: Settings) -> str:
     window, overlap = s.data.window, s.data.window_overlap
     wide = window is not None and overlap is not None and overlap >= window
     return f"as wide as a window, or wider (got {overlap}); take 0 to {window - 1}" if wide and window else ""
 
 
-@_check("data.scheme", "data.folds")
-def _rotation(s: Settings) -> str:
-    few = s.data.scheme == "rotate_test" and s.data.folds < 2
-    return f"rotate_test needs `data.folds` of 2 or more (got {s.data.folds})" if few else ""
-
-
-@_check("grouping.groups", "grouping.method")
-def _given_without_groups(s: Settings) -> str:
-    missing = s.grouping.method == "given" and s.grouping.groups is None
-    return "not set, but `grouping.method: given` takes the groups from here; list them" if missing else ""
-
-
-@_check("grouping.k", "grouping.method")
-def _k_without_curve(s: Settings) -> str:
+def _method_without_curve(s: Settings) -> str:
     method = GROUPINGS[s.grouping.method]
-    if s.grouping.k != "auto" or not method.takes_k or method.of_names is None:
-        return ""
-    return f"`grouping.method: {s.grouping.method}` has no curve to choose it from; set a number"
+    needs_k = s.grouping.k == "auto" and method.takes_k and method.of_names is not None
+    return s.grouping.method if needs_k else ""
 
 
-@_check("grouping.groups")
-def _groups_repeat(s: Settings) -> str:
-    doubled = _repeated([name for group in s.grouping.groups or () for name in group])
-    return f"a label may stand in one group only; in several: {doubled}" if doubled else ""
-
-
-@_check("grouping.metric", "grouping.features")
-def _cosine_counts(s: Settings) -> str:
-    wrong = s.grouping.metric == "cosine" and s.grouping.features == "label_count"
-    return "cosine cannot tell single counts apart; take euclidean with label_count" if wrong else ""
-
-
-@_check("grouping.linkage", "grouping.metric", "grouping.method")
-def _ward(s: Settings) -> str:
-    g = s.grouping
-    wrong = g.method == "agglomerative" and g.linkage == "ward" and g.metric == "cosine"
-    return (
-        "ward needs `grouping.metric: euclidean`; take average, complete or single for cosine"
-        if wrong
-        else ""
-    )
-
-
-@_check("grouping.features", "grouping.method")
-def _kde_counts(s: Settings) -> str:
+def _features_without_counts(s: Settings) -> str:
     wrong = s.grouping.method == "kde" and s.grouping.features != "label_count"
-    return f"kde works on counts (got {s.grouping.features}); take label_count" if wrong else ""
+    return s.grouping.features if wrong else ""
 
 
-@_check("training.auto_batch", "execution.devices_per_unit")
-def _pieces_of_ranks(s: Settings) -> str:
-    wrong = s.training.auto_batch and s.execution.devices_per_unit > 1
-    return (
-        "a device that cuts a batch into pieces would leave the others waiting; set it to false, or "
-        "`execution.devices_per_unit: 1`"
-        if wrong
-        else ""
-    )
-
-
-@_check("training.teach", "stages")
-def _teacher_without_stages(s: Settings) -> str:
-    alone = s.training.teach is not None and s.stages is None
-    return "set, but only a stage has a teacher: an earlier stage; write `stages`" if alone else ""
-
-
-@_check("training.pace.by", "training.teach")
-def _loss_without_teachers(s: Settings) -> str:
+def _loss_without_teachers(s: Settings) -> bool:
     pace, teach = s.training.pace, s.training.teach
-    missing = pace is not None and pace.by == "loss" and (teach is None or teach.crossfit is None)
-    return (
-        "loss is that of teachers that did not learn the document; give the stage cross-fitted ones, such as "
-        "`teach: {from: STAGE, crossfit: 5, gold: 1}`, where `gold: 1` learns nothing else from them"
-        if missing
-        else ""
-    )
+    return pace is not None and pace.by == "loss" and (teach is None or teach.crossfit is None)
 
 
-@_check("training.head_weights", "training.head_loss")
-def _weights_missing(s: Settings) -> str:
+def _loss_without_weights(s: Settings) -> str:
     t = s.training
-    missing = t.head_loss.startswith("weighted") and t.head_weights is None
-    then = "write size, or a mapping of task name to weight"
-    return f"not set, but `training.head_loss: {t.head_loss}` needs it; {then}" if missing else ""
+    return t.head_loss if t.head_loss.startswith("weighted") and t.head_weights is None else ""
 
 
-@_check("training.head_weights")
-def _weights_zero(s: Settings) -> str:
-    weights = s.training.head_weights
-    zero = isinstance(weights, dict) and not any(weights.values())
-    return "every weight is 0, so nothing would be learned" if zero else ""
-
-
-@_check("evaluation.grid.stop", "evaluation.grid.start")
-def _grid_order(s: Settings) -> str:
-    grid = s.evaluation.grid
-    return f"below `evaluation.grid.start` ({grid.start:g})" if grid.stop < grid.start else ""
-
-
-@_check("evaluation.grid.step", "evaluation.grid.start", "evaluation.grid.stop")
-def _grid_step(s: Settings) -> str:
+def _wrong_step(s: Settings) -> str:
     grid = s.evaluation.grid
     if (grid.stop - grid.start) / grid.step > 1000:
         return f"so small that more than 1000 thresholds would be tried (got {grid.step:g})"
     wide = grid.stop > grid.start and grid.step > grid.stop - grid.start + 1e-9
     return f"wider than the grid from start to stop (got {grid.step:g})" if wide else ""
+
+
+CONTRADICTIONS = (
+    Check(("data.labels",), lambda s: _repeated(s.data.labels), "names a label twice: {}"),
+    Check(
+        ("seed",),
+        lambda s: ", ".join(str(seed) for seed, n in Counter(s.seeds).items() if n > 1),
+        "names a seed twice, and its models would be the same: {}",
+    ),
+    Check(
+        ("training.masking.masked", "training.masking.random"),
+        _shares_above_one,
+        "{}: these shares are together at most 1",
+    ),
+    Check(
+        ("data.path", "data.name"),
+        lambda s: s.data.sources is None and s.data.name == "table" and s.data.path is None,
+        "not set, but `data.name: table` reads your own file; give its path",
+    ),
+    Check(
+        ("data.columns.classes", "data.sources"),
+        lambda s: _repeated_in_one([each.columns.classes for each in s.data.each]),
+        "names a class twice: {}",
+    ),
+    Check(
+        ("data.columns.labels", "data.sources"),
+        lambda s: _repeated_in_one([each.columns.labels for each in s.data.each]),
+        "names a column twice: {}",
+    ),
+    Check(
+        ("data.columns.labels", "data.columns.label_list", "data.name"),
+        lambda s: (
+            _is_own_table(s)
+            and s.data.columns.kind not in WITHOUT_TARGET
+            and not any(getattr(s.data.columns, key) for key in TARGETS)
+        ),
+        "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`, or for "
+        "other kinds of task `data.columns.kind` and `target` or `tags`",
+    ),
+    Check(
+        ("data.columns.labels", "data.columns.label_list", "data.name"),
+        lambda s: (
+            _is_own_table(s) and s.data.columns.labels is not None and s.data.columns.label_list is not None
+        ),
+        "given together with `data.columns.label_list`; keep one of them",
+    ),
+    Check(("data.window_overlap", "data.window"), _wide_overlap),
+    Check(
+        ("data.scheme", "data.folds"),
+        lambda s: s.data.scheme == "rotate_test" and s.data.folds == 1,
+        "rotate_test needs `data.folds` of 2 or more (got 1)",
+    ),
+    Check(
+        ("grouping.groups", "grouping.method"),
+        lambda s: s.grouping.method == "given" and s.grouping.groups is None,
+        "not set, but `grouping.method: given` takes the groups from here; list them",
+    ),
+    Check(
+        ("grouping.k", "grouping.method"),
+        _method_without_curve,
+        "`grouping.method: {}` has no curve to choose it from; set a number",
+    ),
+    Check(
+        ("grouping.groups",),
+        lambda s: _repeated([name for group in s.grouping.groups or () for name in group]),
+        "a label may stand in one group only; in several: {}",
+    ),
+    Check(
+        ("grouping.metric", "grouping.features"),
+        lambda s: s.grouping.metric == "cosine" and s.grouping.features == "label_count",
+        "cosine cannot tell single counts apart; take euclidean with label_count",
+    ),
+    Check(
+        ("grouping.linkage", "grouping.metric", "grouping.method"),
+        lambda s: (
+            (s.grouping.method, s.grouping.linkage, s.grouping.metric) == ("agglomerative", "ward", "cosine")
+        ),
+        "ward needs `grouping.metric: euclidean`; take average, complete or single for cosine",
+    ),
+    Check(
+        ("grouping.features", "grouping.method"),
+        _features_without_counts,
+        "kde works on counts (got {}); take label_count",
+    ),
+    Check(
+        ("training.auto_batch", "execution.devices_per_unit"),
+        lambda s: s.training.auto_batch and s.execution.devices_per_unit > 1,
+        "a device that cuts a batch into pieces would leave the others waiting; set it to false, or "
+        "`execution.devices_per_unit: 1`",
+    ),
+    Check(
+        ("training.teach", "stages"),
+        lambda s: s.training.teach is not None and s.stages is None,
+        "set, but only a stage has a teacher: an earlier stage; write `stages`",
+    ),
+    Check(
+        ("training.pace.by", "training.teach"),
+        _loss_without_teachers,
+        "loss is that of teachers that did not learn the document; give the stage cross-fitted ones, such as "
+        "`teach: {from: STAGE, crossfit: 5, gold: 1}`, where `gold: 1` learns nothing else from them",
+    ),
+    Check(
+        ("training.head_weights", "training.head_loss"),
+        _loss_without_weights,
+        "not set, but `training.head_loss: {}` needs it; write size, or a mapping of task name to weight",
+    ),
+    Check(
+        ("training.head_weights",),
+        lambda s: isinstance(s.training.head_weights, dict) and not any(s.training.head_weights.values()),
+        "every weight is 0, so nothing would be learned",
+    ),
+    Check(
+        ("evaluation.grid.stop", "evaluation.grid.start"),
+        lambda s: f"{s.evaluation.grid.start:g}" if s.evaluation.grid.stop < s.evaluation.grid.start else "",
+        "below `evaluation.grid.start` ({})",
+    ),
+    Check(("evaluation.grid.step", "evaluation.grid.start", "evaluation.grid.stop"), _wrong_step),
+    *CONTRADICTIONS_OF_THE_MODEL,
+)
 
 
 def _beside_sources(key: str, s: Settings) -> bool:
@@ -291,10 +286,10 @@ UNREAD = (
 
 def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (key, text) of each contradiction within a member; skip checks that read a `wrong` key."""
-    for check in (*CHECKS, *MODEL_CHECKS):
-        text = "" if touches(check.keys, wrong) else check.find(settings)
-        if text:
-            yield check.keys[0], text
+    for check in CONTRADICTIONS:
+        found = None if touches(check.keys, wrong) else check.find(settings)
+        if found:
+            yield check.keys[0], check.text.replace("{}", str(found))
 
 
 def unread(members: Sequence[Settings], wrong: Sequence[str]) -> Iterator[tuple[int, str, str]]:

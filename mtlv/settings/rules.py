@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 from mtlv.settings.schema import Settings
 
-Find = Callable[[Settings], str]
-
 
 @dataclass(frozen=True)
 class Check:
     """A check for one contradiction."""
 
     keys: tuple[str, ...]  # dotted keys it reads; messages name the first one
-    find: Callable[[Settings], str]  # function of settings that returns the problem, or an empty text
+    find: Callable[[Settings], str | int]  # returns what is wrong, or whether something is
+    text: str = "{}"  # the problem; `{}` stands for what is wrong
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,3 @@ class Unread:
     is_set: Callable[[Settings], bool]  # whether the key is set in settings
     is_read: Callable[[Settings], bool]  # whether the key is used with these settings
     text: str  # advice for the user
-
-
-def register(checks: list[Check], *keys: str) -> Callable[[Find], Find]:
-    """Add the decorated function to `checks`."""
-
-    def add(find: Find) -> Find:
-        checks.append(Check(keys, find))
-        return find
-
-    return add
