@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -120,19 +120,14 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _paths_in(value: Any) -> Iterator[KeyPath]:
+def _paths(value: Any) -> Iterator[KeyPath]:
     """Yield the paths in a mapping, and of all mappings in lists, such as stages and sources."""
-    yield from _paths(value) if isinstance(value, dict) else ()
-    for number, each in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(each, dict):
-            yield (number,)
-            yield from ((number, *path) for path in _paths(each))
-
-
-def _paths(values: Mapping[str, Any]) -> Iterator[KeyPath]:
-    for key, value in values.items():
+    parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else ()
+    if isinstance(value, list):
+        parts = [(number, each) for number, each in enumerate(value) if isinstance(each, dict)]
+    for key, inner in parts:
         yield (key,)
-        yield from ((key, *path) for path in (_paths(value) if isinstance(value, dict) else ()))
+        yield from ((key, *path) for path in _paths(inner))
 
 
 class Draft:
@@ -201,7 +196,7 @@ class Draft:
         return {
             dotted((*path, *below)): origin.place(below)
             for path, origin in self.origins.items()
-            for below in ((), *_paths_in(self.get(path)))
+            for below in ((), *_paths(self.get(path)))
         }
 
     def origin(self, path: KeyPath) -> tuple[Origin | None, int]:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 HURRY = 5.0
 """Seconds for uploading the rest after Ctrl-C or an error."""
-
-
 NOTHING_LEFT = UploadState(0)
 
 
@@ -54,16 +52,15 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
         journal.close(delivered=True)  # it is empty
         raise
     if earlier:
-        callback(
-            NoteGiven(f"{many(earlier, 'record')} of earlier runs are uploaded to the tracking store first")
-        )
+        text = f"{many(earlier, 'record')} of earlier runs are uploaded to the tracking store first"
+        callback(NoteGiven(text))
     delivery = TrackerConnection(JournalTracker(journal))
+    longest: float | None = HURRY
     try:
         yield delivery
-    except BaseException:
-        delivery.came = _end(journal, uploads, settings, callback, HURRY)
-        raise
-    delivery.came = _end(journal, uploads, settings, callback, None)
+        longest = None
+    finally:
+        delivery.came = _end(journal, uploads, settings, callback, longest)
 
 
 def _end(
@@ -79,10 +76,9 @@ def _end(
     if came.left:
         store = location_of(settings.store).folder
         why = f": {came.problem}" if came.problem else ""
-        callback(
-            WarningGiven(
-                f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
-                f"`mtlv sync --store {store}` uploads them{why}"
-            )
+        text = (
+            f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
+            f"`mtlv sync --store {store}` uploads them{why}"
         )
+        callback(WarningGiven(text))
     return came

@@ -167,16 +167,12 @@ def _left_out(guess: TableGuess) -> list[str]:
 
 
 def _times(guess: TableGuess) -> tuple[float, float]:
-    """Return the minutes of one model each, and of all other runs."""
-    return _minutes(guess, len(guess.labels)), _minutes(guess, _models(guess))
+    """Return the minutes of one model each, and of all other runs, with as many groups as an elbow often has.
 
-
-def _models(guess: TableGuess) -> int:
-    """Return the models of all runs but one model each, with as many groups as an elbow often has.
-
-    They read the documents once for each source.
+    The others read the documents once for each source.
     """
-    return (1 + len(guess.more)) + (2 * GROUPED if len(guess.labels) >= GROUPED else 0)
+    others = (1 + len(guess.more)) + (2 * GROUPED if len(guess.labels) >= GROUPED else 0)
+    return _minutes(guess, len(guess.labels)), _minutes(guess, others)
 
 
 def _epochs(guess: TableGuess) -> int:

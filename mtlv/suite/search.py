@@ -41,8 +41,8 @@ def search_members(
     """
     most = min(search.trials or len(members), len(members))
     if search.sampler == GRID:
-        for number in range(most):
-            run(number)
+        for place in range(most):
+            run(place)
         return
     optuna = _optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
