@@ -62,88 +62,138 @@ def variants(
     if not given:
         return [Variant(())], []
     key, *others = given
+    made = _Expansion(draft, file)
     if others and tuple(given) not in TOGETHER:
-        wrong = others[-1]
-        text = f"given together with `{key}`; keep one of them"
-        return [Variant(())], [sentence(draft.place((wrong,), file), wrong, then=text)]
-    formed = [_formed(each, draft, keys, file) for each in given if each != "tune"] or [([Variant(())], [])]
-    found, problems = ([one for each in part for one in each] for part in zip(*formed, strict=True))
+        made.problem((others[-1],), then=f"given together with `{key}`; keep one of them")
+        return [Variant(())], made.problems
+    bases = [each for each in given if each != "tune"]
+    found = [one for each in bases for one in made.members(each, keys)] if bases else [Variant(())]
     if "tune" in given:
-        axes, more = _to_try(draft.values["tune"], draft, ("tune",), file, set())
+        axes = made.axes_to_try(draft.values["tune"], ("tune",), set())
         found, unused = _with_axes(found, axes)
         place = draft.place(("tune",), file)
         then = "every run has a value of its own; leave one of them out"
-        problems += [*more, *(sentence(place, f"tune.{key}", then=then) for key in unused)]
+        made.problems += [sentence(place, f"tune.{key}", then=then) for key in unused]
     found = [one for number, each in enumerate(found) for one in _tried(each, number, winning)]
     if len(found) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
-    return found or [Variant(())], [*problems, *_same_names(found)]
+    return found or [Variant(())], [*made.problems, *_same_names(found)]
 
 
-def _formed(key: str, draft: Draft, keys: SuiteSettings, file: str) -> tuple[list[Variant], list[str]]:
-    """Return the members of one key, and problems."""
-    if key == "matrix":
-        return _grid(draft.values[key], draft, (key,), file)
-    if key == "runs":
-        return _from_runs(draft.values[key], draft, file)
-    place, (origin, _) = draft.place((key,), file), draft.origin((key,))
-    here = Origin(lambda _: place, origin.folder if origin else Path())
-    if keys.explore and key == "explore":
-        return from_explore(keys.explore, draft, here)
-    if keys.transfer and key == "transfer":
-        return from_transfer(keys.transfer, draft, here)
-    if keys.search and key == "search":
-        return _grid(keys.search.over, draft, ("search", "over"), file)
-    return [], []
+class _Expansion:
+    """Conversion of the keys of a suite in `draft` to members; collects the problems of these keys."""
 
+    def __init__(self, draft: Draft, file: str) -> None:
+        self.draft, self.file = draft, file
+        self.problems: list[str] = []
 
-def _grid(
-    matrix: Any, draft: Draft, path: KeyPath, file: str, seen: set[str] | None = None
-) -> tuple[list[Variant], list[str]]:
-    """Return every combination of the values at `path`, and problems, also with keys `seen` before."""
-    axes, problems = _axes(matrix, draft, path, file, set() if seen is None else seen)
-    return [Variant(changes) for changes in itertools.product(*axes)], problems
+    def problem(self, path: KeyPath, *, got: Any = ..., allowed: str = "", then: str = "") -> None:
+        """Add a problem of the value at `path`."""
+        place = self.draft.place(path, self.file)
+        self.problems.append(sentence(place, dotted(path), got=got, allowed=allowed, then=then))
 
+    def members(self, key: str, keys: SuiteSettings) -> list[Variant]:
+        """Return the members of one key."""
+        if key == "matrix":
+            return self._grid(self.draft.values[key], (key,), set())
+        if key == "runs":
+            return self._runs(self.draft.values[key])
+        if keys.search and key == "search":
+            return self._grid(keys.search.over, ("search", "over"), set())
+        place, (origin, _) = self.draft.place((key,), self.file), self.draft.origin((key,))
+        here = Origin(lambda _: place, origin.folder if origin else Path())
+        found: list[Variant] = []
+        problems: list[str] = []
+        if keys.explore and key == "explore":
+            found, problems = from_explore(keys.explore, self.draft, here)
+        if keys.transfer and key == "transfer":
+            found, problems = from_transfer(keys.transfer, self.draft, here)
+        self.problems += problems
+        return found
 
-def _axes(
-    matrix: Any, draft: Draft, path: KeyPath, file: str, seen: set[str]
-) -> tuple[tuple[Axis, ...], list[str]]:
-    """Return the values of each key at `path`, and problems; adds the keys to those `seen` before."""
-    place, name = draft.place(path, file), dotted(path)
-    if not isinstance(matrix, dict) or not matrix:
-        allowed = "a mapping of keys to lists of values"
-        return (), [sentence(place, name, got=matrix, allowed=allowed)]
-    problems, axes = [], []
-    for key, values in matrix.items():
-        here = draft.place((*path, key), file)
-        if not isinstance(values, list) or not values:
-            problems.append(
-                sentence(here, f"{name}.{key}", got=values, allowed="a list of values, at least one")
-            )
-            continue
-        problems += _key_problems(key, f"{name}.{key}", here, seen)
-        origin = _origin(draft, (*path, key))
-        axes.append(tuple(Change(key, value, origin.below(i)) for i, value in enumerate(values)))
-    size = math.prod(len(axis) for axis in axes)
-    if size > MAX_MEMBERS:
-        return (), [
-            *problems,
-            sentence(place, name, got=size, allowed=f"at most {MAX_MEMBERS} combinations"),
-        ]
-    return tuple(axes), problems
+    def _grid(self, matrix: Any, path: KeyPath, seen: set[str]) -> list[Variant]:
+        """Return every combination of the values at `path`."""
+        return [Variant(changes) for changes in itertools.product(*self._axes(matrix, path, seen))]
 
+    def _axes(self, matrix: Any, path: KeyPath, seen: set[str]) -> tuple[Axis, ...]:
+        """Return the values of each key at `path`; adds the keys to those `seen` before."""
+        if not isinstance(matrix, dict) or not matrix:
+            self.problem(path, got=matrix, allowed="a mapping of keys to lists of values")
+            return ()
+        axes: list[Axis] = []
+        for key, values in matrix.items():
+            here = (*path, key)
+            if not isinstance(values, list) or not values:
+                self.problem(here, got=values, allowed="a list of values, at least one")
+                continue
+            self._check_key(here, seen)
+            origin = self._origin(here)
+            axes.append(tuple(Change(key, value, origin.below(i)) for i, value in enumerate(values)))
+        size = math.prod(len(axis) for axis in axes)
+        if size > MAX_MEMBERS:
+            self.problem(path, got=size, allowed=f"at most {MAX_MEMBERS} combinations")
+            return ()
+        return tuple(axes)
 
-def _to_try(
-    tune: Any, draft: Draft, path: KeyPath, file: str, seen: set[str]
-) -> tuple[tuple[Axis, ...], list[str]]:
-    """Return the values to try for each key at `path`, and problems, as `_axes`."""
-    axes, problems = _axes(tune, draft, path, file, seen)
-    then = "changes what is validated, so its values cannot be compared; write it in `matrix`"
-    for key in (axis[0].key for axis in axes):
-        if full_key(key, "").partition(".")[0] in NOT_TUNED:
-            problems.append(sentence(draft.place((*path, key), file), f"{dotted(path)}.{key}", then=then))
-    return axes, problems
+    def axes_to_try(self, tune: Any, path: KeyPath, seen: set[str]) -> tuple[Axis, ...]:
+        """Return the values to try for each key at `path`; adds the keys to those `seen` before."""
+        axes = self._axes(tune, path, seen)
+        then = "changes what is validated, so its values cannot be compared; write it in `matrix`"
+        for key in (axis[0].key for axis in axes):
+            if full_key(key, "").partition(".")[0] in NOT_TUNED:
+                self.problem((*path, key), then=then)
+        return axes
+
+    def _runs(self, runs: Any) -> list[Variant]:
+        if not isinstance(runs, list) or not runs or len(runs) > MAX_MEMBERS:
+            allowed = f"a list of changes, at least one, at most {MAX_MEMBERS}"
+            got = f"{len(runs)} items" if isinstance(runs, list) and runs else runs
+            self.problem(("runs",), got=got, allowed=allowed)
+            return [Variant(())]
+        return [one for i, run in enumerate(runs) for one in self._run(run, ("runs", i))] or [Variant(())]
+
+    def _run(self, run: Any, path: KeyPath) -> list[Variant]:
+        """Return the members of an item of `runs`: one, or each combination of its own `matrix`."""
+        if not isinstance(run, dict):
+            self.problem(path, got=run, allowed="a mapping of keys to values")
+            return []
+        name = run.get("name")
+        if name is not None and (not isinstance(name, str) or not name.strip()):
+            self.problem((*path, "name"), got=name, allowed="text")
+            name = None
+        origin, seen = self._origin(path), set[str]()
+        own = [key for key in run if key not in ("name", "matrix", "tune")]
+        for key in own:
+            self._check_key((*path, key), seen)
+        changes = tuple(Change(key, run[key], origin.below(key)) for key in own)
+        varied = self._grid(run["matrix"], (*path, "matrix"), seen) if "matrix" in run else [Variant(())]
+        axes: tuple[Axis, ...] | None = None if "tune" not in run else ()
+        if run.get("tune") is not None:
+            axes = self.axes_to_try(run["tune"], (*path, "tune"), seen)
+        out = []
+        for each in varied:
+            told = [name.strip(), *(short(change.value) for change in each.changes)] if name else []
+            place = self.draft.place(path, self.file)
+            out.append(Variant((*changes, *each.changes), " ".join(told) or None, place, axes=axes))
+        return out
+
+    def _check_key(self, path: KeyPath, seen: set[str]) -> None:
+        """Find a key that may not vary, or that is repeated (`encoder` is `encoder.name`)."""
+        full = dotted(split(full_key(str(path[-1]), "")))
+        if full in seen:
+            self.problem(path, then=f"the same as `{full}` above; keep one of them")
+        elif full.partition(".")[0] in SUITE_KEYS:
+            self.problem(path, then="cannot stand inside a suite")
+        elif full in OF_THE_SUITE:
+            self.problem(path, then="is the same for a whole suite; write it at the top of the file")
+        seen.add(full)
+
+    def _origin(self, path: KeyPath) -> Origin:
+        """Return the origin of the value at `path`, inside a key of a suite."""
+        origin, depth = self.draft.origin(path)
+        assert origin is not None, path
+        return origin.below(*path[depth:])
 
 
 def _with_axes(found: Sequence[Variant], axes: Sequence[Axis]) -> tuple[list[Variant], list[str]]:
@@ -181,43 +231,6 @@ def _tried(member: Variant, number: int, winning: Collection[str]) -> Iterator[V
         )
 
 
-def _from_runs(runs: Any, draft: Draft, file: str) -> tuple[list[Variant], list[str]]:
-    place = draft.place(("runs",), file)
-    if not isinstance(runs, list) or not runs or len(runs) > MAX_MEMBERS:
-        allowed = f"a list of changes, at least one, at most {MAX_MEMBERS}"
-        got = f"{len(runs)} items" if isinstance(runs, list) and runs else runs
-        return [Variant(())], [sentence(place, "runs", got=got, allowed=allowed)]
-    problems: list[str] = []
-    out = []
-    for i, run in enumerate(runs):
-        here = draft.place(("runs", i), file)
-        if not isinstance(run, dict):
-            problems.append(sentence(here, f"runs[{i}]", got=run, allowed="a mapping of keys to values"))
-            continue
-        name = run.get("name")
-        if name is not None and (not isinstance(name, str) or not name.strip()):
-            there = draft.place(("runs", i, "name"), file)
-            problems.append(sentence(there, f"runs[{i}].name", got=name, allowed="text"))
-            name = None
-        origin, seen = _origin(draft, ("runs", i)), set[str]()
-        own = [key for key in run if key not in ("name", "matrix", "tune")]
-        for key in own:
-            problems += _key_problems(key, f"runs[{i}].{key}", draft.place(("runs", i, key), file), seen)
-        changes = tuple(Change(key, run[key], origin.below(key)) for key in own)
-        varied: list[Variant] = [Variant(())]
-        axes: tuple[Axis, ...] | None = None if "tune" not in run else ()
-        if "matrix" in run:
-            varied, found = _grid(run["matrix"], draft, ("runs", i, "matrix"), file, seen)
-            problems += found
-        if run.get("tune") is not None:
-            axes, found = _to_try(run["tune"], draft, ("runs", i, "tune"), file, seen)
-            problems += found
-        for each in varied:
-            told = [name.strip(), *(short(change.value) for change in each.changes)] if name else []
-            out.append(Variant((*changes, *each.changes), " ".join(told) or None, here, axes=axes))
-    return out or [Variant(())], problems
-
-
 TOGETHER = (
     *(("matrix", "explore"), ("runs", "explore"), ("runs", "transfer")),  # the members of both
     *(("matrix", "tune"), ("runs", "tune")),  # values to try for each member
@@ -236,26 +249,6 @@ def _same_names(members: Sequence[Variant]) -> Iterator[str]:
             then = f"the name is taken by the run at {first[member.name]}; give each its own"
             yield sentence(member.place, "name", got=member.name, then=then)
         first.setdefault(member.name, member.place)
-
-
-def _key_problems(key: str, shown: str, place: str, seen: set[str]) -> list[str]:
-    """Return problems of a key that may not vary, or that is repeated (`encoder` is `encoder.name`)."""
-    full = dotted(split(full_key(key, "")))
-    if full in seen:
-        return [sentence(place, shown, then=f"the same as `{full}` above; keep one of them")]
-    seen.add(full)
-    if full.partition(".")[0] in SUITE_KEYS:
-        return [sentence(place, shown, then="cannot stand inside a suite")]
-    if full in OF_THE_SUITE:
-        return [sentence(place, shown, then="is the same for a whole suite; write it at the top of the file")]
-    return []
-
-
-def _origin(draft: Draft, path: tuple[str | int, ...]) -> Origin:
-    """Return the origin of the value at `path`, inside a key of a suite."""
-    origin, depth = draft.origin(path)
-    assert origin is not None, path
-    return origin.below(*path[depth:])
 
 
 def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
