@@ -32,12 +32,14 @@ class MemberCheck:
         marks: one mark for each model to train over all folds and seeds, equal if two members share a model;
             an upper bound with `k: auto`.
         warnings: warnings for the user before training.
+        grouped_later: whether its groups are found only when it runs.
     """
 
     name: str
     lines: tuple[str, ...]
     marks: frozenset[str]
     warnings: tuple[str, ...]
+    grouped_later: bool
 
     @property
     def units(self) -> int:
@@ -46,20 +48,14 @@ class MemberCheck:
 
 @dataclass(frozen=True)
 class SuiteCheck:
-    """All members of a suite, and their units together.
-
-    Args:
-        members: the members.
-        grouped_later: whether the groups of a member are found only when it runs.
-    """
+    """All members of a suite, and their units together."""
 
     members: tuple[MemberCheck, ...]
-    grouped_later: bool = False
 
     @property
     def at_most(self) -> bool:
         """Whether `units` is an upper bound: groups found when the suite runs may be fewer, or shared."""
-        return self.grouped_later and self.units > 1
+        return any(member.grouped_later for member in self.members) and self.units > 1
 
     @property
     def units(self) -> int:
@@ -82,17 +78,15 @@ def check_suite(suite: Suite) -> SuiteCheck:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
     data = KnownData()
-    found, problems, grouped_later = [], [], False
+    found, problems = [], []
     for member in suite.members:
-        own = list(problems_of(member.settings, (), data)) or _of_plan(member, suite, data)
-        problems += [problem.line(member.places, str(suite.path)) for problem in own]
+        own = list(problems_of(member.settings, (), data))
         if not own:
-            trains = outline(member, data.tasks, suite.members)
-            grouped_later |= trains.learned is None
-            stages = member.settings.each_stage
-            warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
-            warnings |= dict.fromkeys(data.constant(member.settings.data))
-            found.append(MemberCheck(member.name, trains.lines, trains.units, tuple(warnings)))
+            try:
+                found.append(_checked(member, suite, data))
+            except (PlanError, GroupingError) as error:
+                own = [Problem(line) for line in error.problems]
+        problems += [problem.line(member.places, str(suite.path)) for problem in own]
     if problems:
         problems += [
             problem.line(member.places, str(suite.path))
@@ -100,17 +94,21 @@ def check_suite(suite: Suite) -> SuiteCheck:
             for problem in data.absent(member.settings.data)
         ]
         raise ConfigError(list(dict.fromkeys(problems)))
-    return SuiteCheck(tuple(found), grouped_later)
+    return SuiteCheck(tuple(found))
 
 
-def _of_plan(member: Member, suite: Suite, data: KnownData) -> list[Problem]:
-    """Return the problem of a member's plan, or of the members from which its groups follow."""
-    try:
-        check_sources(member, suite.members)
-        outline(member, data.tasks, suite.members)
-    except (PlanError, GroupingError) as error:
-        return [Problem(line) for line in error.problems]
-    return []
+def _checked(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
+    """Return the description of a member.
+
+    Raises:
+        PlanError, GroupingError: its plan, or the members from which its groups follow, are wrong.
+    """
+    check_sources(member, suite.members)
+    trains = outline(member, data.tasks, suite.members)
+    stages = member.settings.each_stage
+    warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
+    warnings |= dict.fromkeys(data.constant(member.settings.data))
+    return MemberCheck(member.name, trains.lines, trains.units, tuple(warnings), trains.learned is None)
 
 
 def _warnings(settings: Settings, layers: int) -> list[str]:

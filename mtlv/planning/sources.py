@@ -12,6 +12,7 @@ from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 if TYPE_CHECKING:
     from mtlv.plan import Task
     from mtlv.settings import Member, Settings
+    from mtlv.settings.schema import StageSettings
 
 
 def measures(settings: Settings) -> bool:
@@ -110,9 +111,11 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
             would follow from themselves.
     """
     for own in filter(measures, member.settings.each_stage):
-        _need_probes(member, own, members)
-        _need_weights(member, own, members)
-        for other in named_by(member, own, members)[1]:
+        names, others = named_by(member, own, members)
+        stages = [stage for stage in member.settings.stages or () if stage.name in names]
+        _need_probes(own, stages, others)
+        _need_weights(member, own, stages, others)
+        for other in others:
             if other.settings.data != own.data:
                 raise GroupingError(
                     "`grouping.from`: members with other `data` have other folds, whose validation parts may "
@@ -123,14 +126,11 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
     _follow(member, members, ())
 
 
-def _need_probes(member: Member, own: Settings, members: Sequence[Member]) -> None:
-    if not FEATURES[own.grouping.features].probed:
-        return
-    stages, others = named_by(member, own, members)
-    named = {stage.name: stage.training for stage in member.settings.stages or () if stage.name in stages}
-    named |= {other.name: other.settings.training for other in others}
+def _need_probes(own: Settings, stages: Sequence[StageSettings], others: Sequence[Member]) -> None:
+    named = {each.name: each.training for each in stages}
+    named |= {each.name: each.settings.training for each in others}
     without = [name for name, training in named.items() if training.probe is None]
-    if without:
+    if without and FEATURES[own.grouping.features].probed:
         raise GroupingError(
             f"`grouping.features: {own.grouping.features}` reads gradient probes, and `grouping.from` names "
             "units without one",
@@ -139,11 +139,10 @@ def _need_probes(member: Member, own: Settings, members: Sequence[Member]) -> No
         )
 
 
-def _need_weights(member: Member, own: Settings, members: Sequence[Member]) -> None:
-    if not FEATURES[own.grouping.features].weights:
-        return
-    stages, others = named_by(member, own, members)
-    named = [(s.name, s.start, member.settings) for s in member.settings.stages or () if s.name in stages]
+def _need_weights(
+    member: Member, own: Settings, stages: Sequence[StageSettings], others: Sequence[Member]
+) -> None:
+    named = [(each.name, each.start, member.settings) for each in stages]
     for other in others:
         last = other.settings.stages[-1] if other.settings.stages else None
         named.append((other.name, last.start if last else None, other.settings))
@@ -152,7 +151,7 @@ def _need_weights(member: Member, own: Settings, members: Sequence[Member]) -> N
         for name, start, each in named
         if start is not None or not each.store.keep_weights or each.encoder != own.encoder
     ]
-    if unfit:
+    if unfit and FEATURES[own.grouping.features].weights:
         raise GroupingError(
             f"`grouping.features: {own.grouping.features}` reads what training changed in the published "
             "encoder, and `grouping.from` names units that start from others or keep no weights",
