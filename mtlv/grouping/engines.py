@@ -25,24 +25,14 @@ def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | Non
         return _kmedoids_package(distances, k, spec)
     if spec.engine == "scikit-learn-extra":
         return _scikit_learn_extra(distances, k, spec)
-    return kmedoids(
-        distances,
-        k,
-        algorithm=spec.algorithm,
-        init=spec.init,
-        restarts=spec.restarts,
-        seed=spec.seed,
-        built=built,
-    )
+    return kmedoids(distances, k, spec, built=built)
 
 
 def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
     """Use the `kmedoids` package (GPL-3.0-or-later), with the same starts as the code here."""
     package = _load("kmedoids")
     found = []
-    for start in starts(
-        distances, k, algorithm=spec.algorithm, init=spec.init, restarts=spec.restarts, seed=spec.seed
-    ):
+    for start in starts(distances, k, spec):
         medoids = start.astype(np.uint64)
         if spec.algorithm == "fasterpam":  # one thread: with more, the order of the swaps would be random
             result = package.fasterpam(distances, medoids, n_cpu=1)

@@ -13,6 +13,9 @@ import numpy as np
 
 from mtlv.errors import GroupingError
 from mtlv.grouping.fasterpam import Indices, Matrix, build, swapped
+from mtlv.grouping.spec import GroupingSpec
+
+DEFAULT = GroupingSpec()
 
 
 @dataclass(frozen=True)
@@ -31,29 +34,23 @@ class Medoids:
 
 
 def kmedoids(
-    distances: Matrix,
-    k: int,
-    *,
-    algorithm: str = "fasterpam",
-    init: str = "build",
-    restarts: int = 20,
-    seed: int = 0,
-    built: Indices | None = None,
+    distances: Matrix, k: int, spec: GroupingSpec = DEFAULT, *, built: Indices | None = None
 ) -> Medoids:
     """Return the best result of several searches for k medoids.
 
     Args:
         distances: [T, T], symmetric, not negative, zeros on the diagonal.
         k: number of medoids, 1..T.
-        algorithm: `fasterpam`, or `alternate` (used in the thesis, as scikit-learn-extra computes it).
-        init, restarts, seed, built: see `starts`.
+        spec: its `algorithm` is `fasterpam`, or `alternate` (used in the thesis, as scikit-learn-extra
+            computes it); `init`, `restarts` and `seed`: see `starts`.
+        built: see `starts`.
 
     Raises:
         GroupingError: k is out of range.
     """
     check_k(k, len(distances))
-    tried = starts(distances, k, algorithm=algorithm, init=init, restarts=restarts, seed=seed, built=built)
-    found = [SEARCHES[algorithm](distances, start) for start in tried]
+    search = SEARCHES[spec.algorithm]
+    found = [search(distances, start) for start in starts(distances, k, spec, built=built)]
     return min(found, key=lambda result: result.inertia)  # the first one if equal
 
 
@@ -66,14 +63,7 @@ def check_k(k: int, items: int) -> None:
 
 
 def starts(
-    distances: Matrix,
-    k: int,
-    *,
-    algorithm: str,
-    init: str,
-    restarts: int,
-    seed: int,
-    built: Indices | None = None,
+    distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | None = None
 ) -> Iterator[Indices]:
     """Return the medoids [k] at which searches start.
 
@@ -85,15 +75,17 @@ def starts(
     Args:
         built: BUILD's medoids for this k or a larger one, if already known.
     """
-    if init == "build":
+    if spec.init == "build":
         yield (build(distances, k) if built is None else built)[:k]
-    elif init == "heuristic":
+    elif spec.init == "heuristic":
         yield np.argsort(distances.sum(axis=1), kind="stable")[:k]
-    random_starts = restarts - (init != "random")
-    if (init != "random" and algorithm == "alternate") or k in (1, len(distances)):
-        random_starts = int(init == "random")  # one start, or only one solution
-    for number in range(max(random_starts, int(init == "random"))):
-        yield np.sort(np.random.default_rng([seed, number]).choice(len(distances), size=k, replace=False))
+    is_random = spec.init == "random"
+    random_starts = spec.restarts - (not is_random)
+    if (not is_random and spec.algorithm == "alternate") or k in (1, len(distances)):
+        random_starts = int(is_random)  # one start, or only one solution
+    for number in range(max(random_starts, int(is_random))):
+        rng = np.random.default_rng([spec.seed, number])
+        yield np.sort(rng.choice(len(distances), size=k, replace=False))
 
 
 def fasterpam(distances: Matrix, start: Indices) -> Medoids:

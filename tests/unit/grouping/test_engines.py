@@ -31,14 +31,13 @@ def test_the_code_here_searches_as_the_settings_say():
     table = distances(FEATURES, "euclidean")
     found = set()
     for settings in (
-        {"algorithm": "alternate", "init": "build"},
-        {"algorithm": "alternate", "init": "heuristic"},
-        {"algorithm": "alternate", "init": "random", "restarts": 1, "seed": 3},
-        {"algorithm": "alternate", "init": "random", "restarts": 1, "seed": 4},
-        {"algorithm": "alternate", "init": "random", "restarts": 30, "seed": 3},
+        GroupingSpec(algorithm="alternate", init="build"),
+        GroupingSpec(algorithm="alternate", init="heuristic"),
+        GroupingSpec(algorithm="alternate", init="random", restarts=1, seed=3),
+        GroupingSpec(algorithm="alternate", init="random", restarts=1, seed=4),
+        GroupingSpec(algorithm="alternate", init="random", restarts=30, seed=3),
     ):
-        one = engines.solve(table, 5, GroupingSpec(**settings))
-        other = kmedoids(table, 5, **settings)
+        one, other = engines.solve(table, 5, settings), kmedoids(table, 5, settings)
         assert (one.medoids.tolist(), one.inertia) == (other.medoids.tolist(), other.inertia)
         found.add(tuple(one.medoids))
     assert len(found) == 5

@@ -12,6 +12,7 @@ import pytest
 
 from mtlv.errors import GroupingError
 from mtlv.grouping.kmedoids import alternate, build, fasterpam, kmedoids, starts
+from mtlv.grouping.spec import GroupingSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
@@ -35,7 +36,8 @@ def test_the_matrices_are_those_of_the_reference():
 
 @pytest.mark.parametrize("row", ROWS)
 def test_alternate_gives_the_medoids_of_scikit_learn_extra(row):
-    found = kmedoids(MATRICES[row["matrix"]], row["k"], algorithm="alternate", init="heuristic")
+    spec = GroupingSpec(algorithm="alternate", init="heuristic")
+    found = kmedoids(MATRICES[row["matrix"]], row["k"], spec)
     assert found.medoids.tolist() == row["medoids"]
     assert found.inertia == pytest.approx(row["inertia"], rel=1e-9)
 
@@ -124,7 +126,7 @@ def test_of_equal_items_the_lowest_index_is_the_medoid_and_k_groups_are_made():
 def test_every_search_repeats_itself_and_makes_k_groups(algorithm, init):
     matrix = points(25)
     options = {"algorithm": algorithm, "init": init, "restarts": 3, "seed": 5}
-    one, two = kmedoids(matrix, 6, **options), kmedoids(matrix, 6, **options)
+    one, two = kmedoids(matrix, 6, GroupingSpec(**options)), kmedoids(matrix, 6, GroupingSpec(**options))
     assert one.medoids.tolist() == two.medoids.tolist()
     assert sorted(set(one.labels.tolist())) == list(range(6))
     assert one.labels[one.medoids].tolist() == list(range(6))
@@ -132,19 +134,24 @@ def test_every_search_repeats_itself_and_makes_k_groups(algorithm, init):
 
 def test_more_restarts_are_never_worse():
     matrix = points(60, seed=2)
-    few = kmedoids(matrix, 8, init="random", restarts=1).inertia
-    assert kmedoids(matrix, 8, init="random", restarts=8).inertia <= few
+    few = kmedoids(matrix, 8, GroupingSpec(init="random", restarts=1)).inertia
+    assert kmedoids(matrix, 8, GroupingSpec(init="random", restarts=8)).inertia <= few
 
 
 def test_alternate_from_a_fixed_start_runs_once_as_scikit_learn_extra():
-    assert len(list(starts(points(9), 3, algorithm="alternate", init="heuristic", restarts=10, seed=0))) == 1
-    assert len(list(starts(points(9), 3, algorithm="alternate", init="random", restarts=10, seed=0))) == 10
-    assert len(list(starts(points(9), 3, algorithm="fasterpam", init="build", restarts=10, seed=0))) == 10
+    for algorithm, init, count in (
+        ("alternate", "heuristic", 1),
+        ("alternate", "random", 10),
+        ("fasterpam", "build", 10),
+    ):
+        spec = GroupingSpec(algorithm=algorithm, init=init, restarts=10)
+        assert len(list(starts(points(9), 3, spec))) == count
 
 
 def test_random_starts_differ_by_number_and_by_seed():
     def begin(seed):
-        made = starts(points(30), 5, algorithm="alternate", init="random", restarts=3, seed=seed)
+        spec = GroupingSpec(algorithm="alternate", init="random", restarts=3, seed=seed)
+        made = starts(points(30), 5, spec)
         return {tuple(start.tolist()) for start in made}
 
     assert begin(1) == begin(1)
@@ -178,5 +185,5 @@ def test_equal_items_do_not_swap_for_ever(scale):
     features = np.random.default_rng(0).normal(size=(6, 3)) * scale
     matrix = np.linalg.norm(features[:, None] - features, axis=2)[np.arange(80) % 6][:, np.arange(80) % 6]
     for k in (2, 5, 6, 7, 20):
-        found = kmedoids(matrix, k, restarts=4)
+        found = kmedoids(matrix, k, GroupingSpec(restarts=4))
         assert found.inertia == pytest.approx(0, abs=1e-9 * scale) or k < 6
