@@ -207,7 +207,9 @@ def _of_many(value: GroupValue, k: int | None, starts: int, seed: int) -> Partit
     solved = None if program is None else _by_program(value, program)
     if solved is not None and solved.proven:
         return solved
-    found = _by_search(value, k, starts, seed)
+    searched = local_search(value, k, starts=starts, seed=seed)
+    how = f"local search ({searched.reached} of {starts} random starts found this value)"
+    found = _partition(value, searched.labels, how, proven=False)
     return found if solved is None else max(solved, found, key=lambda each: each.value)
 
 
@@ -225,9 +227,3 @@ def _by_program(value: GroupValue, program: Program) -> Partition | None:
     if solved.x is None:
         return None
     return _partition(value, program.labels(solved.x), "a mixed-integer program", proven=solved.status == 0)
-
-
-def _by_search(value: GroupValue, k: int | None, starts: int, seed: int) -> Partition:
-    found = local_search(value, k, starts=starts, seed=seed)
-    how = f"local search ({found.reached} of {starts} random starts found this value)"
-    return _partition(value, found.labels, how, proven=False)

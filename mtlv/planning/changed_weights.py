@@ -41,22 +41,24 @@ def alone(view: VectorSource, feature: str) -> list[tuple[str, UnitRecord]]:
     return found
 
 
-def weights_of(view: VectorSource, feature: str, units: Sequence[tuple[str, UnitRecord]]) -> list[Path]:
-    """Return the files of the units' weights.
+def weights_alone(view: VectorSource, feature: str) -> list[tuple[str, Path]]:
+    """Return the files of the weights of the units that learned one task, with its name; see `alone`.
 
     Raises:
-        WeightsNotKeptError: some were not kept.
+        GroupingError: a task was not learned alone.
+        WeightsNotKeptError: some weights were not kept.
     """
     store = view.cache.store
-    paths = [None if store is None else store.weights(each.key) for _, each in units]
-    lost = [name for (name, _), path in zip(units, paths, strict=True) if path is None]
+    units = alone(view, feature)
+    found = [(name, None if store is None else store.weights(each.key)) for name, each in units]
+    lost = [name for name, path in found if path is None]
     if lost:
         raise WeightsNotKeptError(
             f"`grouping.features: {feature}` reads weights that were not kept",
             got=f"none of {enumerated(lost)}",
             then="train them again with `store.keep_weights: true`: `mtlv run CONFIG --if-exists rerun`",
         )
-    return [path for path in paths if path is not None]
+    return [(name, path) for name, path in found if path is not None]
 
 
 @task_feature(cover=partial(each_alone, "task_vectors"), weights=True)
@@ -70,11 +72,11 @@ def task_vectors(view: VectorSource) -> NDArray[np.float64]:
     Raises:
         GroupingError: a task was not learned alone, weights were not kept, or the encoder did not change.
     """
-    names, units = view.corpus.names, alone(view, "task_vectors")
-    paths = weights_of(view, "task_vectors", units)
+    names, weights = view.corpus.names, weights_alone(view, "task_vectors")
     encoder = view.cache.encoder(view.settings.encoder, view.settings.data)
-    mean = np.array([[float(task == name) for task, _ in units] for name in names])
+    mean = np.array([[float(task == name) for task, _ in weights] for name in names])
     mean /= mean.sum(axis=1, keepdims=True)
+    paths = [path for _, path in weights]
     products = mean @ products_of_changes(encoder.module.state_dict(), paths) @ mean.T
     length = np.sqrt(np.diag(products))
     if not length.all():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mtlv.formatting import many
 from mtlv.plan import Task, TaskScores
-from mtlv.planning.changed_weights import alone, weights_of
+from mtlv.planning.changed_weights import weights_alone
 from mtlv.planning.measured import validation_score
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.planning.transferability import Pairs, of_classes, of_encoders, rows_and_labels, vectors_of
@@ -33,11 +33,9 @@ def merge_gain(view: VectorSource) -> Pairs:
     """
     tasks = view.corpus.tasks
     of_classes("merge_gain", tasks)
-    units = alone(view, "merge_gain")
-    paths = weights_of(view, "merge_gain", units)
-    alike = list(zip((name for name, _ in units), paths, strict=True))
+    weights = weights_alone(view, "merge_gain")
     of_task = [
-        [(path, _scores(view, [at], [path])[0]) for name, path in alike if name == task.name]
+        [(path, _scores(view, [at], [path])[0]) for name, path in weights if name == task.name]
         for at, task in enumerate(tasks)
     ]
     pairs = list(combinations(range(len(tasks)), 2))

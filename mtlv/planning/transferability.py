@@ -18,7 +18,7 @@ from mtlv.errors import GroupingError
 from mtlv.evaluation import transferability as measures
 from mtlv.formatting import enumerated, many
 from mtlv.plan import Task
-from mtlv.planning.changed_weights import alone, each_alone, weights_of
+from mtlv.planning.changed_weights import alone, each_alone, weights_alone
 from mtlv.planning.task_vectors import (
     Compute,
     TaskFeature,
@@ -119,12 +119,11 @@ def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
     """Return the scores of all tasks with the encoder of each [T, T], minus those with the published one."""
     names, settings = view.corpus.names, view.settings
     of_classes(feature, view.corpus.tasks)
-    records = alone(view, feature)
-    paths = weights_of(view, feature, records)
+    weights = weights_alone(view, feature)
     encoder = view.cache.encoder(settings.encoder, settings.data)
-    view.cache.note(f"computing {feature}: the training documents' vectors by {many(len(paths), 'model')}")
+    view.cache.note(f"computing {feature}: the training documents' vectors by {many(len(weights), 'model')}")
     total, count = np.zeros((len(names), len(names))), np.zeros(len(names))
-    for (giver, _), path in zip(records, paths, strict=True):
+    for giver, path in weights:
         total[:, names.index(giver)] += _scores(view, encoder.trained(path), [score])[0]
         count[names.index(giver)] += 1
     found = total / count - _scores(view, encoder, [score]).T
