@@ -14,7 +14,6 @@ from mtlv.grouping.api import group
 from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.elbow import elbow, knee
-from mtlv.grouping.engines import check_engine
 from mtlv.grouping.given import given
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
@@ -35,7 +34,6 @@ __all__ = [
     "Partition",
     "RankProbe",
     "best_partition",
-    "check_engine",
     "distances",
     "elbow",
     "given",

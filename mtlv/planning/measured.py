@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import fsum
 from statistics import fmean, variance
@@ -64,15 +65,7 @@ def _as_tables(names: Sequence[str], scores: Measured) -> tuple[NDArray[np.bool_
     return member, np.array([[each.get(name, np.nan) for name in names] for each in scores.values()])
 
 
-def _prediction(
-    view: VectorSource,
-    units: Units,
-    groups: Parts,
-    chosen: Floats,
-    held_out: Floats | None = None,
-    effects: Floats | None = None,
-    errors: Floats | None = None,
-) -> Prediction:
+def _prediction(view: VectorSource, units: Units, groups: Parts, chosen: Floats) -> Prediction:
     """Return a prediction with what was measured; the resolver adds from which members it is."""
     names = view.corpus.names
     member, scores = _as_tables(names, _means(units))
@@ -85,10 +78,10 @@ def _prediction(
         groups=groups,
         member=member,
         scores=scores,
-        held_out=np.full(scores.shape, np.nan) if held_out is None else held_out,
+        held_out=np.full(scores.shape, np.nan),
         chosen=chosen,
-        effects=unknown if effects is None else effects,
-        errors=unknown if errors is None else errors,
+        effects=unknown,
+        errors=unknown,
         together=(member * counts[:, None]).T @ member.astype(np.int64),
         units=len(view.records),
         seconds=fsum(record.train_seconds for record in view.records),
@@ -155,7 +148,7 @@ def _predicted_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
     errors = [
         [_standard_error(each(to, by), each(to, to)) if to != by else 0.0 for by in names] for to in names
     ]
-    return _prediction(view, units, groups, chosen, effects=gains, errors=np.array(errors))
+    return replace(_prediction(view, units, groups, chosen), effects=gains, errors=np.array(errors))
 
 
 def _standard_error(*samples: Sequence[float]) -> float:
@@ -249,7 +242,8 @@ def _predicted_by_fit(view: VectorSource, groups: Parts) -> Prediction:
     names, units = view.corpus.names, _each_unit(view)
     fitted = _fitted(names, _means(units))
     chosen = np.nansum([fitted.value.scores(np.isin(names, group)) for group in groups], axis=0)
-    return _prediction(view, units, groups, chosen, fitted.held_out, fitted.value.effects, fitted.errors)
+    prediction = _prediction(view, units, groups, chosen)
+    return replace(prediction, held_out=fitted.held_out, effects=fitted.value.effects, errors=fitted.errors)
 
 
 @task_feature(kind="group values", cover=_pairs_met, predict=_predicted_by_fit)
