@@ -58,7 +58,7 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
 
 
 def _different(suite: Suite) -> list[Settings]:
-    """Return settings with different data, grouping or encoder of the grouping."""
+    """Return settings that differ in what groups follow from."""
     kept: dict[str, Settings] = {}
     for member in suite.members:
         kept.setdefault(content_key(_what_groups(member.settings)), member.settings)
@@ -67,8 +67,11 @@ def _different(suite: Suite) -> list[Settings]:
 
 def _what_groups(settings: Settings) -> list[object]:
     """Return all settings that affect groups."""
-    encoder = settings.grouping.encoder or [settings.encoder.name, settings.encoder.revision]
-    return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder]
+    own = settings.encoder.model_dump(mode="json")
+    changed = [own[key] for key in ("weights", "vocabulary") if key in own]  # absent at their defaults
+    encoder = settings.grouping.encoder or [own["name"], own["revision"], *changed]
+    tasks = [] if settings.tasks is None else [settings.tasks]
+    return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder, *tasks]
 
 
 def grouping_title(settings: Settings) -> str:

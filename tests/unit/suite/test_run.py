@@ -227,6 +227,19 @@ def test_run_and_cluster_tell_of_the_vectors_of_many_texts(
         assert any(text.startswith("computing the vectors of ") for text in told)
 
 
+@pytest.mark.parametrize(
+    ("change", "different"),
+    [("tasks: [heart, lung]", 2), ("encoder.weights: random", 2), ("training.epochs: 3", 1)],
+)
+def test_cluster_groups_once_for_each_difference_that_groups_follow_from(
+    table: Callable, suite: Callable, tmp_path: Path, change: str, different: int
+) -> None:
+    runs = f"runs=[{{name: a, architecture: gmtl}}, {{name: b, architecture: gmtl, {change}}}]"
+    made = suite(table("t"), runs, "grouping.k=2", "grouping.features=label_name")
+    found = cluster_suite(made, tmp_path / "out", ignore)
+    assert len(found.groups) == len(list((tmp_path / "out").iterdir())) == different
+
+
 def test_members_with_the_same_groups_share_a_note(table: Callable, suite: Callable) -> None:
     members = (
         "runs=[{name: a, architecture: gmtl}, {name: b, architecture: gmhl}, {name: c, architecture: mtl}]"
