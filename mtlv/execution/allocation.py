@@ -52,31 +52,20 @@ def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
     Raises:
         ClusterError: the engine's package is not installed.
     """
-    return {"local": _here, "ray": _on_cluster}[execution.engine](execution, units)
-
-
-def _on_cluster(execution: ExecutionSettings, units: int) -> list[str]:  # noqa: ARG001
-
-    need_ray()
-    wanted, threads = wanted_of(execution, ())
-    where = execution.address or "a cluster started here"
-    return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
-
-
-def _here(execution: ExecutionSettings, units: int) -> list[str]:
-    here = cores()
+    if execution.engine == "ray":
+        need_ray()
+        wanted, threads = wanted_of(execution, ())
+        where = execution.address or "a cluster started here"
+        return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
+    here, ranks = cores(), execution.devices_per_unit
     found = share(execution, min(here, units))
-    ranks = execution.devices_per_unit
-    together = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []
-    return [*together, *_lines(execution, found, here)]
-
-
-def _lines(execution: ExecutionSettings, found: CpuAllocation, here: int) -> list[str]:
+    lines = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []
     there = many(here, "core")
     all_of_them = f"{found.words} of {there}"
     if execution.processes == "auto" and found.processes > 1:
-        return [f"trained by up to {all_of_them}, depending on memory and work; by one for a short suite"]
-    lines = [f"trained by {all_of_them}"]
+        what_limits = "depending on memory and work; by one for a short suite"
+        return [*lines, f"trained by up to {all_of_them}, {what_limits}"]
+    lines.append(f"trained by {all_of_them}")
     threads = found.processes * _cores_of_unit(execution, found.threads or 1)
     if threads > here:
         lines.append(
