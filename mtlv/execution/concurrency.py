@@ -11,8 +11,6 @@ from mtlv.events import EpochEnded, UnitStarted
 from mtlv.execution.messages import Message
 from mtlv.units.job import Job
 
-GAIN = 1.05  # minimum speedup of one more process; clock speeds alone differ by a few percent
-SECONDS = 5.0  # minimum seconds of training measured per process; an epoch of a small corpus is too short
 MARGIN = 1.5  # factor on the device memory of one process, for longer documents and larger models
 STRANGE = 3  # maximum number of times a process leaves because nothing can be compared
 
@@ -91,24 +89,15 @@ class AdaptiveConcurrency(Concurrency):
         most: maximum number of processes.
         limit: reason for the maximum, for users.
         free: returns the free bytes of the device.
-        kinds: kind of unit of a job; see `kind_of`.
-        gain: minimum speedup of one more process.
-        seconds: minimum seconds of training measured per process.
     """
 
-    def __init__(
-        self,
-        most: int,
-        *,
-        limit: str,
-        free: Callable[[], float],
-        kinds: Callable[[Job], Hashable] = kind_of,
-        gain: float = GAIN,
-        seconds: float = SECONDS,
-    ) -> None:
+    gain = 1.05  # minimum speedup of one more process; clock speeds alone differ by a few percent
+    seconds = 5.0  # minimum seconds of training measured per process; an epoch of a small corpus is too short
+    kind_of = staticmethod(kind_of)
+
+    def __init__(self, most: int, *, limit: str, free: Callable[[], float]) -> None:
         super().__init__(most)
-        self._limit, self._free, self._kinds = limit, free, kinds
-        self._gain, self._seconds = gain, seconds
+        self._limit, self._free = limit, free
         self._changed = Condition()
         self._inside: list[Slot] = []
         self._allowed, self._over = 1, False
@@ -151,7 +140,7 @@ class AdaptiveConcurrency(Concurrency):
     def hear(self, member: Slot, job: Job, message: Message) -> str | None:
         with self._changed:
             if isinstance(message, UnitStarted):
-                member.kind, member.documents = self._kinds(job), message.documents / message.epochs
+                member.kind, member.documents = self.kind_of(job), message.documents / message.epochs
                 member.since, member.alone = self._round, len(self._inside) == 1
             elif isinstance(message, EpochEnded) and not self._over:
                 self._count(member, message.documents_per_second)
@@ -205,7 +194,7 @@ class AdaptiveConcurrency(Concurrency):
                 return None
             gain = kept * count / (count - 1)
             self._together[count] = self._together[count - 1] * gain
-            if gain < self._gain:
+            if gain < self.gain:
                 more = f"{gain - 1:.0%}" if gain >= 1.005 else "nothing"
                 return self._settle(count - 1, f"one more gave {more}")
         if count == self.most:
@@ -217,7 +206,7 @@ class AdaptiveConcurrency(Concurrency):
         return None
 
     def _is_measured(self, member: Slot) -> bool:
-        return bool(member.seen) and sum(seconds for _, seconds in member.seen.values()) >= self._seconds
+        return bool(member.seen) and sum(seconds for _, seconds in member.seen.values()) >= self.seconds
 
     def _speed(self) -> dict[Hashable, float]:
         """Return the documents per second of one process, by kind of unit."""

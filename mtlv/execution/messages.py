@@ -23,8 +23,6 @@ class EpochScored:
 class Trained:
     """The unit is finished and in the store."""
 
-    peak_memory_mb: float
-
 
 @dataclass(frozen=True)
 class HeldElsewhere:

@@ -59,7 +59,7 @@ class PoolExecutor(AsyncExecutor):
         self._scheduler.close()
         self._concurrency.close()
         for worker in list(self._workers):
-            worker.stop()
+            worker.finish()
         for thread in self._givers:
             thread.join()
 

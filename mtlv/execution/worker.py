@@ -50,17 +50,13 @@ class WorkerDied(Exception):
     """A worker ended during a unit; the message describes how."""
 
 
-class Worker:
-    """The worker process, as used by the requesting process."""
+class Worker(ChildProcess):
+    """The worker process, as used by the requesting process; `finish` lets it finish its current write."""
 
     def __init__(self, store: StoreLocation, threads: int) -> None:
         count = str(threads)
-        self._child = ChildProcess("mtlv.execution.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
-        self._child.send((store, threads))
-
-    @property
-    def pid(self) -> int:
-        return self._child.process.pid
+        super().__init__("mtlv.execution.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
+        self.send((store, threads))
 
     def train(self, request: TrainRequest, receive: Send) -> Ending:
         """Request the training of a unit; call `receive` with each message, and return the last.
@@ -68,23 +64,15 @@ class Worker:
         Raises:
             WorkerDied: the process has ended.
         """
-        self._child.send(request)
+        self.send(request)
         while True:
             try:
-                message = self._child.receive()
+                message = self.receive()
             except ProcessEnded as error:
-                raise WorkerDied(self._child.how_it_ended()) from error
+                raise WorkerDied(self.how_it_ended()) from error
             receive(message)
             if isinstance(message, Ending):
                 return message
-
-    def stop(self) -> None:
-        """Ask it to stop; it finishes its current write."""
-        self._child.finish()
-
-    def end(self, patience: float) -> None:
-        """Call `stop` and wait; kill the process after `patience` seconds."""
-        self._child.end(patience)
 
 
 def fewer_batches(send: Send, interval: float) -> Callback:
@@ -142,7 +130,7 @@ class UnitTrainer:
             record = self._runner.train(job, request.number, on_epoch)
         except UnitMissing as missing:
             return NeededDamaged(missing.job.unit.key)
-        return HeldElsewhere() if record is None else Trained(record.peak_memory_mb)
+        return HeldElsewhere() if record is None else Trained()
 
 
 def answer(trainer: Callable[[], UnitTrainer], request: TrainRequest, send: Send) -> None:

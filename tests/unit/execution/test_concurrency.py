@@ -28,10 +28,13 @@ class Device:
         return self.free
 
 
-def concurrency_of(most: int, device: Device | None = None, **choices: Any) -> AdaptiveConcurrency:
+def concurrency_of(
+    most: int, device: Device | None = None, *, limit: str = "no core is left", seconds: float = 0.0
+) -> AdaptiveConcurrency:
     """Its units are named by their kind."""
-    choices = {"limit": "no core is left", "seconds": 0.0} | choices
-    return AdaptiveConcurrency(most, free=device or Device(), kinds=lambda job: job, **choices)
+    concurrency = AdaptiveConcurrency(most, limit=limit, free=device or Device())
+    concurrency.kind_of, concurrency.seconds = lambda job: job, seconds
+    return concurrency
 
 
 def come(concurrency: AdaptiveConcurrency, kind: str = "a") -> Slot:
@@ -270,7 +273,7 @@ def test_other_words_say_nothing_of_speed() -> None:
     concurrency = concurrency_of(8)
     one = come(concurrency)
     assert concurrency.hear(one, "a", BatchTrained("unit", 16)) is None
-    assert concurrency.hear(one, "a", Trained(1.0)) is None
+    assert concurrency.hear(one, "a", Trained()) is None
     assert end_epoch(concurrency, one, 0.0) is None
     assert end_epoch(concurrency, one, 0.0) is None  # a clock that stood still
     assert nobody_is_wanted(concurrency)

@@ -99,7 +99,8 @@ class Entered(AdaptiveConcurrency):
     """Lets up to three in, whatever they bring, and counts them."""
 
     def __init__(self, gain: float) -> None:
-        super().__init__(3, limit="three are enough", free=lambda: 1e12, gain=gain, seconds=0.0)
+        super().__init__(3, limit="three are enough", free=lambda: 1e12)
+        self.gain, self.seconds = gain, 0.0
         self.count = 0
 
     def enter(self) -> Slot | None:
@@ -178,10 +179,10 @@ class Erratic:
             time.sleep(self.draw.random() / 1000)
             receive(EpochEnded(name, epoch, 5, 0.5, {}, 10 + self.draw.random()))
         self.shelf.done.append(order.job.unit.key)
-        receive(Trained(1.0))
-        return Trained(1.0)
+        receive(Trained())
+        return Trained()
 
-    def stop(self) -> None:
+    def finish(self) -> None:
         """It ends when it is waited for."""
 
     def end(self, patience: float) -> None:
@@ -214,9 +215,10 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured_concurrency(most: int, gain: float) -> AdaptiveConcurrency:
-    return AdaptiveConcurrency(
-        most, limit="", free=lambda: 1e12, kinds=lambda job: len(job.before), gain=gain, seconds=0.0
-    )
+    concurrency = AdaptiveConcurrency(most, limit="", free=lambda: 1e12)
+    concurrency.kind_of = lambda job: len(job.before)
+    concurrency.gain, concurrency.seconds = gain, 0.0
+    return concurrency
 
 
 @pytest.mark.usefixtures("hurried")
