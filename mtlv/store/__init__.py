@@ -21,6 +21,9 @@ def open_store(place: StoreLocation) -> Store:
         from mtlv.store.local import Store
 
         return Store(Path(place.uri))
-    from mtlv.store.remote.store import open_shared
+    from mtlv.store.remote.client import ObjectClient
+    from mtlv.store.remote.store import SharedStore
 
-    return open_shared(place)
+    client = ObjectClient(place.uri)
+    client.prove()
+    return SharedStore(place, client)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -105,11 +105,9 @@ class Store:
         """Return the lock file of a unit, held by the process here that works on it; see `held`."""
         return self.root / "locks" / f"{key}.lock"
 
-    @contextmanager
-    def held(self, key: str) -> Iterator[bool]:
+    def held(self, key: str) -> AbstractContextManager[bool]:
         """Lock a unit until the block ends; yield whether no other process held the lock."""
-        with locks.held(self.lock(key)) as mine:
-            yield mine
+        return locks.held(self.lock(key))
 
     def holder(self, key: str) -> str:
         """Return a description of the last holder of a unit's lock."""

@@ -43,7 +43,9 @@ class StoreLocation:
         """The store's folder on this node, which may not exist."""
         if not self.shared:
             return Path(self.uri)
-        root = Path.home() / CACHE if self.cache is None else Path(_filled(self.cache))
+        root = Path.home() / CACHE
+        if self.cache is not None:  # it may have variables that differ between nodes, such as `$TMPDIR`
+            root = Path(os.path.expandvars(os.path.expanduser(self.cache)))
         address = self.uri.rstrip("/")
         name = re.sub(r"[^A-Za-z0-9]+", "-", masked(address))[:60].strip("-")
         return root / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:12]}"
@@ -64,8 +66,3 @@ class StoreLocation:
 def location_of(section: StoreOptions) -> StoreLocation:
     """Return the location from the `store` section of settings."""
     return StoreLocation(section.uri, section.cache, section.cache_gb)
-
-
-def _filled(path: str) -> str:
-    """Expand `~` and variables such as `$TMPDIR`, which may differ between nodes."""
-    return os.path.expandvars(os.path.expanduser(path))

@@ -76,7 +76,7 @@ class Leases:
             TrackingError: it cannot be accessed.
         """
         live = self._client.ask(f"cannot be read: `{FOLDER}/{key}`", lambda: self._live(self._there(key)))
-        return None if not live else _words(live[max(live)])
+        return str(_read(live[max(live)]).get("holder", "another process")) if live else None
 
     def _take(self, key: str) -> _Mine | None:
         if time.monotonic() - self._busy.get(key, -AGAIN) < min(AGAIN, self._ttl / 4):
@@ -178,10 +178,6 @@ def _dead(content: bytes) -> bool:
     if not here or found.get("machine") != here or not isinstance(pid, int):
         return False
     return born(pid) != found.get("born")
-
-
-def _words(content: bytes) -> str:
-    return str(_read(content).get("holder", "another process"))
 
 
 def _read(content: bytes) -> dict[str, Any]:

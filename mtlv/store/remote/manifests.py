@@ -13,7 +13,6 @@ from mtlv.foreign import parse_json
 from mtlv.store.remote.client import ObjectClient
 
 FOLDER, FILES = "done", "units"
-ENDING = ".json"
 
 
 @dataclass(frozen=True)
@@ -122,4 +121,4 @@ class Manifests:
 
 def name_of(key: str) -> str:
     """Return the name of a unit's manifest."""
-    return f"{FOLDER}/{key}{ENDING}"
+    return f"{FOLDER}/{key}.json"

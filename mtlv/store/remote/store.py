@@ -18,7 +18,7 @@ from mtlv.store.remote.client import Listing, ObjectClient, cannot_keep, write_w
 from mtlv.store.remote.eviction import make_room
 from mtlv.store.remote.leases import FOLDER as LOCKS
 from mtlv.store.remote.leases import Leases
-from mtlv.store.remote.manifests import FILES, Manifest, Manifests
+from mtlv.store.remote.manifests import FILES, Manifest, Manifests, name_of
 from mtlv.store.remote.progress import StatusUploader
 from mtlv.store.remote.unfinished import (
     CHECKPOINTS,
@@ -155,7 +155,7 @@ class SharedStore(Store):
         return self._manifests.look(key)
 
     def where(self, key: str) -> str:
-        return self.client.at(f"done/{key}.json")
+        return self.client.at(name_of(key))
 
     def catch_up(self) -> Sequence[str]:
         """Upload what an earlier run of this node could not upload.
@@ -236,7 +236,7 @@ class SharedStore(Store):
     def _manifest(self, key: str) -> Manifest:
         found = self._manifests.of(key)
         if found is None:
-            raise self.client.broken(f"done/{key}.json", "it does not exist any more")
+            raise self.client.broken(name_of(key), "it does not exist any more")
         return found
 
     # ---- Unfinished units ----------------------------------------------------------------------------------
@@ -293,18 +293,6 @@ class SharedStore(Store):
 
     def publishing_status(self) -> AbstractContextManager[object]:
         return StatusUploader(self.root, self.client)
-
-
-def open_shared(place: StoreLocation) -> SharedStore:
-    """Open the store at an address.
-
-    Raises:
-        TrackingError: it cannot be reached or written.
-        ConfigError: a package for its address is not installed.
-    """
-    client = ObjectClient(place.uri)
-    client.prove()
-    return SharedStore(place, client)
 
 
 def _second(names: Iterable[str]) -> set[str]:
