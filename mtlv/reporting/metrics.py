@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
+from mtlv.errors import masked
 from mtlv.evaluation import Metrics
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT
 from mtlv.evaluation.mixed import evaluate_all
@@ -20,7 +21,6 @@ from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.tracking import Metric
-from mtlv.tracking.address import masked
 
 if TYPE_CHECKING:
     from mtlv.planning.groups import TaskGroups

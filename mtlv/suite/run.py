@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtlv.errors import TrainingError
+from mtlv.errors import TrainingError, masked
 from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, together, warner
 from mtlv.execution.choose import executor_of
 from mtlv.formatting import enumerated
@@ -30,7 +30,7 @@ from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import Trial, best_line, check_search, search_json, search_members, trial
 from mtlv.suite.tuned import tried_lines, tuned
 from mtlv.tracking import DEFAULT_URI, Tracker
-from mtlv.tracking.address import SERVERS, compare_url, masked, scheme
+from mtlv.tracking.address import SERVERS, compare_url, scheme
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once

@@ -10,9 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mtlv.errors import MASK as MASK
-from mtlv.errors import RefusedError, TrackingError
-from mtlv.errors import masked as masked
+from mtlv.errors import RefusedError, TrackingError, masked
 
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_PAGE = "http://127.0.0.1:5000"

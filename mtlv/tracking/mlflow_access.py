@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.environ import variable
-from mtlv.errors import RefusedError, TrackingError
+from mtlv.errors import RefusedError, TrackingError, masked
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.refusal import refusal
@@ -89,13 +89,13 @@ def guarded(uri: str) -> Iterator[None]:
 
 def store_error(uri: str, error: Exception) -> TrackingError:
     """Return a clear error for an error raised by MLflow."""
-    said = address.masked(str(error).strip().split("\n")[0]) or type(error).__name__
+    said = masked(str(error).strip().split("\n")[0]) or type(error).__name__
     if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in said:
         return address.unreachable(uri, _reason(error))
     refused = refusal(uri, str(error))
     if refused is not None:
         return refused
-    where = address.masked(uri)
+    where = masked(uri)
     if "out-of-date database schema" in str(error):
         then = f"make a copy of it and run `mlflow db upgrade {where}`"
     else:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import TrackingError, shorten
+from mtlv.errors import TrackingError, masked, shorten
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_access import guarded, open_client
 from mtlv.tracking.mlflow_moved import ARTIFACTS, local_folder
@@ -121,7 +121,7 @@ class MlflowReader:
         try:
             found = self._repository(run).list_artifacts(folder or None)
         except Exception as error:  # each kind of repository has its own error for a missing folder
-            if _is_missing(error):
+            if MISSING.search(str(error)):
                 return {}
             raise
         return {each.path: each.file_size for each in found if not each.is_dir}
@@ -158,7 +158,7 @@ def _need_folder(place: Path, uri: str) -> None:
         file = address.sqlite_file(uri)
         beside = place if file is None else file.parent / ARTIFACTS / place.name
         raise TrackingError(
-            f"the artifacts of the store `{address.masked(uri)}` are not where its database says",
+            f"the artifacts of the store `{masked(uri)}` are not where its database says",
             got=str(place),
             then=f"copy the folder `{ARTIFACTS}` there as well: `{beside}` is used if it exists",
         )
@@ -199,7 +199,3 @@ def _quoted(value: str) -> str:
     if "'" in value or "\\" in value:
         raise TrackingError(f"`{value}` contains a quote or a backslash, which MLflow cannot search for")
     return value
-
-
-def _is_missing(error: Any) -> bool:
-    return MISSING.search(str(error)) is not None

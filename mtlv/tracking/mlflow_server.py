@@ -16,16 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.errors import TrackingError, shorten
-from mtlv.tracking.address import (
-    DEFAULT_URI,
-    SERVERS,
-    check_address,
-    masked,
-    page_url,
-    scheme,
-    sqlite_file,
-)
+from mtlv.errors import TrackingError, masked, shorten
+from mtlv.tracking.address import DEFAULT_URI, SERVERS, check_address, page_url, scheme, sqlite_file
 from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 

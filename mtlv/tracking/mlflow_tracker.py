@@ -69,7 +69,7 @@ class MlflowTracker:
         uid = check_key(spec.uid, "run")
         params, tags = check_params(spec.params), check_tags(self._tags(spec))
         with guarded(self.uri):
-            run = self._find(uid)
+            run = next(iter(self._runs(uid, most=1)), None)
             if run is None:
                 run = self._create(spec, tags)
             else:
@@ -166,11 +166,8 @@ class MlflowTracker:
         self._made[run.info.run_id] = spec.uid
         return run
 
-    def _find(self, uid: str) -> Run | None:
-        """Return the oldest run of this experiment with the tag `mtlv.uid`, without deleted runs."""
-        return next(iter(self._runs(uid, most=1)), None)
-
     def _runs(self, uid: str, most: int) -> Sequence[Run]:
+        """Return runs of this experiment with the tag `mtlv.uid`, the oldest first, without deleted runs."""
         return self._client.search_runs(
             [self.experiment_id],
             filter_string=f"tags.`mtlv.uid` = '{uid}'",

@@ -48,8 +48,9 @@ def view_state(view: View) -> dict[str, object]:
         for name, held in view.sections.items()
         for number, chart in enumerate(held)
     ]
+    kind = f"tags.`mtlv.kind` = '{view.kind}'" if view.kind else ""
     return {
-        "searchFilter": _filter(view),
+        "searchFilter": " and ".join(filter(None, [kind, view.only])),
         "orderByKey": "attributes.start_time",
         "orderByAsc": False,
         "startTime": "ALL",
@@ -66,11 +67,6 @@ def view_state(view: View) -> dict[str, object]:
         "hideEmptyCharts": True,
         "groupBy": None,
     }
-
-
-def _filter(view: View) -> str:
-    kind = f"tags.`mtlv.kind` = '{view.kind}'" if view.kind else ""
-    return " and ".join(filter(None, [kind, view.only]))
 
 
 def _column(name: str) -> str:

@@ -6,8 +6,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from mtlv.errors import RefusedError
-from mtlv.tracking.address import masked
+from mtlv.errors import RefusedError, masked
 
 USER, PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
 STATUS = re.compile(r"\berror code (401|403)\b|\b(401|403) Client Error\b")

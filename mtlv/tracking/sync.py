@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from mtlv.errors import TrackingError
+from mtlv.errors import MASK, TrackingError
 from mtlv.formatting import many
-from mtlv.tracking.address import MASK, kept_address
+from mtlv.tracking.address import kept_address
 from mtlv.tracking.journal import FOLDER
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals, journals
 from mtlv.tracking.mlflow_access import check_access

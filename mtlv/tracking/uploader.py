@@ -99,10 +99,6 @@ class Uploader:
             self._stopped = True
             self._wake.set()
         self._thread.join(GRACE)
-        return self._end()
-
-    def _end(self) -> int:
-        """Release the journals, unless the thread still uses one; return the number of calls left."""
         left = self.left
         if not self._thread.is_alive():  # otherwise it may still upload, so no other process should
             for reader in self._outboxes:

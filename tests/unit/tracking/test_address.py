@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from mtlv.errors import TrackingError
-from mtlv.tracking.address import check_address, compare_url, masked, page_url, sqlite_file
+from mtlv.errors import TrackingError, masked
+from mtlv.tracking.address import check_address, compare_url, page_url, sqlite_file
 
 
 @pytest.mark.parametrize(
