@@ -131,9 +131,11 @@ def read_states(folder: Path) -> list[SuiteState]:
         try:
             content = read_json(path)
             units = [UnitState(**unit) for unit in content.pop("units")]
-            found.append(SuiteState(**content, units=units))
-        except (OSError, ValueError, TypeError, KeyError):
+            state = SuiteState(**content, units=units)
+            state.began = float(state.began)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):  # the last: it is no mapping
             continue
+        found.append(state)
     return sorted(found, key=lambda state: -state.began)
 
 
@@ -154,9 +156,7 @@ def _same(one: SuiteState, two: SuiteState) -> bool:
 
 def _forget_old(folder: Path) -> None:
     """Delete old files; ignore errors, such as a read-only folder or files deleted by another suite."""
-    try:
+    with suppress(OSError):
         ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in ended[KEPT:]:
             path.unlink(missing_ok=True)
-    except OSError:
-        pass

@@ -54,6 +54,14 @@ def fails(with_: type[Exception], call: Callable[[], object]) -> None:
         call()
 
 
+@pytest.mark.parametrize("began", ['"today"', "null"])
+def test_a_status_that_cannot_be_read_hides_no_other(tmp_path: Path, began: str):
+    suite = '{"experiment": "e", "config": "c", "units": [], "began": %s}'
+    for name, content in {"a": "3", "b": "null", "c": suite % began, "d": suite % "1.0"}.items():
+        (tmp_path / f"{name}.json").write_text(content)
+    assert [state.began for state in read_states(tmp_path)] == [1.0]
+
+
 @pytest.mark.parametrize("content", [DEEP, "[" * 100_000], ids=["deep", "deeper"])
 def test_files_of_a_store(tmp_path: Path, content: str):
     for name in ("unit.json", "f.json", ABOUT, "config.json"):
