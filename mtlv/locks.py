@@ -41,10 +41,10 @@ def release(lock: int | None) -> None:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[bool]:
+def held(path: Path, *, wait: bool = False) -> Iterator[bool]:
     """Hold a lock until the block ends, with the process's id in its file; yield whether it was free."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = hold(path)
+    lock = hold(path, wait=wait)
     try:
         if lock is not None:
             os.ftruncate(lock, 0)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mtlv.errors import RefusedError
-from mtlv.locks import hold, release
+from mtlv.locks import held
 from mtlv.tracking.journal import JournalRecord
 from mtlv.tracking.journal_reader import JournalReader, Tell
 from mtlv.tracking.replay import UnplayableError, call_of
@@ -148,7 +146,7 @@ class Uploader:
             return
         tracker = self._trackers[experiment]
         if records[0].call == "open_run":
-            with _one_opens(reader.folder.parent):
+            with held(reader.folder.parent / OPENING, wait=True):
                 reader.runs[records[0].content["uid"]] = call(tracker)
         else:
             call(tracker)
@@ -185,12 +183,3 @@ class Uploader:
         delay = min(self._pace.first * 2.0 ** min(self._failures - 1, 20), self._pace.longest)
         delay = min(delay, self._pace.closing) if self._closing else delay
         return delay * random.uniform(0.5, 1.5)
-
-
-@contextmanager
-def _one_opens(root: Path) -> Iterator[None]:
-    lock = hold(root / OPENING, wait=True)
-    try:
-        yield
-    finally:
-        release(lock)
