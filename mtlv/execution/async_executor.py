@@ -53,7 +53,7 @@ class AsyncExecutor(Executor, ABC):
     def __init__(self, cache: InputCache, store: Store, callback: Callback, jobs: Sequence[Job]) -> None:
         self.store, self.callback = store, callback
         self._starts = starts_of(jobs)
-        self._runner = UnitRunner(cache, store, callback, self._starts)
+        self._runner = UnitRunner(cache.inputs, store, callback, self._starts)
         self._numbers = {job.unit.key: number for number, job in enumerate(jobs, start=1)}
         self._seen = {job.unit.key: _Seen(job) for job in jobs}
         self._scheduler = Scheduler(jobs, self._runner.there)

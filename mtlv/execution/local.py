@@ -36,7 +36,7 @@ class LocalExecutor(Executor):
     ) -> None:
         self.store, self.callback, self.jobs = store, callback, jobs
         self._threads = compute_threads(threads)
-        self._runner = UnitRunner(cache, store, callback, starts_of(jobs))
+        self._runner = UnitRunner(cache.inputs, store, callback, starts_of(jobs))
         self._places = {job.unit.key: place for place, job in enumerate(jobs)}
         self._told: set[str] = set()  # keys of units whose end was reported
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mtlv.errors import DamagedError
 from mtlv.events import Callback, NoteGiven, UnitStarted, WarningGiven, warner
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mtlv.units.inputs import UnitInputs
 
 OnEpoch = Callable[[EpochRecord, Scores], None]
+InputsOf = Callable[["Settings"], "UnitInputs"]
+"""Function from the settings of a member to the inputs of its units."""
 
 
 class UnitMissing(Exception):
@@ -39,19 +41,11 @@ class UnitMissing(Exception):
         self.job = job
 
 
-class InputProvider(Protocol):
-    """Provides the inputs of units, such as `mtlv.units.input_cache.InputCache`."""
-
-    def inputs(self, settings: Settings) -> UnitInputs:
-        """Return all inputs of a unit of this member."""
-        ...
-
-
 @dataclass(frozen=True)
 class UnitRunner:
     """Trains units and puts them into the store."""
 
-    cache: InputProvider
+    inputs: InputsOf  # such as of `mtlv.units.input_cache.InputCache`
     store: Store  # store of finished units, which other processes may share
     callback: Callback  # called with the events of units
     starts: Container[str]  # keys of units from which others start, whose weights are kept
@@ -99,7 +93,7 @@ class UnitRunner:
             callbacks = UnitCallbacks(
                 self.callback, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
             )
-            inputs = taught(self.cache.inputs(job.settings), teacher_outputs)
+            inputs = taught(self.inputs(job.settings), teacher_outputs)
             checkpoints = partial(self.store.checkpoints, key, warner(self.callback))
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
@@ -124,7 +118,7 @@ class UnitRunner:
         if not files:
             raise _weightless(key)
         weights = ((tasks, self._read(path)) for path, tasks in files.items())
-        found = teacher_outputs_of(teacher, self.cache.inputs(teacher.settings), weights)
+        found = teacher_outputs_of(teacher, self.inputs(teacher.settings), weights)
         write_teacher_outputs(self.store.units / key, found)
         return found
 

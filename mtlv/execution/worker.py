@@ -24,7 +24,7 @@ from mtlv.execution.messages import (
     Send,
     Trained,
 )
-from mtlv.execution.runner import InputProvider, UnitMissing, UnitRunner
+from mtlv.execution.runner import InputsOf, UnitMissing, UnitRunner
 from mtlv.plan import Scores
 from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded, failure
 from mtlv.store import open_store
@@ -103,7 +103,7 @@ class UnitTrainer:
 
     def __init__(
         self,
-        cache: InputProvider,
+        inputs: InputsOf,
         store: Store,
         threads: int,
         send: Send,
@@ -114,7 +114,7 @@ class UnitTrainer:
 
         torch.set_num_threads(threads)
         self._send, self._starts = send, set[str]()
-        self._runner = UnitRunner(cache, store, fewer_batches(send, interval), self._starts)
+        self._runner = UnitRunner(inputs, store, fewer_batches(send, interval), self._starts)
 
     def train(self, request: TrainRequest) -> Ending:
         """Train a unit."""
@@ -149,7 +149,7 @@ def serve(queue: SimpleQueue[Any], send: Send) -> None:
     @functools.cache
     def trainer() -> UnitTrainer:  # made at the first request: the store may be unreachable
         store = open_store(location)
-        return UnitTrainer(InputCache(store, warner(send)), store, threads, send)
+        return UnitTrainer(InputCache(store, warner(send)).inputs, store, threads, send)
 
     while (request := queue.get()) is not None:
         answer(trainer, request, send)

@@ -92,14 +92,14 @@ def check_room(wanted: NodeRequest) -> None:
     here = nodes()
     if any(_on(node, wanted) for node in here):
         return
-    most = {
-        name: max((node["Resources"].get(name, 0.0) for node in here), default=0.0) for name in ("CPU", "GPU")
-    }
-    memory = max((node["Resources"].get("memory", 0.0) for node in here), default=0.0)
+    cpus, gpus, memory = (
+        max((node["Resources"].get(name, 0.0) for node in here), default=0.0)
+        for name in ("CPU", "GPU", "memory")
+    )
     raise DeviceError(
         f"no node of the cluster has {wanted.words} for a unit",
-        got=f"{many(len(here), 'node')} with up to {most['CPU']:g} CPUs, "
-        f"{most['GPU']:g} GPUs and {memory / 1e9:.1f} GB of memory",
+        got=f"{many(len(here), 'node')} with up to {cpus:g} CPUs, "
+        f"{gpus:g} GPUs and {memory / 1e9:.1f} GB of memory",
         then="lower `execution.cpus`, `execution.gpus` or `execution.memory_gb`, or start such a node first",
     )
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mtlv.data.splits import Fold
 from mtlv.environment import versions
@@ -24,9 +24,6 @@ from mtlv.store import open_store
 from mtlv.store.local import Store
 from mtlv.store.location import StoreLocation
 
-if TYPE_CHECKING:
-    from mtlv.units.inputs import UnitInputs
-
 BATCH_INTERVAL = 0.5  # seconds between messages about batches; a driver receives those of a thousand units
 
 
@@ -37,17 +34,6 @@ class OnNode:
     unit: str  # its name
     node: str  # Ray's id of the node
     name: str  # readable name of the node
-
-
-@dataclass(frozen=True)
-class InputsOfTask:
-    """An `InputProvider` with the inputs sent with the task."""
-
-    given: UnitInputs
-
-    def inputs(self, settings: Settings) -> UnitInputs:
-        """Return all inputs of a unit."""
-        return self.given
 
 
 def keep(inputs: object) -> Any:
@@ -239,8 +225,8 @@ def train(packed: bytes, references: Sequence[Any]) -> Iterator[list[Message | O
 
     def work() -> None:
         def make() -> UnitTrainer:
-            given = InputsOfTask(INPUTS.take(inputs))
-            return UnitTrainer(given, admitted(task.terms), task.threads, sent.put, interval=BATCH_INTERVAL)
+            given, store = INPUTS.take(inputs), admitted(task.terms)
+            return UnitTrainer(lambda _: given, store, task.threads, sent.put, interval=BATCH_INTERVAL)
 
         answer(make, task.request, sent.put)
 

@@ -135,6 +135,9 @@ def test_processes_that_come_and_go_while_others_train_give_the_same_as_one(
         assert not children(WORKER)
 
 
+NO_INPUTS = SimpleNamespace(inputs=None)
+
+
 class Shelf:
     """A store that knows only which units are done."""
 
@@ -230,7 +233,7 @@ def test_whatever_processes_do_every_unit_ends_once_and_every_thread(
     shelf, seeds, device = Shelf(), iter(range(seed, 10**6, 1000)), list[int]()
     monkeypatch.setattr(process_pool, "Worker", lambda *_: Erratic(shelf, device, next(seeds)))
     jobs, listener = made_up_jobs(80), Listener()
-    with PoolExecutor(None, shelf, listener, jobs, concurrency=concurrency, threads=1) as executor:  # type: ignore[arg-type]
+    with PoolExecutor(NO_INPUTS, shelf, listener, jobs, concurrency=concurrency, threads=1) as executor:  # type: ignore[arg-type]
         executor.expect(jobs)
         assert [executor.run(job, lambda *_: None) for job in jobs] == [job.unit.key for job in jobs]
     assert sorted(shelf.done) == sorted(job.unit.key for job in jobs)
@@ -261,7 +264,7 @@ def test_what_breaks_beside_the_units_ends_the_suite_and_hangs_nothing(
     monkeypatch.setattr(process_pool, "Worker", start)
     if broken == "the store":
         monkeypatch.setattr(Shelf, "has", has)
-    executor = PoolExecutor(None, shelf, Listener(), jobs, concurrency=concurrency_of(3), threads=1)  # type: ignore[arg-type]
+    executor = PoolExecutor(NO_INPUTS, shelf, Listener(), jobs, concurrency=concurrency_of(3), threads=1)  # type: ignore[arg-type]
     executor.expect(jobs)
     words = {"a process": "no memory for a process", "the store": "the store is out of reach"}[broken]
     with executor, pytest.raises(OSError, match=words):
@@ -302,7 +305,7 @@ def test_a_unit_that_gave_way_and_is_then_anothers_starts_no_process_again_and_a
 
     monkeypatch.setattr(process_pool, "Worker", start)
     listener = Listener()
-    with PoolExecutor(None, shelf, listener, jobs, concurrency=concurrency, threads=1) as executor:  # type: ignore[arg-type]
+    with PoolExecutor(NO_INPUTS, shelf, listener, jobs, concurrency=concurrency, threads=1) as executor:  # type: ignore[arg-type]
         executor.expect(jobs)
         for job in jobs:
             executor.run(job, lambda *_: None)
