@@ -62,12 +62,11 @@ def _states(place: StoreLocation) -> list[SuiteState]:
 
 
 def _undelivered(store: Path) -> list[str]:
-    found = waiting(store)
-    if not found.calls:
+    count = waiting(store)
+    if not count:
         return []
     return [
-        f"{many(found.calls, 'record')} not in the tracking store yet: "
-        f"`mtlv sync --store {store}` uploads them"
+        f"{many(count, 'record')} not in the tracking store yet: `mtlv sync --store {store}` uploads them"
     ]
 
 

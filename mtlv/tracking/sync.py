@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,21 +16,13 @@ from mtlv.tracking.upload_process import open_tracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 
-@dataclass(frozen=True)
-class PendingCalls:
-    """Number of calls that no running process uploads, and of their journals."""
-
-    calls: int
-    journals: int
-
-
-def waiting(store: Path) -> PendingCalls:
-    """Return what `mtlv sync` would upload."""
+def waiting(store: Path) -> int:
+    """Return the number of calls that `mtlv sync` would upload, because no running process uploads them."""
     found = dead_journals(store / FOLDER, lambda _: None)
-    counts = [reader.left() for reader in found]
+    count = sum(reader.left() for reader in found)
     for reader in found:
         reader.close()
-    return PendingCalls(sum(counts), sum(count > 0 for count in counts))
+    return count
 
 
 def sync_store(
