@@ -72,11 +72,10 @@ def _as_bioul(tag: str, untyped: str) -> str:
     return OUTSIDE if mark == OUTSIDE else f"{_LETTERS.get(mark, mark)}-{type_}"
 
 
-def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path | None, DataOptions], Corpus]:
+def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path, DataOptions], Corpus]:
     """Return the `load` of a data set with one tagging task; see `tagged_corpus`."""
 
-    def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-        assert path is not None
+    def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         return tagged_corpus(card, path, untyped=untyped)
 
     return load
@@ -89,14 +88,12 @@ def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256
     of which `sha256` are the checksums.
     """
     names = ("train.tsv", "devel.tsv", "test.tsv")
-    return Card(
-        name=task.source,
+    return Card.of_task(
+        task,
         title=title,
         address=f"https://github.com/{CAMBRIDGE}",
         licence="CC BY 4.0 for the data, as its repository states",
         citation=f"{citation} This form: Crichton G et al, BMC Bioinformatics 18:368, 2017.",
-        other_tasks=(task,),
-        main_metric=task.main_metric,
         downloads=from_github(CAMBRIDGE, folder, dict(zip(names, sha256, strict=True))),
     )
 

@@ -78,14 +78,13 @@ def by_parts(
     read: Callable[[Path, str], Iterable[Example]],
     answers: Answers,
     then: str = "",
-) -> Callable[[Path | None, DataOptions], Corpus]:
+) -> Callable[[Path, DataOptions], Corpus]:
     """Return the `load` of a data set with one task and a file for each part.
 
     `then` is the next step if there is no file; empty for `card.by_hand`.
     """
 
-    def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
-        assert path is not None
+    def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         files = part_files(path, suffixes, then or card.by_hand)
         examples = [example for part, file in files.items() for example in read(file, part)]
         return answers_corpus(card, examples, answers, absent(files))

@@ -1,7 +1,8 @@
 """The corpora that `mtlv` can read: one module each, in this folder or in another package.
 
 Modules in this folder are found by listing it, those of other packages by the entry point `mtlv.corpora`.
-A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels.
+A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels; `path`
+is None for a generated corpus, or one of a hub.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def absence(name: str, options: DataOptions) -> str:
 
 
 def load(name: str, options: DataOptions) -> Corpus:
-    """Read a corpus, keep the selected labels, and sample `limit` documents.
+    """Read a corpus, keep the selected labels, and sample `limit` documents, regardless of their labels.
 
     Raises:
         DataError: it does not exist, a file cannot be read, a label is unknown, or no document has a label.
@@ -90,7 +91,9 @@ def load(name: str, options: DataOptions) -> Corpus:
     elif options.text_only or not corpus.targeted:  # its task has the name of the corpus, maybe an alias
         corpus = corpus.text_only()
     if options.limit is not None and options.limit < len(corpus):
-        corpus = _draw(corpus, options.limit, options.seed)
+        drawn = np.random.default_rng(options.seed).permutation(len(corpus))[: options.limit]
+        note = f"{options.limit} of {len(corpus)} documents kept (data.limit)"
+        corpus = corpus.take(np.sort(drawn), note=note)
     return _varied(corpus, options)
 
 
@@ -149,9 +152,3 @@ def _varied(corpus: Corpus, options: DataOptions) -> Corpus:
         )
     notes = [f"{text}, so that a constant answer is right" for text in said.values()]
     return replace(corpus, notes=(*notes, *corpus.notes)) if notes else corpus
-
-
-def _draw(corpus: Corpus, limit: int, seed: int) -> Corpus:
-    """Return `limit` documents in their original order, sampled regardless of their labels."""
-    rows = np.sort(np.random.default_rng(seed).permutation(len(corpus))[:limit])
-    return corpus.take(rows, note=f"{limit} of {len(corpus)} documents kept (data.limit)")

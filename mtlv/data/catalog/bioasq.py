@@ -18,24 +18,20 @@ from mtlv.data.tables.rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 
-CARD = Card(
-    name="bioasq",
+CARD = Card.of_task(
+    Task(
+        "BioASQ",
+        kind="multiclass",
+        source="bioasq",
+        classes=("yes", "no"),
+        description="The answer that snippets of abstracts give to a question of a biomedical expert.",
+        main_metric="accuracy",
+    ),
     title="BioASQ, questions on abstracts: yes or no (BLURB: 670 / 75 / 140)",
     address="http://participants-area.bioasq.org/datasets/",
     licence="the organizers' terms, on registration",
     citation="Nentidis A, Bougiatiotis K, Krithara A, Paliouras G. Results of the seventh edition of the "
     "BioASQ challenge. ECML PKDD 2019 Workshops, 553-568.",
-    other_tasks=(
-        Task(
-            "BioASQ",
-            kind="multiclass",
-            source="bioasq",
-            classes=("yes", "no"),
-            description="The answer that snippets of abstracts give to a question of a biomedical expert.",
-            main_metric="accuracy",
-        ),
-    ),
-    main_metric="accuracy",
     by_hand="register at http://participants-area.bioasq.org/datasets/ for task 7b; the scripts of BLURB "
     "(https://microsoft.github.io/BLURB/) create train.tsv, dev.tsv and test.tsv from it; put them in "
     "one folder",

@@ -20,23 +20,19 @@ from mtlv.plan.task import Task
 PAIRS = "biosses_sentence_pairs_test_derived_from_github.txt"
 SCORES = "annotation_scores_from_github.txt"
 
-CARD = Card(
-    name="biosses",
+CARD = Card.of_task(
+    Task(
+        "BIOSSES",
+        kind="regression",
+        source="biosses",
+        description="How alike two sentences from biomedical papers are in meaning, from 0 to 4.",
+        main_metric="pearson",
+    ),
     title="BIOSSES, likeness of 100 pairs of biomedical sentences, 0 to 4",
     address="https://github.com/kathrinblagec/neural-sentence-embedding-models-for-biomedical-applications",
     licence="not stated",
     citation="Sogancioglu G, Ozturk H, Ozgur A. BIOSSES: a semantic sentence similarity estimation system "
     "for the biomedical domain. Bioinformatics 33(14):i49-i58, 2017.",
-    other_tasks=(
-        Task(
-            "BIOSSES",
-            kind="regression",
-            source="biosses",
-            description="How alike two sentences from biomedical papers are in meaning, from 0 to 4.",
-            main_metric="pearson",
-        ),
-    ),
-    main_metric="pearson",
     downloads=from_github(
         "kathrinblagec/neural-sentence-embedding-models-for-biomedical-applications",
         "d609079872a3aca9f19db513ba2795a9c9bd02b8/data",
@@ -51,14 +47,13 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all pairs, with BLURB's parts if its files are found.
 
     Raises:
         DataError: a wrong number of columns, a score that is not a number, or numbers of pairs and scores
             that differ.
     """
-    assert path is not None
     folder = path / "blurb_split" if (path / "blurb_split").is_dir() else path
     if (path / PAIRS).is_file() and folder == path and not (path / "train.tsv").is_file():
         return answers_corpus(CARD, list(_raw(path)), number_answers)

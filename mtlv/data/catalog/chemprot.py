@@ -22,38 +22,34 @@ from mtlv.plan.task import Task
 ROLE = "ENTITY"
 _MARKED = re.compile(r"<< (.+?) >>|\[\[ (.+?) \]\]")
 
-CARD = Card(
-    name="chemprot",
+CARD = Card.of_task(
+    Task(
+        "ChemProt",
+        kind="multiclass",
+        source="chemprot",
+        classes=(
+            "INHIBITOR",
+            "INDIRECT-DOWNREGULATOR",
+            "SUBSTRATE",
+            "INDIRECT-UPREGULATOR",
+            "ACTIVATOR",
+            "ANTAGONIST",
+            "PRODUCT-OF",
+            "AGONIST",
+            "DOWNREGULATOR",
+            "UPREGULATOR",
+            "SUBSTRATE_PRODUCT-OF",
+            "AGONIST-ACTIVATOR",
+            "AGONIST-INHIBITOR",
+        ),
+        description="How a chemical and a protein that are named in a sentence interact.",
+        main_metric="f1_micro",
+    ),
     title="ChemProt, interactions of chemicals and proteins, 13 classes, without pairs that do not interact",
     address="https://github.com/allenai/scibert",
     licence="Apache-2.0, as SciBERT's repository states, which has this form",
     citation="Krallinger M, Rabal O, Akhondi SA, et al. Overview of the BioCreative VI chemical-protein "
     "interaction track. Proc. BioCreative VI, 141-146, 2017.",
-    other_tasks=(
-        Task(
-            "ChemProt",
-            kind="multiclass",
-            source="chemprot",
-            classes=(
-                "INHIBITOR",
-                "INDIRECT-DOWNREGULATOR",
-                "SUBSTRATE",
-                "INDIRECT-UPREGULATOR",
-                "ACTIVATOR",
-                "ANTAGONIST",
-                "PRODUCT-OF",
-                "AGONIST",
-                "DOWNREGULATOR",
-                "UPREGULATOR",
-                "SUBSTRATE_PRODUCT-OF",
-                "AGONIST-ACTIVATOR",
-                "AGONIST-INHIBITOR",
-            ),
-            description="How a chemical and a protein that are named in a sentence interact.",
-            main_metric="f1_micro",
-        ),
-    ),
-    main_metric="f1_micro",
     downloads=from_github(
         "allenai/scibert",
         "8d55680cf424898df48656d69002c7366c9c6ba1/data/text_classification/chemprot",

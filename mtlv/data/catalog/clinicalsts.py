@@ -17,23 +17,19 @@ from mtlv.plan.task import Task
 
 COLUMNS = ("sentence1", "sentence2", "score")
 
-CARD = Card(
-    name="clinicalsts",
+CARD = Card.of_task(
+    Task(
+        "ClinicalSTS",
+        kind="regression",
+        source="clinicalsts",
+        description="How alike two sentences from clinical notes are in meaning, from 0 to 5.",
+        main_metric="pearson",
+    ),
     title="ClinicalSTS, likeness of pairs of clinical sentences, 0 to 5 (agreement needed)",
     address="https://n2c2.dbmi.hms.harvard.edu/2019-track-1",
     licence="data use agreement with the organizers",
     citation="Wang Y, Afzal N, Fu S, et al. MedSTS: a resource for clinical semantic textual similarity. "
     "Lang Resour Eval 54:57-72, 2020.",
-    other_tasks=(
-        Task(
-            "ClinicalSTS",
-            kind="regression",
-            source="clinicalsts",
-            description="How alike two sentences from clinical notes are in meaning, from 0 to 5.",
-            main_metric="pearson",
-        ),
-    ),
-    main_metric="pearson",
     by_hand="sign the agreement of n2c2 2019, track 1, at "
     "https://portal.dbmi.hms.harvard.edu/projects/n2c2-nlp/; put the files as train.txt, dev.txt and "
     "test.txt (or BLUE's .tsv) into one folder",

@@ -31,25 +31,21 @@ LARGEST = 2_000_000  # maximum bytes of a file; the largest has 271,671
 _LISTS = {"train": "train", "dev": "validation", "test": "test"}
 _FOLDERS = {"Train": "train", "Test for DDI Extraction task": "test"}
 
-CARD = Card(
-    name="ddi2013",
+CARD = Card.of_task(
+    Task(
+        "DDI 2013",
+        kind="multiclass",
+        source="ddi2013",
+        classes=("false", "advise", "effect", "int", "mechanism"),
+        negative=("false",),
+        description="What a sentence says of the interaction of two drugs, if anything.",
+        main_metric="f1_micro_positive",
+    ),
     title="DDI 2013, interactions of drugs, 4 types and none",
     address="https://github.com/isegura/DDICorpus",
     licence="CC BY-NC 4.0 (non-commercial), as its repository states",
     citation="Herrero-Zazo M, Segura-Bedmar I, Martinez P, Declerck T. The DDI corpus: an annotated corpus "
     "with pharmacological substances and drug-drug interactions. J Biomed Inform 46(5):914-920, 2013.",
-    other_tasks=(
-        Task(
-            "DDI 2013",
-            kind="multiclass",
-            source="ddi2013",
-            classes=("false", "advise", "effect", "int", "mechanism"),
-            negative=("false",),
-            description="What a sentence says of the interaction of two drugs, if anything.",
-            main_metric="f1_micro_positive",
-        ),
-    ),
-    main_metric="f1_micro_positive",
     downloads=from_github("isegura/DDICorpus", "HEAD", {ARCHIVE: None}),
     by_hand="the split lists are part of BLURB (https://microsoft.github.io/BLURB/); put them in "
     "blurb_split/ next to the archive; otherwise mtlv draws validation documents itself",
@@ -59,14 +55,13 @@ Place = tuple[str, str]
 """Folder (DrugBank or MedLine) and name of a file."""
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all pairs, with validation documents by BLURB's lists if they are found.
 
     Raises:
         DataError: missing files, invalid XML, a pair with unknown drugs or type, or a list that does not
             match.
     """
-    assert path is not None
     lists = _listed(path if path.is_dir() else path.parent)
     examples: list[Example] = []
     count: Counter[str] = Counter()

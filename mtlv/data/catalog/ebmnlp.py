@@ -12,25 +12,21 @@ from mtlv.data.parts import from_github
 from mtlv.data.source import Card
 from mtlv.plan.task import Task
 
-CARD = Card(
-    name="ebmnlp",
+CARD = Card.of_task(
+    Task(
+        "EBM-NLP PICO",
+        kind="tagging",
+        source="ebmnlp",
+        classes=("PAR", "INT", "OUT"),
+        description="Words on the participants, interventions and outcomes of a clinical trial.",
+        main_metric="word_f1_macro",
+    ),
     title="EBM-NLP, participants, interventions and outcomes in abstracts of clinical trials",
     address="https://github.com/bepnye/EBM-NLP",
     licence="not stated for the corpus; Apache-2.0 for SciBERT's repository, which has this form",
     citation="Nye B, Li JJ, Patel R, et al. A corpus with multi-level annotations of patients, "
     "interventions and outcomes to support language processing for medical literature. Proc. ACL 2018, "
     "197-207.",
-    other_tasks=(
-        Task(
-            "EBM-NLP PICO",
-            kind="tagging",
-            source="ebmnlp",
-            classes=("PAR", "INT", "OUT"),
-            description="Words on the participants, interventions and outcomes of a clinical trial.",
-            main_metric="word_f1_macro",
-        ),
-    ),
-    main_metric="word_f1_macro",
     downloads=from_github(
         "allenai/scibert",
         "24cd5151297514977b9bd535f84e12b38964321b/data/pico/ebmnlp",

@@ -17,22 +17,18 @@ from mtlv.plan.task import Task
 
 ROLES = ("GENE", "DISEASE")
 
-CARD = Card(
-    name="gad",
+CARD = Card.of_task(
+    Task(
+        "GAD",
+        source="gad",
+        description="The sentence says that the gene is associated with the disease.",
+        main_metric="f1",
+    ),
     title="GAD, whether a gene and a disease are associated (BLURB's form)",
     address="https://geneticassociationdb.nih.gov",
     licence="not stated for the data",
     citation="Bravo A, Pinero J, Queralt-Rosinach N, et al. Extraction of relations between genes and "
     "diseases from text and large-scale data analysis. BMC Bioinformatics 16:55, 2015.",
-    other_tasks=(
-        Task(
-            "GAD",
-            source="gad",
-            description="The sentence says that the gene is associated with the disease.",
-            main_metric="f1",
-        ),
-    ),
-    main_metric="f1",
     by_hand="the scripts of BLURB (https://microsoft.github.io/BLURB/) make train.tsv, dev.tsv and test.tsv; "
     "put them in one folder",
 )

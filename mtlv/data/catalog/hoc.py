@@ -62,17 +62,16 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all documents, with the parts of the split lists if they are found.
 
     Raises:
         DataError: missing files, a text without labels, an unknown hallmark, or a list that does not match.
     """
-    assert path is not None
     texts: dict[str, str] = {}
     labels: dict[str, set[str]] = {}
-    for place, data in _files(path):
-        content = decode(data, str(place))
+    for name, data in _files(path):
+        place, content = PurePosixPath(name), decode(data, name)
         if place.parts[-2] == "text":
             text = " ".join(content.split())
             same = texts.setdefault(place.stem, text) == text
@@ -81,7 +80,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
             same = labels.setdefault(place.stem, found) == found
         if not same:
             raise DataError(
-                f"document `{place.stem}` has two different contents", got=str(place), then="keep one of them"
+                f"document `{place.stem}` has two different contents", got=name, then="keep one of them"
             )
     if not texts or texts.keys() != labels.keys():
         raise DataError(
@@ -119,24 +118,19 @@ def hallmarks(content: str, document: str) -> set[str]:
     return found
 
 
-def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield (path ending in text|labels/PMID.txt, content)."""
     if path.is_file():
-        yield from _packed(path)
+        yield from documents(path, _is_document)
         return
     roots = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
     root = next((root for root in roots if (root / "text").is_dir()), None)
     if root is not None:
         for kind in ("text", "labels"):
             for file in sorted((root / kind).glob("*.txt")):
-                yield PurePosixPath(kind, file.name), file.read_bytes()
+                yield f"{kind}/{file.name}", file.read_bytes()
     elif (path / "hoc.tar.gz").is_file():
-        yield from _packed(path / "hoc.tar.gz")
-
-
-def _packed(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    for name, data in documents(path, _is_document):
-        yield PurePosixPath(name), data
+        yield from documents(path / "hoc.tar.gz", _is_document)
 
 
 def _is_document(name: str) -> bool:

@@ -27,25 +27,21 @@ _CON = re.compile(rf'{_CONCEPT}\|\|t="(\w+)"')
 _REL = re.compile(rf'{_CONCEPT}\|\|r="(\w+)"\|\|{_CONCEPT}')
 PROBLEM = "problem"
 
-CARD = Card(
-    name="i2b2_2010",
+CARD = Card.of_task(
+    Task(
+        "i2b2 2010",
+        kind="multiclass",
+        source="i2b2_2010",
+        classes=("false", "PIP", "TeCP", "TeRP", "TrAP", "TrCP", "TrIP", "TrNAP", "TrWP"),
+        negative=("false",),
+        description="How a problem relates to a test, a treatment or another problem in a clinical note.",
+        main_metric="f1_micro_positive",
+    ),
     title="i2b2/VA 2010, relations of problems, tests and treatments in clinical notes (agreement needed)",
     address="https://portal.dbmi.hms.harvard.edu/projects/n2c2-nlp/",
     licence="data use agreement with the organizers",
     citation="Uzuner O, South BR, Shen S, DuVall SL. 2010 i2b2/VA challenge on concepts, assertions, and "
     "relations in clinical text. J Am Med Inform Assoc 18(5):552-556, 2011.",
-    other_tasks=(
-        Task(
-            "i2b2 2010",
-            kind="multiclass",
-            source="i2b2_2010",
-            classes=("false", "PIP", "TeCP", "TeRP", "TrAP", "TrCP", "TrIP", "TrNAP", "TrWP"),
-            negative=("false",),
-            description="How a problem relates to a test, a treatment or another problem in a clinical note.",
-            main_metric="f1_micro_positive",
-        ),
-    ),
-    main_metric="f1_micro_positive",
     by_hand="sign the agreement at https://portal.dbmi.hms.harvard.edu/projects/n2c2-nlp/ for the 2010 "
     "relations challenge, unpack its training data and the reference standard for its test data into one "
     "folder",
@@ -61,13 +57,12 @@ class Concept(NamedTuple):
     type: str
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all candidate pairs of all notes with a `.rel` file.
 
     Raises:
         DataError: missing files, an unreadable line, or a concept outside its note.
     """
-    assert path is not None
     files = {suffix: sorted(path.rglob(f"*{suffix}")) for suffix in (".txt", ".con", ".rel")}
     if not files[".rel"]:
         raise DataError(f"no i2b2 2010 relations in `{path}`", allowed=".rel files", then=CARD.by_hand)

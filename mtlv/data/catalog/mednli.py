@@ -17,24 +17,20 @@ from mtlv.plan.task import Task
 
 COLUMNS = ("sentence1", "sentence2", "gold_label")
 
-CARD = Card(
-    name="mednli",
+CARD = Card.of_task(
+    Task(
+        "MedNLI",
+        kind="multiclass",
+        source="mednli",
+        classes=("entailment", "contradiction", "neutral"),
+        description="Whether a statement follows from a sentence of a clinical note, or contradicts it.",
+        main_metric="accuracy",
+    ),
     title="MedNLI, whether a statement follows from a clinical sentence (agreement needed)",
     address="https://physionet.org/content/mednli/",
     licence="PhysioNet Credentialed Health Data License",
     citation="Romanov A, Shivade C. Lessons from natural language inference in the clinical domain. "
     "Proc. EMNLP 2018, 1586-1596.",
-    other_tasks=(
-        Task(
-            "MedNLI",
-            kind="multiclass",
-            source="mednli",
-            classes=("entailment", "contradiction", "neutral"),
-            description="Whether a statement follows from a sentence of a clinical note, or contradicts it.",
-            main_metric="accuracy",
-        ),
-    ),
-    main_metric="accuracy",
     by_hand="become a credentialed user of PhysioNet, sign the agreement at "
     "https://physionet.org/content/mednli/, and put the three mli_*_v1.jsonl into one folder",
 )

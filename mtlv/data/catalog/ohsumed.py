@@ -76,13 +76,12 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all documents without duplicates, with the corpus's own training and test parts.
 
     Raises:
         DataError: missing files, an unknown folder, an id in both parts or with different contents.
     """
-    assert path is not None
     codes = {label.code: label.name for label in CARD.labels}
     texts: dict[str, str] = {}
     labels: dict[str, set[str]] = {}

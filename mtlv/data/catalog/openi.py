@@ -105,9 +105,8 @@ class RadiologyReport:
         return {name for name, pattern in _PATTERNS.items() if any(pattern in heading for heading in lower)}
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all reports with text, without duplicate texts."""
-    assert path is not None
     reports = list(_reports(path))
     _need_one_content(reports)
     with_text = [report for report in reports if report.text]

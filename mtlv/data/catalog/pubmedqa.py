@@ -22,24 +22,20 @@ from mtlv.plan.task import Task
 QUESTIONS = "ori_pqal.json"
 TEST = "test_ground_truth.json"
 
-CARD = Card(
-    name="pubmedqa",
+CARD = Card.of_task(
+    Task(
+        "PubMedQA",
+        kind="multiclass",
+        source="pubmedqa",
+        classes=("yes", "no", "maybe"),
+        description="The answer that an abstract gives to a research question.",
+        main_metric="accuracy",
+    ),
     title="PubMedQA (PQA-L), 1,000 questions on abstracts: yes, no or maybe",
     address="https://github.com/pubmedqa/pubmedqa",
     licence="MIT, as its repository states",
     citation="Jin Q, Dhingra B, Liu Z, Cohen W, Lu X. PubMedQA: a dataset for biomedical research question "
     "answering. Proc. EMNLP 2019, 2567-2577.",
-    other_tasks=(
-        Task(
-            "PubMedQA",
-            kind="multiclass",
-            source="pubmedqa",
-            classes=("yes", "no", "maybe"),
-            description="The answer that an abstract gives to a research question.",
-            main_metric="accuracy",
-        ),
-    ),
-    main_metric="accuracy",
     downloads=(
         *from_github(
             "pubmedqa/pubmedqa",
@@ -55,13 +51,12 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all questions; those of the test list are the test part.
 
     Raises:
         DataError: a missing file, invalid JSON, an incomplete question, or a test list that does not match.
     """
-    assert path is not None
     file = path / QUESTIONS if path.is_dir() else path
     if not file.is_file():
         raise DataError(f"no `{QUESTIONS}` in `{path}`", then="run `mtlv data fetch pubmedqa`")

@@ -26,36 +26,31 @@ from mtlv.plan.task import Task
 DISORDER = "Disorder"
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 
-CARD = Card(
-    name="shareclefe",
+CARD = Card.of_task(
+    Task(
+        "ShARe/CLEFE",
+        kind="tagging",
+        source="shareclefe",
+        classes=(DISORDER,),
+        description="Names of diseases, symptoms and injuries in clinical notes.",
+        main_metric="entity_f1",
+    ),
     title="ShARe/CLEF eHealth 2013, disorders in clinical notes (agreement needed)",
     address="https://physionet.org/content/shareclefehealth2013/",
     licence="PhysioNet Credentialed Health Data License",
     citation="Suominen H, Salantera S, Velupillai S, et al. Overview of the ShARe/CLEF eHealth evaluation "
     "lab 2013. CLEF 2013, LNCS 8138:212-231.",
-    other_tasks=(
-        Task(
-            "ShARe/CLEFE",
-            kind="tagging",
-            source="shareclefe",
-            classes=(DISORDER,),
-            description="Names of diseases, symptoms and injuries in clinical notes.",
-            main_metric="entity_f1",
-        ),
-    ),
-    main_metric="entity_f1",
     by_hand="become a credentialed user of PhysioNet, sign the agreement at "
     "https://physionet.org/content/shareclefehealth2013/, and unpack task 1 into one folder",
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all paragraphs, with the corpus's own training and test parts.
 
     Raises:
         DataError: missing files, an unreadable line, or a disorder outside its note.
     """
-    assert path is not None
     marked = [] if path.is_file() else sorted({*path.rglob("*.pipe"), *path.rglob("*.pipe.txt")})
     if not marked:
         return tagged_corpus(CARD, path, untyped=DISORDER)

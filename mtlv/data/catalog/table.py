@@ -24,13 +24,12 @@ CARD = Card(
 )
 
 
-def load(path: Path | None, options: DataOptions) -> Corpus:
+def load(path: Path, options: DataOptions) -> Corpus:
     """Load all rows with text, according to `options.columns`.
 
     Raises:
         DataError: as for `part_files`, `read_table`, `table_corpus` and `text_corpus`.
     """
-    assert path is not None
     files = part_files(path, FORMATS) if path.is_dir() else {"": path}
     if streamed(files, options.columns):
         return text_corpus(CARD.name, files, options.columns, absent(files))
