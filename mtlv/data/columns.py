@@ -21,7 +21,6 @@ class TargetColumn(Protocol):
 
         A teacher's outputs may have another dimension, of classes or tags.
         """
-        ...
 
 
 @dataclass(frozen=True)

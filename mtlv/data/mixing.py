@@ -21,27 +21,24 @@ class Draw(Protocol):
         together: whether an optimizer step takes a batch of every source instead of one.
     """
 
-    together: bool
+    together: bool = False
 
     def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         """Return the source of each batch of an epoch (from 0); their number is that of every epoch.
 
         `batches` is the number of batches of each of S sources in which all its documents are seen once.
         """
-        ...
 
 
-class InProportion:
+class InProportion(Draw):
     """Every document once: large sources have more weight (MT-DNN; Liu et al. 2019)."""
-
-    together = False
 
     def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         return rng.permutation(np.repeat(np.arange(len(batches)), batches))
 
 
 @dataclass(frozen=True)
-class ByTemperature:
+class ByTemperature(Draw):
     """The same number of batches, with source s drawn with probability n_s^(1/T) over their sum.
 
     T = 1 draws in proportion to the batches n_s, a large T draws all sources equally (jiant; Phang et al.
@@ -55,7 +52,6 @@ class ByTemperature:
 
     temperature: float | tuple[float, float]
     epochs: int = 1
-    together = False
 
     def exponent(self, epoch: int) -> float:
         """Return 1/T of an epoch."""
@@ -68,16 +64,14 @@ class ByTemperature:
         return rng.choice(len(batches), size=sum(batches), p=shares / shares.sum())
 
 
-class Uniform:
+class Uniform(Draw):
     """The same number of batches, each source drawn with equal probability."""
-
-    together = False
 
     def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         return rng.integers(len(batches), size=sum(batches))
 
 
-class Rounds:
+class Rounds(Draw):
     """A batch of every source per step, until the longest one ends; shorter ones start again (LibMTL)."""
 
     together = True

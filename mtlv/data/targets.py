@@ -34,13 +34,12 @@ class Targets(Protocol):
         by_class: whether a document has one of several classes, numbered from 0.
     """
 
-    by_word: bool
-    own: bool
-    by_class: bool
+    by_word: bool = False
+    own: bool = True
+    by_class: bool = False
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         """Return the strata of a split: flags [N] by readable name."""
-        ...
 
     def known(self, values: NDArray) -> Flags:
         """Return which documents have a target [N]; the others are neither learned nor tested."""
@@ -48,40 +47,32 @@ class Targets(Protocol):
 
     def learnable(self, values: NDArray) -> bool:
         """Whether anything can be learned: there is a positive, or values differ."""
-        ...
 
     def constant(self, task: Task, values: NDArray) -> str:
         """Say what targets have in common that makes a constant answer right; empty if they differ."""
-        ...
 
     def none(self, documents: int) -> NDArray:
         """Return placeholder targets of documents without targets."""
-        ...
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
         """Return the targets for batches."""
-        ...
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:
         """Convert a model's outputs to the form of scores (`mtlv.plan.TaskScores`)."""
-        ...
 
     def lost(self, task: Task, values: NDArray) -> str:
-        """Describe targets that cannot be learned in the form given to a model; empty if all can."""
-        ...
+        """Describe targets that cannot be learned in the form given to a model; empty, the default, if all
+        can."""
+        return ""
 
     def plain(self, values: NDArray) -> object:
         """Return the targets as plain values, for a digest."""
-        ...
 
 
-class _OnePerDocument:
+class _OnePerDocument(Targets):
     """One value per document, of one NumPy type."""
 
     dtype: type[np.generic]
-    by_word = False
-    own = True
-    by_class = False
 
     def known(self, values: NDArray) -> Flags:
         return np.ones(len(values), bool)
@@ -100,9 +91,6 @@ class _OnePerDocument:
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:
         return outputs
-
-    def lost(self, task: Task, values: NDArray) -> str:
-        return ""
 
     def plain(self, values: NDArray) -> object:
         return values.tolist()
@@ -154,14 +142,12 @@ class NumberTargets(_OnePerDocument):
 
 
 @dataclass(frozen=True)
-class SpanTargets:
+class SpanTargets(Targets):
     """A tuple of `Span`s in words per document: an array of objects."""
 
     scheme: Scheme = BIO
 
     by_word = True
-    own = True
-    by_class = False
 
     def known(self, values: NDArray) -> Flags:
         return np.ones(len(values), bool)

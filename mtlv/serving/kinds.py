@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.targets import TARGETS
 from mtlv.data.words import Words
+from mtlv.formatting import enumerated
 from mtlv.plan import Task
 from mtlv.serving.inputs import WORDS
 
@@ -68,21 +69,19 @@ class OutputFormat(Protocol):
         gives: description of a task's output.
     """
 
-    thresholded: bool
-    classed: bool
-    needs: str
+    thresholded: bool = False
+    classed: bool = False
+    needs: str = ""
     title: str
     header: tuple[str, ...]
-    text_columns: int
+    text_columns: int = 1
     gives: str
 
     def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         """Return the columns for one of `COLUMNS`; [] if the kind has none."""
-        ...
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         """Return a row in a table of tasks, without the task's name."""
-        ...
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         """Return the same in two cells, for tables of several kinds: the prediction, and details.
@@ -93,7 +92,6 @@ class OutputFormat(Protocol):
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
         """Return a short text with the task's name; empty if there is nothing to show."""
-        ...
 
     def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
         """Return the sort key of the task among others, lowest first; by default before all others."""
@@ -101,7 +99,6 @@ class OutputFormat(Protocol):
 
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         """Return the predictions of all tasks of this kind for a row, for JSON."""
-        ...
 
     def none(self, task: Task, rows: int) -> NDArray:
         """Return outputs for rows without anything to read; by default those of documents without targets."""
@@ -112,11 +109,8 @@ class BinaryOutput(OutputFormat):
     """A probability, and a decision at the task's threshold."""
 
     thresholded = True
-    classed = False
-    needs = ""
     title = "decided"
     header: tuple[str, ...] = ("probability", "threshold", "decided")
-    text_columns = 1
     gives = "probability and decision at the threshold fitted on validation"
 
     def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
@@ -154,9 +148,7 @@ class BinaryOutput(OutputFormat):
 class ClassOutput(OutputFormat):
     """The class with the highest probability (on ties the first), and all probabilities."""
 
-    thresholded = False
     classed = True
-    needs = ""
     title = "class"
     header: tuple[str, ...] = ("class", "probability", "next")
     text_columns = 4
@@ -175,8 +167,7 @@ class ClassOutput(OutputFormat):
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         order = np.argsort(-prediction.outputs[row], kind="stable").tolist()
         best, *others = [f"{prediction.task.classes[n]} {prediction.outputs[row, n]:.3f}" for n in order]
-        more = f" and {len(others) - SHOWN_CLASSES} more" if len(others) > SHOWN_CLASSES else ""
-        return (*best.rsplit(" ", 1), ", ".join(others[:SHOWN_CLASSES]) + more)
+        return (*best.rsplit(" ", 1), enumerated(others, SHOWN_CLASSES))
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         best, probability, others = self.cells(prediction, row)
@@ -200,12 +191,8 @@ class ClassOutput(OutputFormat):
 class NumberOutput(OutputFormat):
     """A number, in the unit of the training corpus."""
 
-    thresholded = False
-    classed = False
-    needs = ""
     title = "value"
     header: tuple[str, ...] = ("value",)
-    text_columns = 1
     gives = "value"
 
     def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
@@ -234,7 +221,6 @@ class NoOutput(NumberOutput):
 class SpanOutput(OutputFormat):
     """Spans of the text, with the words and characters they cover."""
 
-    thresholded = False
     classed = True
     needs = WORDS
     title = "spans"

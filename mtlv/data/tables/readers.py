@@ -54,11 +54,11 @@ class TableKind(Protocol):
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         """Yield errors of missing or contradictory settings; `there` lists the existing columns."""
-        ...
+        yield from ()
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         """Yield the checks of target columns, if there are no errors in the settings."""
-        ...
+        yield from ()
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         """Return tasks and targets of N valid rows.
@@ -66,7 +66,6 @@ class TableKind(Protocol):
         Raises:
             DataError: too many classes, or one that is not in the settings.
         """
-        ...
 
 
 class LabelColumns(TableKind):
@@ -93,7 +92,9 @@ class LabelColumns(TableKind):
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
-            yield ColumnCheck("label_list", name, _list_fault(name, columns.separator), lists)
+            yield ColumnCheck(
+                "label_list", name, lambda row: labels_of(row.get(name), columns.separator)[1], lists
+            )
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         if columns.label_list is None:
@@ -188,12 +189,6 @@ class TextColumn(TableKind):
     reads = ()
     text_keys = ()
     streamed = True
-
-    def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
-        yield from ()
-
-    def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
-        yield from ()
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         task = text_task(f"{source}.text", source)
@@ -313,10 +308,6 @@ def _all_are(read: Callable[[object], object], cells: Sequence[object]) -> bool:
         return all(read(cell) is not None for cell in cells)
     except ValueError:
         return False
-
-
-def _list_fault(name: str, separator: str) -> Fault:
-    return lambda row: labels_of(row.get(name), separator)[1]
 
 
 def _class_fault(name: str, classes: Collection[str]) -> Fault:

@@ -36,31 +36,24 @@ class Objects(Protocol):
 
     def put(self, name: str, content: bytes) -> None:
         """Write an object atomically, replacing an existing one."""
-        ...
 
     def create(self, name: str, content: bytes) -> bool:
         """Write an object if it does not exist; return False if it does."""
-        ...
 
     def get(self, name: str) -> bytes | None:
         """Return the content; None if the object does not exist."""
-        ...
 
     def upload(self, name: str, path: Path) -> None:
         """Write an object from a file."""
-        ...
 
     def download(self, name: str, path: Path) -> bool:
         """Write a file from an object; return False if it does not exist."""
-        ...
 
     def names(self, folder: str) -> dict[str, int]:
         """Return the size in bytes of each object below a folder, at any depth, by name."""
-        ...
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects; missing ones are ignored."""
-        ...
 
 
 def told(by: Callable[[Exception], ObjectStoreError | None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
