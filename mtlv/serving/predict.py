@@ -50,7 +50,14 @@ def predict_texts(
         EncoderError, DeviceError: the model cannot be loaded here.
         DataError: a text lacks an input of a task, or has one that none reads, or a task does not exist.
     """
-    return _ask(load_plan(place, device), texts, tasks)
+    plan = load_plan(place, device)
+    from mtlv.serving.answers import PredictionTable
+
+    read = {name for task in plan.description.tasks.values() for name in task.schema.reads}
+    unread = [name for name in texts.more if name not in read]
+    if texts.unit == "text" and unread:  # a file may have further columns
+        raise DataError(f"no task of the model reads `{unread[0]}`", then="leave it out")
+    return PredictionTable(texts, plan.predict(texts, tasks=tasks), plan.description.origin)
 
 
 def load_plan(place: ModelQuery, device: str = "auto") -> ServedPlan:
@@ -157,13 +164,3 @@ def _load(folder: Path, device: str) -> ServedPlan:
     from mtlv.serving.model import ServedPlan
 
     return ServedPlan.load(folder, device=device)
-
-
-def _ask(plan: ServedPlan, texts: InputTexts, tasks: Collection[str] | None) -> PredictionTable:
-    from mtlv.serving.answers import PredictionTable
-
-    read = {name for task in plan.description.tasks.values() for name in task.schema.reads}
-    unread = [name for name in texts.more if name not in read]
-    if texts.unit == "text" and unread:  # a file may have further columns
-        raise DataError(f"no task of the model reads `{unread[0]}`", then="leave it out")
-    return PredictionTable(texts, plan.predict(texts, tasks=tasks), plan.description.origin)

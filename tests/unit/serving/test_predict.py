@@ -10,8 +10,9 @@ from shelf import Shelf, stored
 
 from mtlv.cli import main
 from mtlv.errors import DataError, TrackingError
+from mtlv.serving import predict
 from mtlv.serving.inputs import InputSchema
-from mtlv.serving.predict import ModelQuery, _ask, find_run, predict_texts
+from mtlv.serving.predict import ModelQuery, find_run, predict_texts
 from mtlv.serving.texts import given
 from mtlv.tracking.reader import COMPARISON, FOLD
 
@@ -80,11 +81,12 @@ def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
         predict_texts(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))
 
 
-def test_an_input_that_no_task_reads_is_refused() -> None:
+def test_an_input_that_no_task_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = InputSchema(max_length=8)
     plan = SimpleNamespace(description=SimpleNamespace(tasks={"a": SimpleNamespace(schema=schema)}))
+    monkeypatch.setattr(predict, "load_plan", lambda *_: plan)
     with pytest.raises(DataError, match=r"no task of the model reads `text_pair`; leave it out"):
-        _ask(plan, given(["a"], text_pair=["b"]), None)  # type: ignore[arg-type]
+        predict_texts(ModelQuery("mtl"), given(["a"], text_pair=["b"]))
 
 
 def test_options_of_typed_texts_are_refused_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
