@@ -22,22 +22,15 @@ if TYPE_CHECKING:
     from mtlv.api.result import Result
     from mtlv.api.training import SuiteRun, run, train
 
-_HOME = {
-    "ComparisonPage": "mtlv.api.comparison",
-    "Corpus": "mtlv.api.corpus",
-    "Model": "mtlv.api.model",
-    "Result": "mtlv.api.result",
-    "SuiteRun": "mtlv.api.training",
-    "TaskGroups": "mtlv.api.groups",
-    "cluster": "mtlv.api.groups",
-    "compare": "mtlv.api.comparison",
-    "from_dataframe": "mtlv.api.corpus",
-    "from_dataset": "mtlv.api.corpus",
-    "load": "mtlv.api.corpus",
-    "load_model": "mtlv.api.model",
-    "run": "mtlv.api.training",
-    "train": "mtlv.api.training",
+_NAMES = {
+    "comparison": ("ComparisonPage", "compare"),
+    "corpus": ("Corpus", "from_dataframe", "from_dataset", "load"),
+    "groups": ("TaskGroups", "cluster"),
+    "model": ("Model", "load_model"),
+    "result": ("Result",),
+    "training": ("SuiteRun", "run", "train"),
 }
+_HOME = {name: f"mtlv.api.{module}" for module, names in _NAMES.items() for name in names}
 _MODULES = ("errors", "events")
 
 __all__ = [
