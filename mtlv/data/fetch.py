@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mtlv import __version__
 from mtlv.data.archives import unpack
@@ -121,20 +121,13 @@ def _receive(response: Any, item: Download, part: Path, mark: Path, progress: Pr
     _need_size(total or done, item)
     _remember(response, mark)
     with part.open("ab" if resumed else "wb") as out:
-        done = _copy(response, out, done, total, item, progress)
+        while chunk := response.read(CHUNK):
+            done += len(chunk)
+            _need_size(done, item)
+            out.write(chunk)
+            progress(done, total)
     if total is not None and done < total:
         raise OSError(f"the connection ended after {done:,} of {total:,} bytes")
-
-
-def _copy(
-    response: Any, out: IO[bytes], done: int, total: int | None, item: Download, progress: Progress
-) -> int:
-    while chunk := response.read(CHUNK):
-        done += len(chunk)
-        _need_size(done, item)
-        out.write(chunk)
-        progress(done, total)
-    return done
 
 
 def _remember(response: Any, mark: Path) -> None:

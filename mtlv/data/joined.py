@@ -133,7 +133,8 @@ class TextsOfSources:
             left.append(own[~repeated])
             if repeated.any():
                 near = near_of(repeated.sum() - _shared(self.texts.exact, own, foreign).sum())
-                whose = self._sources(foreign[_shared(self.texts.near, foreign, own[repeated])])
+                there = foreign[_shared(self.texts.near, foreign, own[repeated])]
+                whose = ", ".join(self.names[source] for source in np.unique(self.source[there]))
                 done = f"kept in {part}, though" if self.keep else f"left out of {part}:"
                 said = (
                     f"{many(int(repeated.sum()), 'document')} {done} one of their texts is in the {where} "
@@ -141,9 +142,6 @@ class TextsOfSources:
                 )
                 notes.append(f"{name}: {said}{near}")
         return rows if self.keep else np.concatenate(left), notes
-
-    def _sources(self, rows: Rows) -> str:
-        return ", ".join(self.names[number] for number in np.unique(self.source[rows]))
 
 
 def _shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:

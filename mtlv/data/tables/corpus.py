@@ -14,7 +14,6 @@ from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of
 from mtlv.data.tables.readers import KINDS, TableKind
 from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError, shorten
-from mtlv.plan.spans import Span
 
 EVERY_KIND = ("text", "id", "part", "group", "kind")
 """Keys of `data.columns` that all kinds support."""
@@ -200,12 +199,9 @@ def _mentions_check(name: str, text: str) -> ColumnCheck:
         except ValueError:
             return "has no marked entities"
         known = row.get(text)
-        return _outside(spans, len(known)) if isinstance(known, str) else ""
+        if not isinstance(known, str) or all(0 <= span.start < span.end <= len(known) for span in spans):
+            return ""
+        return f"has an entity outside its text of {len(known)} characters"
 
     allowed = 'first character, the one after the last, role: [[0, 7, "DRUG"], [12, 19, "DRUG"]]'
     return ColumnCheck("mentions", name, fault, allowed)
-
-
-def _outside(spans: Sequence[Span], length: int) -> str:
-    good = all(0 <= span.start < span.end <= length for span in spans)
-    return "" if good else f"has an entity outside its text of {length} characters"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mtlv.errors import DataError, nearest, shorten
+from mtlv.formatting import enumerated
 
 MOST_BYTES = 4_000_000_000  # maximum bytes of a table; it needs several times this in memory
 MOST_COLUMNS = 10_000
@@ -212,8 +213,13 @@ def _delimited(path: Path, delimiter: str) -> Table:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
     _need_separator(path, header, delimiter)
     need_header(path, header)
-    broken: list[tuple[int, int]] = []
-    rows = tuple(_rows(lines, header, broken))
+    rows: list[tuple[int, dict[str, str]]] = []
+    broken: list[tuple[int, int]] = []  # lines with another number of fields, and this number
+    for line, cells in lines:
+        if len(cells) == len(header):
+            rows.append((line, dict(zip(header, cells, strict=True))))
+        else:
+            broken.append((line, len(cells)))
     if broken:
         line, fields = broken[0]
         raise DataError(
@@ -223,31 +229,30 @@ def _delimited(path: Path, delimiter: str) -> Table:
             then="put quotes around values with a separator, a quote or a line break"
             + also("line", [line for line, _ in broken[1:]]),
         )
-    return Table(path, tuple(header), rows)
-
-
-def _rows(
-    lines: Iterator[tuple[int, list[str]]], header: Sequence[str], broken: list[tuple[int, int]]
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield records as rows; those with another length are added to `broken`, as (line, fields)."""
-    for line, cells in lines:
-        if len(cells) == len(header):
-            yield line, dict(zip(header, cells, strict=True))
-        else:
-            broken.append((line, len(cells)))
+    return Table(path, tuple(header), tuple(rows))
 
 
 def also(unit: str, lines: Sequence[int]) -> str:
     """Return e.g. `; also at line 4, 9`, the other positions of an error; empty if there are none."""
-    shown = ", ".join(map(str, lines[:10]))
-    more = f" and {len(lines) - 10} more" if len(lines) > 10 else ""
-    return f"; also at {unit} {shown}{more}" if lines else ""
+    return f"; also at {unit} {enumerated(lines, 10)}" if lines else ""
 
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (first line of the record, its fields), without blank lines, without loading the whole file."""
     with _lines(path, newline="") as file:
-        yield from _parsed(file, delimiter, path)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        line = 1
+        try:
+            for cells in reader:
+                if cells:
+                    yield line, cells
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(
+                f"`{path.name}` has an invalid row at line {line}",
+                got=str(error),
+                then="check its quotes: a quote inside a quoted value must be doubled",
+            ) from error
 
 
 @contextmanager
@@ -261,24 +266,6 @@ def _lines(path: Path, newline: str) -> Iterator[TextIO]:
         raise
     except OSError as error:
         raise _unreadable(path, error) from error
-
-
-def _parsed(file: TextIO, delimiter: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(file, delimiter=delimiter, strict=True)
-    while True:
-        line = reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(
-                f"`{path.name}` has an invalid row at line {line}",
-                got=str(error),
-                then="check its quotes: a quote inside a quoted value must be doubled",
-            ) from error
-        if cells:
-            yield line, cells
 
 
 def _jsonl(path: Path) -> Table:

@@ -196,7 +196,9 @@ class SharedStore(Store):
 
     def _bring_scores(self, key: str) -> None:
         """Download all files of a unit except its weights, atomically."""
-        manifest = self._manifest(key)
+        manifest = self._manifests.of(key)
+        if manifest is None:
+            raise self.client.broken(name_of(key), "it does not exist any more")
         try:
             part = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{key}-"))
         except OSError as error:
@@ -232,12 +234,6 @@ class SharedStore(Store):
             return Manifest.of((self.units / key / KEPT_MANIFEST).read_bytes()) == manifest
         except (OSError, ValueError):
             return False
-
-    def _manifest(self, key: str) -> Manifest:
-        found = self._manifests.of(key)
-        if found is None:
-            raise self.client.broken(name_of(key), "it does not exist any more")
-        return found
 
     # ---- Unfinished units ----------------------------------------------------------------------------------
 
