@@ -14,6 +14,7 @@ from mtlv.data.tables.cells import is_text
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.disk import digest_of
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
+from mtlv.formatting import enumerated
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
@@ -273,9 +274,8 @@ def need_texts(texts: Sequence[object]) -> None:
     """
     wrong = [row for row, text in enumerate(texts) if not is_text(text)]
     if wrong:
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise DataError(
-            f"not every input is text: row {', '.join(map(str, wrong[:5]))}{more} (from 0)",
+            f"not every input is text: row {enumerated(wrong, 5)} (from 0)",
             got=texts[wrong[0]],
             allowed="a list of texts",
         )
