@@ -71,7 +71,8 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     texts: dict[str, str] = {}
     labels: dict[str, set[str]] = {}
     for name, data in _files(path):
-        place, content = PurePosixPath(name), decode(data, name)
+        place = PurePosixPath(name)
+        content = decode(data, str(place))
         if place.parts[-2] == "text":
             text = " ".join(content.split())
             same = texts.setdefault(place.stem, text) == text
@@ -80,7 +81,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
             same = labels.setdefault(place.stem, found) == found
         if not same:
             raise DataError(
-                f"document `{place.stem}` has two different contents", got=name, then="keep one of them"
+                f"document `{place.stem}` has two different contents", got=str(place), then="keep one of them"
             )
     if not texts or texts.keys() != labels.keys():
         raise DataError(
