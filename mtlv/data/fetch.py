@@ -17,7 +17,6 @@ from mtlv.errors import DataError
 
 # (bytes so far, total bytes or None if unknown)
 Progress = Callable[[int, int | None], None]
-Open = Callable[[urllib.request.Request], Any]
 
 CHUNK = 1 << 16
 
@@ -32,9 +31,7 @@ class _HttpsOnly(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def fetch(
-    card: Card, folder: Path, *, progress: Progress | None = None, opener: Open | None = None
-) -> list[str]:
+def fetch(card: Card, folder: Path, *, progress: Progress | None = None) -> list[str]:
     """Download all files of a corpus into `folder`, created if missing, and unpack archives there.
 
     Returns:
@@ -54,7 +51,7 @@ def fetch(
             check_sum(path, item)
             lines.append(f"{path} already exists")
         else:
-            download(item, folder, progress=progress, opener=opener)
+            download(item, folder, progress=progress)
             lines.append(f"{item.url} -> {path} ({path.stat().st_size:,} bytes)")
         if item.sha256 is None:
             lines.append(f"sha256 {digest_of(path)} (no published checksum to compare with)")
@@ -63,15 +60,13 @@ def fetch(
     return lines
 
 
-def download(
-    item: Download, folder: Path, *, progress: Progress | None = None, opener: Open | None = None
-) -> Path:
+def download(item: Download, folder: Path, *, progress: Progress | None = None) -> Path:
     """Download one file; an interrupted download is resumed if the source supports it."""
     _need_https(item.url)
     part, mark = folder / f"{item.filename}.part", folder / f"{item.filename}.part.version"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (opener or _open)(_request(item, part, mark)) as response:
+        with _open(_request(item, part, mark)) as response:
             _receive(response, item, part, mark, progress or (lambda *_: None))
         check_sum(part, item)
         part.replace(folder / item.filename)

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.fetch import _HttpsOnly, download, fetch
+from mtlv.data import fetch as fetching
+from mtlv.data.fetch import _HttpsOnly, fetch
 from mtlv.data.source import Card, Download
 from mtlv.errors import DataError
 
@@ -44,6 +45,12 @@ class Server:
         if self.etag:
             headers["ETag"] = self.etag
         return Response(self.body[start : self.ends], 206 if start else 200, headers)
+
+
+def download(item, folder, *, opener, **how):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetching, "_open", opener)
+        return fetching.download(item, folder, **how)
 
 
 def test_download_with_progress(tmp_path):
@@ -118,15 +125,17 @@ def archive(members):
     return buffer.getvalue()
 
 
-def test_fetch_unpacks_and_knows_what_is_there(tmp_path):
+def test_fetch_unpacks_and_knows_what_is_there(tmp_path, monkeypatch):
     body = archive([("a", tarfile.DIRTYPE), ("a/b.txt", tarfile.REGTYPE), ("c.txt", tarfile.REGTYPE)])
     item = Download("https://example.org/a.tgz", "a.tgz", max_bytes=10_000, unpack=True)
     card = Card("made", "Made", "-", "-", "-", downloads=(item,))
-    first = fetch(card, tmp_path, opener=Server(body))
+    monkeypatch.setattr(fetching, "_open", Server(body))
+    first = fetch(card, tmp_path)
     assert (tmp_path / "a" / "b.txt").read_bytes() == b"ok"
     assert "no published checksum" in first[1]
     assert first[2].startswith("2 files unpacked")
-    assert "already exists" in fetch(card, tmp_path, opener=None)[0]
+    monkeypatch.setattr(fetching, "_open", None)
+    assert "already exists" in fetch(card, tmp_path)[0]
 
 
 def test_a_corpus_without_downloads_says_what_to_do(tmp_path):
