@@ -42,8 +42,8 @@ class Targets(Protocol):
         """Return the strata of a split: flags [N] by readable name."""
 
     def known(self, values: NDArray) -> Flags:
-        """Return which documents have a target [N]; the others are neither learned nor tested."""
-        ...
+        """Return which documents have a target [N], by default all; others are not learned or tested."""
+        return np.ones(len(values), bool)
 
     def learnable(self, values: NDArray) -> bool:
         """Whether anything can be learned: there is a positive, or values differ."""
@@ -73,9 +73,6 @@ class _OnePerDocument(Targets):
     """One value per document, of one NumPy type."""
 
     dtype: type[np.generic]
-
-    def known(self, values: NDArray) -> Flags:
-        return np.ones(len(values), bool)
 
     def learnable(self, values: NDArray) -> bool:
         return len(np.unique(values)) > 1
@@ -148,9 +145,6 @@ class SpanTargets(Targets):
     scheme: Scheme = BIO
 
     by_word = True
-
-    def known(self, values: NDArray) -> Flags:
-        return np.ones(len(values), bool)
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         held = [{span.type for span in spans} for spans in values]
