@@ -5,6 +5,7 @@ PyTorch is imported late, because `mtlv check` reads the attributes of these cla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -42,10 +43,15 @@ class Balancer:
     """Whether they follow from its losses."""
     looks_back: ClassVar[bool] = False
     """Whether `look_back` is called after the optimizer's step, which takes another forward pass."""
+    starts: ClassVar[Mapping[str, float]] = {}
+    """The state by name: [K] of its value at the start."""
 
     def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
+        import torch
+
         self.count, self.seed, self.learning_rate = count, seed, learning_rate
-        self.state: dict[str, torch.Tensor] = {}  # everything that changes, for checkpoints
+        # everything that changes, for checkpoints
+        self.state = {name: torch.full((count,), value) for name, value in self.starts.items()}
         self.step = 0
 
     def begin(self, step: int) -> None:
@@ -116,12 +122,7 @@ class Uncertainty(Balancer):
     """
 
     learns = True
-
-    def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
-        import torch
-
-        super().__init__(count, seed=seed, learning_rate=learning_rate)
-        self.state = {name: torch.zeros(count) for name in ("s", "mean", "square", "steps")}
+    starts = dict.fromkeys(("s", "mean", "square", "steps"), 0.0)
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         return 0.5 * (-self.state["s"]).exp()
@@ -139,12 +140,7 @@ class FAMO(Balancer):
     """
 
     learns = by_loss = looks_back = True
-
-    def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
-        import torch
-
-        super().__init__(count, seed=seed, learning_rate=learning_rate)
-        self.state = {name: torch.zeros(count) for name in ("w", "mean", "square", "steps")}
+    starts = dict.fromkeys(("w", "mean", "square", "steps"), 0.0)
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         found = self.state["w"].softmax(0) / (losses + LEAST_LOSS)
@@ -166,12 +162,7 @@ class DWA(Balancer):
     Dynamic weight average. All are 1 in the first two epochs; then losses that fall less have larger factors.
     """
 
-    def __init__(self, count: int, *, seed: int = 0, learning_rate: float = 0.01) -> None:
-        import torch
-
-        super().__init__(count, seed=seed, learning_rate=learning_rate)
-        self.state = {name: torch.zeros(count) for name in ("sum", "steps")}
-        self.state |= {name: torch.full((count,), torch.nan) for name in ("last", "before")}
+    starts: ClassVar[Mapping[str, float]] = {"sum": 0.0, "steps": 0.0, "last": math.nan, "before": math.nan}
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         ratios = (self.state["last"] / self.state["before"]).nan_to_num(nan=1.0, posinf=1.0)

@@ -84,17 +84,7 @@ class TrainingState:
             "scheduler": _copied(self.scheduler.state_dict()),
             "balancer": _copied(self.balancer.state),
             "random": _copied(random_state(self.device)),
-            "progress": {
-                "epoch": progress.epoch,
-                "step": progress.step,
-                "batches": progress.batches,
-                "documents": progress.documents,
-                "tokens": progress.tokens,
-                "seconds": progress.seconds,
-                "losses": _copied(progress.losses),
-                "heads": _copied(progress.heads),
-                "factors": _copied(progress.factors),
-            },
+            "progress": {key: _copied(value) for key, value in vars(progress).items() if key != "indices"},
         }
 
     def put_back(self, state: Mapping[str, Any]) -> EpochProgress:
