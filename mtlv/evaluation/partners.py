@@ -64,7 +64,7 @@ def best_partners(transfers: Transfers) -> tuple[Partner, ...]:
 
 
 def _partner(transfers: Transfers, target: str, measured: Sequence[TransferEffect]) -> Partner:
-    cells = [cell for cell in measured if not {cell.source, target} & transfers.unlearned]
+    cells = [cell for cell in measured if transfers.judges(cell.source, target)]
     ranked = sorted(cells, key=lambda cell: -cell.mean)  # stable: equal ones stay in the order of the columns
     return Partner(
         target,

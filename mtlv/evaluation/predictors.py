@@ -153,16 +153,25 @@ def of_partitions(prediction: Prediction, table: Floats) -> Floats:
     return np.array(means, dtype=np.float64)
 
 
+def spearman(first: Floats, second: Floats) -> Floats:
+    """Return Spearman's correlation along the last axis; NaN where all values are equal."""
+    from scipy.stats import rankdata
+
+    one, two = (rankdata(each, axis=-1) for each in (first, second))
+    one, two = (each - each.mean(axis=-1, keepdims=True) for each in (one, two))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((one * two).sum(axis=-1) / np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1)))
+
+
 def order_within_tasks(
-    folds: Iterable[Fold], *, statistic: Callable[[Floats, Floats], Floats] | None = None
+    folds: Iterable[Fold], *, statistic: Callable[[Floats, Floats], Floats] = spearman
 ) -> RankCorrelation | None:
     """Return the mean over tasks, and folds, of the correlation over measured groups.
 
     Args:
         folds: of each fold the names of its tasks [T], and what was predicted and measured [n, T].
-        statistic: function of both for one task; None for Spearman's correlation.
+        statistic: function of both for one task.
     """
-    statistic = statistic or spearman
     found: dict[str, list[float]] = {}
     for tasks, *values in folds:
         for name, predicted, measured in zip(tasks, *(each.T for each in values), strict=True):
@@ -202,13 +211,3 @@ def sign_auc(predicted: Floats, measured: Floats) -> Floats:
     yes, no = int(above.sum()), int((~above).sum())
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.divide(rankdata(predicted)[above].sum() - yes * (yes + 1) / 2, yes * no)
-
-
-def spearman(first: Floats, second: Floats) -> Floats:
-    """Return Spearman's correlation along the last axis; NaN where all values are equal."""
-    from scipy.stats import rankdata
-
-    one, two = (rankdata(each, axis=-1) for each in (first, second))
-    one, two = (each - each.mean(axis=-1, keepdims=True) for each in (one, two))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((one * two).sum(axis=-1) / np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1)))

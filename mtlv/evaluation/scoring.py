@@ -6,7 +6,7 @@ A new kind needs one more entry in `SCORING`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ Figures = dict[str, float]
 Metric = Callable[[Any, Any], float]
 
 
-class Scoring(Protocol):
-    """Computes metrics from the scores of a kind of task.
+class Scoring:
+    """Computes metrics from the scores of a kind of task; by default the score is the prediction.
 
     Args:
         needs_threshold: whether predictions need a threshold. Such tasks of a plan are evaluated jointly, by
@@ -44,11 +44,12 @@ class Scoring(Protocol):
 
     def pairs(self, scores: TaskScores) -> tuple[Any, Any]:
         """Return targets and predictions of the documents with a target."""
-        ...
+        known = np.asarray(scores.mask, bool)
+        return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known]
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         """Return all other metrics by name, as functions of sums over the same documents."""
-        ...
+        return {}
 
 
 class YesNoScoring(Scoring):
@@ -61,13 +62,10 @@ class YesNoScoring(Scoring):
     def watched(self, task: Task) -> str:
         return "average_precision"
 
-    def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
-        return {}
-
     def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
         """Return whether each document is positive, and its probability."""
-        known = np.asarray(scores.mask, bool)
-        return np.asarray(scores.targets)[known] == 1, np.asarray(scores.outputs)[known]
+        targets, outputs = super().pairs(scores)
+        return targets == 1, outputs
 
 
 class ClassScoring(Scoring):
@@ -77,8 +75,8 @@ class ClassScoring(Scoring):
         return classes.sums(*self.pairs(scores), **self._counted(task))
 
     def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
-        known = np.asarray(scores.mask, bool)
-        return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known].argmax(1)
+        targets, outputs = super().pairs(scores)
+        return targets, outputs.argmax(1)
 
     def _counted(self, task: Task) -> dict[str, Any]:
         positive = classes.positive_classes(task.classes, task.negative) if task.negative else None
@@ -86,16 +84,12 @@ class ClassScoring(Scoring):
 
 
 class NumberScoring(Scoring):
-    """Uses the score as the prediction."""
+    """Correlates predicted and true numbers."""
 
     others: Mapping[str, Metric] = {"spearman": numbers.spearman}
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         return numbers.sums(*self.pairs(scores))
-
-    def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
-        known = np.asarray(scores.mask, bool)
-        return np.asarray(scores.targets)[known], np.asarray(scores.outputs)[known]
 
 
 class SpanScoring(Scoring):
@@ -110,10 +104,8 @@ class SpanScoring(Scoring):
         return [scores.targets[n] for n in known], [scores.outputs[n] for n in known]
 
 
-class MaskedScoring(NumberScoring):
+class MaskedScoring(Scoring):
     """Evaluates how well masked pieces of the text are found."""
-
-    others: Mapping[str, Metric] = {}
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         return masked.sums(self.pairs(scores)[1])

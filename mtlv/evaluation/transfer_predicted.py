@@ -33,7 +33,7 @@ def measured_transfers(transfers: Transfers, found: Sequence[TransferEffect]) ->
         transfers: the transfers.
         found: their effects.
     """
-    judged = [cell for cell in found if not {cell.source, cell.target} & transfers.unlearned]
+    judged = [cell for cell in found if transfers.judges(cell.source, cell.target)]
     for measure, values in transfers.suits.items():
         rows: dict[str, list[tuple[float, float]]] = {}
         said, came = np.full((2, len(transfers.sources), len(transfers.targets)), np.nan)

@@ -24,11 +24,6 @@ def overlaps(truth: Iterable[set], predicted: Iterable[set]) -> Counts:
     return np.array(counts, np.int64).reshape(-1, 3)
 
 
-def f1(counts: Counts) -> float:
-    """Return 2 Σ correct / (Σ predicted + Σ true), the harmonic mean of precision and recall."""
-    return float(f1_of(counts.sum(axis=0)))
-
-
 def precision_of(sums: NDArray) -> Floats:
     """Return the precision Σ correct / Σ predicted of sums of counts, [..., 3] -> [...]."""
     return ratio(sums[..., 0], sums[..., 1])
@@ -40,7 +35,7 @@ def recall_of(sums: NDArray) -> Floats:
 
 
 def f1_of(sums: NDArray) -> Floats:
-    """Return `f1` of sums of counts, [..., 3] -> [...]."""
+    """Return 2 Σ correct / (Σ predicted + Σ true), the harmonic mean of both, [..., 3] -> [...]."""
     return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from mtlv.evaluation.kinds.counts import Counts, f1, f1_of, overlaps, precision_of, recall_of
+from mtlv.evaluation.kinds.counts import Counts, f1_of, overlaps, precision_of, recall_of
 from mtlv.evaluation.sums import Sums
 from mtlv.plan.spans import Span
 
@@ -24,7 +24,7 @@ def entity_counts(gold: Rows, predicted: Rows) -> Counts:
 
 def entity_f1(gold: Rows, predicted: Rows) -> float:
     """Return 2 · correct / (predicted + true), over all documents and types."""
-    return f1(entity_counts(gold, predicted))
+    return sums(gold, predicted)["entity_f1"].value
 
 
 def sums(gold: Rows, predicted: Rows) -> dict[str, Sums]:

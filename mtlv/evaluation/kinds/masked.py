@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mtlv.evaluation.sums import Sums
+from mtlv.evaluation.sums import Floats, Sums
 
-Floats = NDArray[np.float64]
 NATS, PIECES, FOUND, WORDS, WORDS_FOUND, CHARACTERS = range(6)
 """Columns of a document's sums."""
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mtlv.errors import TrainingError
-from mtlv.evaluation.sums import Sums
+from mtlv.evaluation.sums import Floats, Sums
 
-Floats = NDArray[np.float64]
 LEAST = 1e-20  # product of two sums of squares, of vectors of length 1; smaller values are rounding errors
 
 
