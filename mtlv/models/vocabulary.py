@@ -20,27 +20,30 @@ def new_tokens(tokenizer: Any, tokens: Iterable[str]) -> tuple[str, ...]:
     return tuple(token for token in dict.fromkeys(tokens) if token not in whole)
 
 
-def with_tokens(encoder: Encoder, tokens: Iterable[str], *, seed: int = 0) -> Encoder:
+def with_tokens(encoder: Encoder, tokens: Iterable[str]) -> Encoder:
     """Return an encoder that reads each of `tokens` as one token; the given encoder is not changed.
 
     The embedding of a new token is the mean of the embeddings of the tokens into which its name was split,
-    plus N(0, 0.02), so that no two are equal; it depends only on the name, `seed` and the encoder.
+    plus N(0, 0.02), so that no two are equal; it depends only on the name and the encoder.
     Occurrences of these tokens in the original text are also read as one token. Without new tokens, the
     encoder itself is returned.
 
     Raises:
         EncoderError: the tokenizer is not a fast one, or a token is empty or has surrounding spaces.
     """
+    from tokenizers import AddedToken
+
     wanted = new_tokens(encoder.tokenizer, tokens)
     if not wanted:
         return encoder
     _check(encoder, wanted)
     tokenizer, module = copy.deepcopy(encoder.tokenizer), copy.deepcopy(encoder.module)
-    _add(tokenizer, wanted)
+    # Searched in the text before it is lower-cased or split.
+    tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in wanted])
     known = set(encoder.tokenizer.get_vocab().values())
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in wanted}
     pieces = {token: _pieces(encoder.tokenizer, token) for token in wanted if ids[token] not in known}
-    _embed(module, {ids[token]: (token, held) for token, held in pieces.items()}, seed)
+    _embed(module, {ids[token]: (token, held) for token, held in pieces.items()})
     digest = weights_digest(module, tokenizer)
     return replace(encoder, module=module, tokenizer=tokenizer, digest=digest)
 
@@ -56,19 +59,12 @@ def _check(encoder: Encoder, tokens: Sequence[str]) -> None:
         )
 
 
-def _add(tokenizer: Any, tokens: Sequence[str]) -> None:
-    from tokenizers import AddedToken
-
-    # Searched in the text before it is lower-cased or split.
-    tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in tokens])
-
-
 def _pieces(tokenizer: Any, token: str) -> list[int]:
     ids = tokenizer(token, add_special_tokens=False)["input_ids"]
     return [piece for piece in ids if piece != tokenizer.unk_token_id]
 
 
-def _embed(module: Any, rows: dict[int, tuple[str, list[int]]], seed: int) -> None:
+def _embed(module: Any, rows: dict[int, tuple[str, list[int]]]) -> None:
     """Set the embeddings of the rows, id -> (token, pieces); all others are unchanged."""
     import torch
 
@@ -81,7 +77,7 @@ def _embed(module: Any, rows: dict[int, tuple[str, list[int]]], seed: int) -> No
     weight = module.get_input_embeddings().weight
     with torch.no_grad():
         for row, (token, pieces) in rows.items():
-            generator = torch.Generator().manual_seed(seed_from(seed, "token", token))
+            generator = torch.Generator().manual_seed(seed_from(0, "token", token))
             drawn = torch.empty(weight.shape[1]).normal_(0, SPREAD, generator=generator)
             mean = old[pieces].mean(0) if pieces else old.mean(0)
             weight[row] = (mean.cpu() + drawn).to(weight)

@@ -36,14 +36,10 @@ class FrozenCache:
 
         Ids, mask and segments [B, L] are those of `mtlv.data.batches.Batch`.
         """
-        out: torch.Tensor | None = None
-        for row, there in enumerate(mask):
-            parts = [part[row, there] for part in (ids, segments) if part is not None]
-            vectors = self._of_one(lower, parts)
-            if out is None:
-                out = vectors.new_zeros((*ids.shape, vectors.shape[-1]))
-            out[row, there] = vectors
-        assert out is not None
+        given = [part for part in (ids, segments) if part is not None]
+        found = [self._of_one(lower, [part[row, there] for part in given]) for row, there in enumerate(mask)]
+        out = found[0].new_zeros((*ids.shape, found[0].shape[-1]))
+        out[mask] = torch.cat(found)
         return out
 
     def _of_one(self, lower: Lower, parts: list[torch.Tensor]) -> torch.Tensor:

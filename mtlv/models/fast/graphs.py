@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
@@ -29,22 +29,6 @@ Inputs = Mapping[str, Any]
 """Tensors, or values of which a recording is for one only."""
 
 
-class Recorder(Protocol):
-    """Records what a function computes, to repeat it."""
-
-    def has_room(self) -> bool:
-        """Whether there is enough memory for another recording."""
-        ...
-
-    def warm_up(self, run: Callable[[], None]) -> None:
-        """Run a function before parts of it are recorded."""
-        ...
-
-    def record(self, run: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that repeats the computations of `run`, on the same memory."""
-        ...
-
-
 class CudaGraphs:
     """Recorder of CUDA graphs that share memory, since none runs while another one's values are needed."""
 
@@ -53,6 +37,7 @@ class CudaGraphs:
         self._stream = _stream_of(device)
 
     def has_room(self) -> bool:
+        """Whether there is enough memory for another recording."""
         torch.cuda.empty_cache()
         of_a_batch = torch.cuda.max_memory_allocated(self._device) - torch.cuda.memory_allocated(self._device)
         return torch.cuda.mem_get_info(self._device)[0] > ROOM * of_a_batch
@@ -68,6 +53,7 @@ class CudaGraphs:
             usual.wait_stream(self._stream)
 
     def record(self, run: Callable[[], None]) -> Callable[[], None]:
+        """Return a function that repeats the computations of `run`, on the same memory."""
         graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
         usual = torch.cuda.current_stream(self._device)
         # Other threads, such as that of the checkpoints, may use the device meanwhile.
@@ -99,7 +85,7 @@ class Graphed:
         module: an encoder, or a model with its losses, on its device when it is first called.
         precision: precision of its matrix products; None is that of autocast when it is called.
         tell: called with the reason if nothing more can be recorded; batches are then computed as usual.
-        recorder_of: returns a recorder for a device.
+        recorder_of: returns a recorder for a device; tests have one without a GPU.
     """
 
     def __init__(
@@ -108,12 +94,12 @@ class Graphed:
         precision: torch.dtype | None = None,
         *,
         tell: Callable[[str], None] = lambda _: None,
-        recorder_of: Callable[[torch.device], Recorder] = CudaGraphs,
+        recorder_of: Callable[[torch.device], CudaGraphs] = CudaGraphs,
     ) -> None:
         self._module, self._precision, self._tell, self._recorder_of = module, precision, tell, recorder_of
         self._seen: Counter[Hashable] = Counter()
         self._recorded: dict[Hashable, _Recorded | None] = {}  # None: computed as usual
-        self._recorder: Recorder | None = None
+        self._recorder: CudaGraphs | None = None
         self._shared: _Shared | None = None
         self._stopped = False
 
@@ -186,7 +172,7 @@ class _Shared:
         turn: number of the last pass forward, and one more after its pass backward.
     """
 
-    def __init__(self, recorder: Recorder, module: Any, device: torch.device) -> None:
+    def __init__(self, recorder: CudaGraphs, module: Any, device: torch.device) -> None:
         self.recorder, self.module, self.turn = recorder, module, 0
         self._named = {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
         self.weights = list(self._named.values())

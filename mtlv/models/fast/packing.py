@@ -9,7 +9,7 @@ kernels for documents of different lengths (nested tensors with the layout `jagg
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
@@ -29,23 +29,9 @@ LENGTHS = 16
 DEVICES = "cpu", "cuda"
 EIGHT = 8
 """On a GPU, widths of attention heads are multiples of this."""
-
-
-class Attention(Protocol):
-    """Attention of padded documents."""
-
-    def __call__(
-        self,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        mask: torch.Tensor,
-        *,
-        dropout: float,
-        scaling: float | None,
-    ) -> tuple[torch.Tensor, None]:
-        """Return [B, L, heads, d] for query, key, value [B, heads, L, d] and mask [B, 1, 1, L]."""
-        ...
+Attention = Callable[..., tuple[torch.Tensor, None]]
+"""Attention of padded documents: (query, key, value [B, heads, L, d], mask [B, 1, 1, L], dropout, scaling) ->
+[B, L, heads, d]."""
 
 
 class _Moved(torch.autograd.Function):

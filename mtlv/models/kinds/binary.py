@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch.nn import functional
 
-from mtlv.models.kinds.kind import Kind
+from mtlv.models.kinds.kind import Kind, Tensors
 from mtlv.plan.task import UNKNOWN
 
 
 class Binary(Kind):
     """One logit per task, binary cross-entropy; the score is the probability of yes."""
 
-    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+    def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
         losses = functional.binary_cross_entropy_with_logits(logits.float(), wanted, reduction="none")
         return (losses * (wanted != UNKNOWN)).mean(0)  # over all documents: each known label counts the same
 
     def taught(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],
-        *,
-        teacher_outputs: Sequence[torch.Tensor],
-        temperature: float,
+        self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         wanted = torch.sigmoid(torch.stack(list(teacher_outputs), dim=1) / temperature)  # [B, T]
         own = logits.float() / temperature
         losses = functional.binary_cross_entropy_with_logits(own, wanted, reduction="none")
         return (losses * temperature**2).mean(0)
 
-    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Tensors = ()) -> Tensors:
         return torch.sigmoid(logits.float()).unbind(1)

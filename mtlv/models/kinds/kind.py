@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, TypeVar
 
 import torch
 
+from mtlv.errors import PlanError
 from mtlv.models.heads import Head, HeadSize
 from mtlv.plan import Task
+
+T = TypeVar("T")
+Tensors = Sequence[torch.Tensor]
+"""One for each of the T tasks of a head."""
 
 
 class Kind:
@@ -37,28 +42,23 @@ class Kind:
         """Return the kind for one head, whose weights its losses and scores may need."""
         return self
 
-    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+    def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         """Return the mean loss of each task [T], given the logits and the tasks' targets [B] or [B, W]."""
         raise NotImplementedError
 
-    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Tensors) -> Tensors:
         """Return raw scores of each of the T tasks, before any threshold: [B], [B, C] or [B, W].
 
         Only masked language modelling needs the targets, which a new text does not have.
         """
         raise NotImplementedError
 
-    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Tensors:
         """Return what another model can learn of each of the T tasks: [B], [B, C] or [B, W, C]."""
         return logits.float().unbind(1)
 
     def taught(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],
-        *,
-        teacher_outputs: Sequence[torch.Tensor],
-        temperature: float,
+        self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         """Return the mean loss of each task [T] on a teacher's outputs, as `losses` does on targets.
 
@@ -70,3 +70,14 @@ class Kind:
                 that gradients are as large as at 1 (Hinton et al. 2015).
         """
         raise NotImplementedError
+
+
+def the_only(items: Sequence[T]) -> T:
+    """Return the only item of a kind whose tasks do not share a head: a plan gives each its own.
+
+    Raises:
+        PlanError: there are several.
+    """
+    if len(items) != 1:
+        raise PlanError("a task with classes shares a head", got=f"{len(items)} tasks", allowed="one task")
+    return items[0]

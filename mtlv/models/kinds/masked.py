@@ -12,8 +12,7 @@ from torch.nn import functional
 
 from mtlv.errors import PlanError
 from mtlv.models.heads import Head, HeadSize
-from mtlv.models.kinds.alone import the_only
-from mtlv.models.kinds.kind import Kind
+from mtlv.models.kinds.kind import Kind, Tensors, the_only
 from mtlv.models.kinds.tagging_layers import IGNORED
 from mtlv.plan import Task
 
@@ -71,17 +70,17 @@ class MaskedPieces(Kind):
     def head(self, shape: HeadSize) -> MaskedHead:
         return MaskedHead(shape)
 
-    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+    def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         wanted = the_only(targets)[..., 0]
         pieces = wanted[wanted != IGNORED]
         summed = functional.cross_entropy(logits.float(), pieces, reduction="sum")
         return (summed / max(len(pieces), 1)).unsqueeze(0)
 
-    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Tensors:
         """Refuse: other pieces are masked in every epoch."""
         raise PlanError("masked words have no teacher")
 
-    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Tensors) -> Tensors:
         wanted = the_only(targets)
         known = wanted[..., 0] != IGNORED
         pieces, words, characters = wanted[known].unbind(-1)

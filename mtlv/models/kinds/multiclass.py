@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch.nn import functional
 
-from mtlv.models.kinds.alone import the_only
-from mtlv.models.kinds.kind import Kind
+from mtlv.models.kinds.kind import Kind, Tensors, the_only
 from mtlv.plan import Task
 
 
@@ -18,23 +17,18 @@ class Multiclass(Kind):
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(the_only(tasks).classes)
 
-    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+    def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         return functional.cross_entropy(logits.float(), the_only(targets)).unsqueeze(0)
 
-    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Tensors:
         return (logits.float(),)
 
     def taught(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],
-        *,
-        teacher_outputs: Sequence[torch.Tensor],
-        temperature: float,
+        self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         wanted = torch.softmax(the_only(teacher_outputs) / temperature, dim=1)  # [B, C]
         loss = functional.cross_entropy(logits.float() / temperature, wanted)
         return loss.unsqueeze(0) * temperature**2
 
-    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Tensors = ()) -> Tensors:
         return (torch.softmax(logits.float(), dim=1),)

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from mtlv.models.heads import Head, HeadSize
-from mtlv.models.kinds.kind import Kind
+from mtlv.models.kinds.kind import Kind, Tensors
 
 
 class NumberHead(Head):
@@ -54,21 +54,16 @@ class Regression(Kind):
         assert isinstance(head, NumberHead)
         return replace(self, learned=head)
 
-    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+    def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         assert self.learned is not None  # a model binds each head's kind
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
         unit = self.learned.deviation
         return functional.mse_loss(logits.float() / unit, wanted / unit, reduction="none").mean(0)
 
     def taught(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],
-        *,
-        teacher_outputs: Sequence[torch.Tensor],
-        temperature: float,
+        self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         return self.losses(logits, teacher_outputs)
 
-    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Tensors = ()) -> Tensors:
         return logits.float().unbind(1)

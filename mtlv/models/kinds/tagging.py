@@ -9,8 +9,7 @@ from typing import Self
 import torch
 
 from mtlv.models.heads import Head, HeadSize
-from mtlv.models.kinds.alone import the_only
-from mtlv.models.kinds.kind import Kind
+from mtlv.models.kinds.kind import Kind, Tensors, the_only
 from mtlv.models.kinds.tagging_layers import LAYERS, TaggingLayer, TagHead
 from mtlv.plan import Task
 from mtlv.plan.tagging import BIO, Scheme, Tags
@@ -42,24 +41,19 @@ class Tagging(Kind):
         assert isinstance(head, TagHead)
         return replace(self, learned=head)
 
-    def losses(self, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> torch.Tensor:
+    def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         return self._bound.loss(logits, the_only(targets)).unsqueeze(0)
 
-    def teacher_outputs(self, logits: torch.Tensor) -> Sequence[torch.Tensor]:
+    def teacher_outputs(self, logits: torch.Tensor) -> Tensors:
         return (logits.float(),)
 
     def taught(
-        self,
-        logits: torch.Tensor,
-        targets: Sequence[torch.Tensor],
-        *,
-        teacher_outputs: Sequence[torch.Tensor],
-        temperature: float,
+        self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         own, others = logits / temperature, the_only(teacher_outputs) / temperature
         return self._bound.taught(own, the_only(targets), others).unsqueeze(0) * temperature**2
 
-    def scores(self, logits: torch.Tensor, targets: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
+    def scores(self, logits: torch.Tensor, targets: Tensors = ()) -> Tensors:
         return (self._bound.tags(logits),)
 
     @property

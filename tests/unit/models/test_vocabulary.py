@@ -56,15 +56,14 @@ def test_twice_is_once(encoder: Encoder) -> None:
     torch.testing.assert_close(rows(step), rows(grown), rtol=0, atol=0)
 
 
-def test_rows_depend_on_name_and_seed_alone(encoder: Encoder) -> None:
+def test_rows_depend_on_the_name_alone(encoder: Encoder) -> None:
     torch.manual_seed(1)
     state = torch.random.get_rng_state()
-    grown = with_tokens(encoder, TOKENS, seed=3)
+    grown = with_tokens(encoder, TOKENS)
     assert torch.equal(torch.random.get_rng_state(), state)
     torch.manual_seed(2)
-    again = with_tokens(encoder, reversed(TOKENS), seed=3)
+    again = with_tokens(encoder, reversed(TOKENS))
     assert torch.equal(rows(grown), rows(again))
-    assert not torch.isclose(rows(grown), rows(with_tokens(encoder, TOKENS, seed=4))).all(1).any()
 
 
 def test_rows_are_near_the_mean_of_the_names_pieces_and_differ(encoder: Encoder) -> None:
