@@ -72,19 +72,13 @@ def resampled_f1(decisions: Decisions, weights: Weights, names: Sequence[str] = 
         weights: [R, N], see `document_weights`.
         names: names of the T tasks.
     """
-    above, below = _counted(decisions, weights)
-    each = ratio(above, below)
-    of_tasks = dict(zip(names, each.T, strict=False))
-    return Resampled(each.mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)), of_tasks)
-
-
-def _counted(decisions: Decisions, weights: Weights) -> tuple[Floats, Floats]:
-    """Return 2 TP, and predicted + positive documents, of each resample and task, [R, T] each."""
     hits = (decisions.truth & decisions.predicted).astype(np.float32)
     either = decisions.truth.astype(np.float32) + decisions.predicted
     cells = np.concatenate([2 * hits, either], axis=1)  # integers, so float32 is exact
-    above, below = np.split((weights @ cells).astype(np.float64), 2, axis=1)
-    return above, below
+    above, below = np.split((weights @ cells).astype(np.float64), 2, axis=1)  # [R, T] each
+    each = ratio(above, below)
+    of_tasks = dict(zip(names, each.T, strict=False))
+    return Resampled(each.mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)), of_tasks)
 
 
 def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
@@ -110,12 +104,10 @@ def resampled(
         PlanError, TrainingError: see `evaluate_all`.
     """
     names = thresholded(tasks)
-    decisions = decide(scores, names, thresholds) if names else None
-    if decisions is not None and len(names) == len(tasks):
-        return resampled_f1(decisions, weights, names)
-    found: dict[str, Floats] = {}
-    if decisions is not None:
-        found |= dict(zip(names, ratio(*_counted(decisions, weights)).T, strict=True))
+    joint = resampled_f1(decide(scores, names, thresholds), weights, names) if names else None
+    if joint is not None and len(names) == len(tasks):
+        return joint
+    found: dict[str, Floats] = {} if joint is None else dict(joint.tasks)
     for task in tasks:
         if task.name not in found:
             own = scores.tasks[task.name]

@@ -72,15 +72,12 @@ class ClassScoring(Scoring):
     """Predicts the class with the highest score, on ties the first."""
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
-        return classes.sums(*self.pairs(scores), **self._counted(task))
+        positive = classes.positive_classes(task.classes, task.negative) if task.negative else None
+        return classes.sums(*self.pairs(scores), classes=len(task.classes), positive=positive)
 
     def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
         targets, outputs = super().pairs(scores)
         return targets, outputs.argmax(1)
-
-    def _counted(self, task: Task) -> dict[str, Any]:
-        positive = classes.positive_classes(task.classes, task.negative) if task.negative else None
-        return {"classes": len(task.classes), "positive": positive}
 
 
 class NumberScoring(Scoring):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, Literal
 
@@ -144,21 +144,14 @@ def numbers(cell: TransferEffect | None) -> dict[str, Any]:
 
 def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
     """Return the cells with at least one pair, row by row, with verdicts by the rule of this module."""
-    cells = {
-        (source, target): paired
+    found = [
+        cell
         for target in transfers.targets
         for source in transfers.sources
-        if (paired := _paired(transfers, source, target))[0].size
-    }
-    p_values = [paired_t(_differences(*paired)).p for paired in cells.values()]
-    judged = [transfers.judges(*names) for names in cells]
-    corrected = holm([p if is_judged else None for p, is_judged in zip(p_values, judged, strict=True)])
-    return tuple(
-        _effect(names, paired, p, p_holm, is_judged=is_judged)
-        for (names, paired), p, p_holm, is_judged in zip(
-            cells.items(), p_values, corrected, judged, strict=True
-        )
-    )
+        if (cell := _effect(transfers, source, target)) is not None
+    ]
+    corrected = holm([cell.p if transfers.judges(cell.source, cell.target) else None for cell in found])
+    return tuple(replace(cell, p_holm=p) for cell, p in zip(found, corrected, strict=True))
 
 
 def baseline_mean(transfers: Transfers, target: str) -> float | None:
@@ -195,20 +188,12 @@ def _paired(
     return np.array(by_fold(after)), np.array(by_fold(alone))
 
 
-def _differences(after: NDArray[np.float64], alone: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.round(after - alone, DECIMALS)
-
-
-def _effect(
-    names: tuple[str, str],
-    paired: tuple[NDArray[np.float64], NDArray[np.float64]],
-    p: float | None,
-    p_holm: float | None,
-    *,
-    is_judged: bool,
-) -> TransferEffect:
-    (source, target), (after, alone) = names, paired
-    differences = _differences(after, alone)
+def _effect(transfers: Transfers, source: str, target: str) -> TransferEffect | None:
+    """Return the effect of a cell, without the corrected p; None without a pair."""
+    after, alone = _paired(transfers, source, target)
+    if not after.size:
+        return None
+    differences = np.round(after - alone, DECIMALS)
     interval = t_interval(differences)
     return TransferEffect(
         source=source,
@@ -219,7 +204,7 @@ def _effect(
         mean=float(differences.mean()),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        p=p,
-        p_holm=p_holm,
-        verdict=verdict_of(interval) if is_judged else "unknown",
+        p=paired_t(differences).p,
+        p_holm=None,
+        verdict=verdict_of(interval) if transfers.judges(source, target) else "unknown",
     )
