@@ -23,8 +23,8 @@ from mtlv.training.ranks import ALONE, Ranks
 
 Read = Callable[[Kind, torch.Tensor, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 """What is read of a head: its kind, logits and targets -> values of each of its tasks, [B, ...]."""
-Found = dict[str, list[tuple[NDArray, NDArray | list[NDArray]]]]
-"""Scores of batches by task, with the indices of their documents."""
+Values = NDArray | list[NDArray]
+"""What is read of B documents: [B] or [B, C], or B arrays [W] or [W, C]."""
 MOST = 4096
 """Maximum documents of a batch."""
 TOKENS = {("cpu", "fp32"): 1024, ("cpu", "bf16"): 2048}
@@ -76,7 +76,7 @@ def predict(
     workers = 1 if device.type != "cpu" or model.remembers else min(torch.get_num_threads(), MOST_WORKERS)
     first = list(islice(batches, workers))
     batches = chain(first, batches)
-    found: Found = {}
+    found: list[tuple[str, NDArray, Values]] = []  # (task, places of documents, their values)
     taking = Lock()
 
     def compute() -> None:
@@ -91,13 +91,15 @@ def predict(
                 values = _values(model, batch.to(device), read)
                 rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
                 with taking:
-                    for task, own in values.items():
-                        found.setdefault(task, []).append((rows, own))
+                    found.extend((task, rows, own) for task, own in values.items())
 
     model.eval()
     with _narrow(model, device, precision):
         _side_by_side(compute, len(first))  # a single batch has all threads
-    return {task: _in_order(parts) for task, parts in _together(ranks.gathered(found)).items()}
+    parts: dict[str, list[tuple[NDArray, Values]]] = {}
+    for task, rows, own in chain.from_iterable(ranks.gathered(found)):
+        parts.setdefault(task, []).append((rows, own))
+    return {task: _in_order(own) for task, own in parts.items()}
 
 
 def _side_by_side(compute: Callable[[], None], workers: int) -> None:
@@ -141,17 +143,11 @@ def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iter
         hook.remove()
 
 
-def _together(found: Sequence[Found]) -> Found:
-    """Combine the results of the ranks; a rank without a batch has none."""
-    tasks = dict.fromkeys(task for each in found for task in each)
-    return {task: [part for each in found for part in each.get(task, [])] for task in tasks}
-
-
-def _values(model: MultiTaskModel, batch: Batch, read: Read) -> dict[str, NDArray | list[NDArray]]:
-    """Return by task what is read of the batch's documents: [B] or [B, C], or B arrays [W] or [W, C]."""
+def _values(model: MultiTaskModel, batch: Batch, read: Read) -> dict[str, Values]:
+    """Return by task what is read of the batch's documents."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
     logits = logits_of(model, batch, here)
-    out: dict[str, NDArray | list[NDArray]] = {}
+    out: dict[str, Values] = {}
     for name in here:
         kind, tasks = model.kinds[name], model.specs[name].tasks
         targets = [batch.targets[task] for task in tasks if task in batch.targets]
@@ -169,7 +165,7 @@ def _cut(values: NDArray, batch: Batch) -> list[NDArray]:
     return [row[:count] for row, count in zip(read, (words > NO_WORD).sum(1), strict=True)]
 
 
-def _in_order(parts: list[tuple[NDArray, NDArray | list[NDArray]]]) -> NDArray:
+def _in_order(parts: list[tuple[NDArray, Values]]) -> NDArray:
     """Sort scores of batches by the indices of their documents, and concatenate them."""
     back = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
     first = parts[0][1]
