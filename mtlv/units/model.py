@@ -10,7 +10,6 @@ from mtlv.plan import HeadSpec, Task
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
-    from mtlv.models.fast.frozen_cache import FrozenCache
     from mtlv.models.lora import LoRA
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.models.pooling import Pooler
@@ -51,10 +50,7 @@ def build_model(
     choices: HeadSettings,
     marked: Mapping[str, int],
     seed: int,
-    dropout: float | None = None,
-    frozen_layers: int = 0,
-    below: FrozenCache | None = None,
-    lora: LoRA | None = None,
+    **more: Any,
 ) -> MultiTaskModel:
     """Build a model with new heads.
 
@@ -66,10 +62,7 @@ def build_model(
         choices: the settings `heads`.
         marked: maximum number of marked entities per relation task; see `marked_entities`.
         seed: seed of the heads' initial weights.
-        dropout: dropout of encoder and heads; None keeps that of the encoder.
-        frozen_layers: number of frozen layers of the encoder, from the lowest.
-        below: cache of their outputs, shared with other models.
-        lora: adapters of the encoder's layers.
+        more: further arguments of `MultiTaskModel`.
 
     Raises:
         EncoderError: the encoder has fewer layers, or no linear layers of the names in `lora`.
@@ -85,12 +78,9 @@ def build_model(
         tasks=tasks,
         features=features,
         seed=seed,
-        dropout=dropout,
         kinds=kinds_with(tagging_scheme=choices.tagging_scheme, tagging_layer=choices.tagging_layer),
         relations=_relations(choices.relation_features, marked),
-        frozen_layers=frozen_layers,
-        below=below,
-        lora=lora,
+        **more,
     )
 
 

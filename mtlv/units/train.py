@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from mtlv.data.mixing import Mixture
     from mtlv.data.sampling import Pace
     from mtlv.plan import Scores, Task
-    from mtlv.settings.schema import PaceSettings, TrainingSettings
+    from mtlv.settings.schema import PaceSettings
     from mtlv.training.state import TrainingState
-    from mtlv.training.teaching import Teaching
 
 
 FULL = "out of memory", "ALLOC_FAILED"  # in errors of CUDA and its libraries
@@ -132,9 +131,8 @@ def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
 def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.device) -> UnitRecord:
     """Return the record of the unit."""
     validation, ranks = checkpointing.validation, checkpointing.ranks
-    test = _test(
-        checkpointing.job, validation.model, validation.inputs, chosen, ranks
-    )  # before the time is measured
+    # before the time is measured
+    test = _test(checkpointing.job, validation.model, validation.inputs, chosen, ranks)
     return UnitRecord(
         key=checkpointing.job.unit.key,
         epochs=tuple(validation.records),
@@ -157,9 +155,8 @@ def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: 
     unit, outputs = job.unit, dict[str, Any]()
     for epoch in dict.fromkeys(chosen.epochs.values()):
         wanted = {name for name, its in chosen.epochs.items() if its == epoch}
-        heads = [
-            head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)
-        ]  # heads are run whole
+        # heads are run whole
+        heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]
         parts = inputs.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
         found = inputs.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
@@ -317,24 +314,22 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
     from mtlv.training.state import TrainingState
+    from mtlv.training.teaching import NO_TEACHER, teaching
 
     settings, heads = job.settings.training, job.unit.model.heads
+    chosen, teach = settings.objective, settings.teach
     steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
-    chosen = settings.objective
     make = balancer_of(chosen.name, chosen.per, heads)
-    balancer = make(
-        terms(chosen.per, heads),
-        seed=job.unit.draw_seed("objective"),
-        learning_rate=chosen.learning_rate,
-    )
+    seed = job.unit.draw_seed("objective")
+    balancer = make(terms(chosen.per, heads), seed=seed, learning_rate=chosen.learning_rate)
     objective = Objective(
         heads,
         tasks=_weighted(inputs.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
         together=training.draw.together,
-        teaching=_teaching(settings, steps),
+        teaching=NO_TEACHER if teach is None else teaching(teach.gold, teach.temperature, steps=steps),
         balancer=balancer,
         per_task=chosen.per == "task" and not balancer.plain,
     )
@@ -343,18 +338,10 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
     return trained, objective.to(trained.device)
 
 
-def _teaching(settings: TrainingSettings, steps: int) -> Teaching:
-    from mtlv.training.teaching import NO_TEACHER, teaching
-
-    teach = settings.teach
-    return NO_TEACHER if teach is None else teaching(teach.gold, teach.temperature, steps=steps)
-
-
 def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
     """Return tasks with their own weights or those of their source."""
-    given = {name: weights.get(name, weights.get(task.source)) for name, task in tasks.items()}
     return {
-        name: task if (weight := given[name]) is None else replace(task, weight=weight)
+        name: replace(task, weight=weights.get(name, weights.get(task.source, task.weight)))
         for name, task in tasks.items()
     }
 
