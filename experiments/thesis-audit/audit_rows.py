@@ -9,7 +9,8 @@ from typing import Any
 from audit_training import Defects
 
 from mtlv.data import catalog
-from mtlv.evaluation import evaluate, fit_thresholds, grid_values
+from mtlv.evaluation.metrics import evaluate
+from mtlv.evaluation.thresholds import fit_thresholds, grid_values
 from mtlv.grouping import group
 from mtlv.plan import Scores
 from mtlv.planning.groups import grouping_spec

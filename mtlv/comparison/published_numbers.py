@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from mtlv.errors import DataError, MtlvError, nearest
-from mtlv.evaluation import PlanMetrics
 from mtlv.evaluation.comparison import ComparedRun, Published
+from mtlv.evaluation.metrics import PlanMetrics
 
 NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")

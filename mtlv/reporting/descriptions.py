@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mtlv.evaluation import Thresholds
 from mtlv.evaluation.metrics import MetricValues
+from mtlv.evaluation.thresholds import Thresholds
 from mtlv.formatting import many, plain
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember

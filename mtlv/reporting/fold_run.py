@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from mtlv.environment import environment_text
-from mtlv.evaluation import Thresholds, classification_report, per_task_csv
+from mtlv.evaluation.texts import classification_report, per_task_csv
+from mtlv.evaluation.thresholds import Thresholds
 from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Scores, Task, as_json
 from mtlv.reporting.descriptions import describe_child

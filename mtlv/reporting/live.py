@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
-from mtlv.evaluation import Metrics
+from mtlv.evaluation.metrics import Metrics
 from mtlv.plan import Scores, Task
 from mtlv.reporting.metrics import (
     MetricNames,

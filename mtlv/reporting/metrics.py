@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
 from mtlv.errors import masked
-from mtlv.evaluation import Metrics
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT
+from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slug, slugs

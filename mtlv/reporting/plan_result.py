@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtlv.evaluation import Metrics, Thresholds, fit_thresholds, grid_values
+from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
 from mtlv.plan import Scores, Task, gather
 from mtlv.store.records import EpochRecord, UnitRecord
 

@@ -13,12 +13,11 @@ from mtlv.comparison.disagree import disagreement
 from mtlv.comparison.pooled_scores import one_after_the_other
 from mtlv.comparison.sections.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.sections.parts import of_run
-from mtlv.evaluation import grid_values
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.scoring import thresholded
-from mtlv.evaluation.thresholds import f1_on_grid
+from mtlv.evaluation.thresholds import f1_on_grid, grid_values
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import enumerated
 from mtlv.plan import Scores

@@ -8,8 +8,8 @@ from math import isnan
 
 import pytest
 
-from mtlv.evaluation import evaluate
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, Comparison, TaskInfo, mean_and_sd
+from mtlv.evaluation.metrics import evaluate
 
 
 def test_figures_of_a_made_up_run_are_those_of_its_scores(comparison_of: Callable[..., Comparison]) -> None:

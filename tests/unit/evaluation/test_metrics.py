@@ -10,8 +10,7 @@ import pytest
 from sklearn import metrics as sk
 
 from mtlv.errors import PlanError, TrainingError
-from mtlv.evaluation import decide, evaluate
-from mtlv.evaluation.metrics import average_precision
+from mtlv.evaluation.metrics import average_precision, decide, evaluate
 
 
 def reference(targets, outputs, limit):

@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 
 from mtlv.data.targets import spans_column
 from mtlv.errors import PlanError
-from mtlv.evaluation import evaluate
+from mtlv.evaluation.metrics import evaluate
 from mtlv.evaluation.mixed import MixedMetrics, evaluate_all
 from mtlv.evaluation.scoring import (
     SCORING,

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mtlv.evaluation import decide
 from mtlv.evaluation.bootstrap import (
     Resampled,
     document_interval,
@@ -14,7 +13,7 @@ from mtlv.evaluation.bootstrap import (
     resampled_f1,
     task_intervals,
 )
-from mtlv.evaluation.metrics import Decisions, f1_macro, f1_micro
+from mtlv.evaluation.metrics import Decisions, decide, f1_macro, f1_micro
 
 
 def test_each_draw_takes_as_many_documents_as_there_are():

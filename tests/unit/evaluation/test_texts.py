@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import classification_report as sk_report
 
-from mtlv.evaluation import classification_report, evaluate, per_task_csv
+from mtlv.evaluation.metrics import evaluate
+from mtlv.evaluation.texts import classification_report, per_task_csv
 
 
 def test_report_is_scikit_learns_to_the_letter(scores_of, arrays):

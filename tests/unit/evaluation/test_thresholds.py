@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from mtlv.errors import PlanError
-from mtlv.evaluation import fit_thresholds, grid_values
+from mtlv.evaluation.thresholds import fit_thresholds, grid_values
 
 GRID = grid_values(0.05, 0.95, 0.05)
 

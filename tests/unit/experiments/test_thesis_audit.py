@@ -14,7 +14,8 @@ import pytest
 
 from mtlv.data.columns import dense
 from mtlv.errors import PlanError
-from mtlv.evaluation import evaluate, fit_thresholds
+from mtlv.evaluation.metrics import evaluate
+from mtlv.evaluation.thresholds import fit_thresholds
 from mtlv.events import ignore
 from mtlv.plan import Scores, TaskScores
 from mtlv.settings import Suite, load_suite

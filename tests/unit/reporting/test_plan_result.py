@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mtlv.evaluation import evaluate, fit_thresholds
+from mtlv.evaluation.metrics import evaluate
+from mtlv.evaluation.thresholds import fit_thresholds
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.reporting.plan_result import PlanResult, outcome
 from mtlv.settings import load_overrides

@@ -11,9 +11,8 @@ from scipy import stats
 
 from mtlv.comparison.blocks import TextBlock
 from mtlv.comparison.sections import significance
-from mtlv.evaluation import decide
 from mtlv.evaluation.bootstrap import document_weights
-from mtlv.evaluation.metrics import Decisions, f1_macro, f1_micro
+from mtlv.evaluation.metrics import Decisions, decide, f1_macro, f1_micro
 from mtlv.evaluation.significance import holm
 
 F1 = "test/f1_macro"
