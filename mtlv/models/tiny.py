@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.errors import EncoderError
-from mtlv.models.wordpiece import SPECIAL, tokenizer_of
+from mtlv.models.wordpiece import SPECIAL, by_count, tokenizer_of
 from mtlv.seeding import seed_from
 
 VOCABULARY = 2000
@@ -63,10 +63,6 @@ def _vocabulary(counts: Mapping[str, int]) -> dict[str, int]:
     characters: Counter[str] = Counter()
     for word, count in counts.items():
         characters.update(dict.fromkeys(word, count))
-    spelling = _by_count(characters)[: VOCABULARY // 4]
-    pieces = [*SPECIAL, *spelling, *(f"##{c}" for c in spelling), *_by_count(counts)]
+    spelling = by_count(characters)[: VOCABULARY // 4]
+    pieces = [*SPECIAL, *spelling, *(f"##{c}" for c in spelling), *by_count(counts)]
     return {piece: index for index, piece in enumerate(list(dict.fromkeys(pieces))[:VOCABULARY])}
-
-
-def _by_count(counts: Mapping[str, int]) -> list[str]:
-    return sorted(counts, key=lambda name: (-counts[name], name))

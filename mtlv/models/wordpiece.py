@@ -32,7 +32,7 @@ def learn_vocabulary(texts: Sequence[str], size: int, *, lowercase: bool) -> dic
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(core.normalizer.normalize_str(text))
-    letters = sorted((c for c in counts if not c.isspace()), key=lambda c: (-counts[c], c))[:MOST_CHARACTERS]
+    letters = [letter for letter in by_count(counts) if not letter.isspace()][:MOST_CHARACTERS]
     first = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size, min_frequency=LEAST, show_progress=False, special_tokens=first
@@ -48,6 +48,11 @@ def learn_vocabulary(texts: Sequence[str], size: int, *, lowercase: bool) -> dic
             else f"{len(first)} (their characters) or more",
         )
     return found
+
+
+def by_count(counts: Mapping[str, int]) -> list[str]:
+    """Return all keys, the most frequent first, and equally frequent ones in alphabetical order."""
+    return sorted(counts, key=lambda key: (-counts[key], key))
 
 
 def tokenizer_of(vocabulary: Mapping[str, int], *, lowercase: bool, max_length: int) -> Any:
@@ -88,10 +93,10 @@ def splittings(old: Any, new: Any, texts: Iterable[str]) -> tuple[Splitting, ...
     """
     counts = Counter(word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower()))
     found: list[Splitting] = []
-    for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+    for word in by_count(counts):
         before, after = (tuple(map(_unmarked, own.tokenize(f" {word}"))) for own in (old, new))
         if len(before) > 1 and len(found) < MOST_WORDS:
-            found.append(Splitting(word, count, before, after))
+            found.append(Splitting(word, counts[word], before, after))
     return tuple(found)
 
 

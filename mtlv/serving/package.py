@@ -111,7 +111,7 @@ def describe(
         tokenizer=tokenizer,
         features=settings.encoder.features,
         heads=settings.heads.model_dump(mode="json"),
-        precision=str(child.jobs[0].unit.train["precision"]),
+        precision=child.jobs[0].precision,
         mtlv=__version__,
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
     )

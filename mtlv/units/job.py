@@ -41,6 +41,11 @@ class Job:
     teaching_part: str = "train"
 
     @property
+    def precision(self) -> str:
+        """Precision in which it is trained and predicts, `fp32` or `bf16`."""
+        return str(self.unit.train["precision"])
+
+    @property
     def needs(self) -> tuple[Job, ...]:
         """Jobs whose weights it uses: its start and its teachers."""
         return self.teachers if self.start is None else (self.start, *self.teachers)

@@ -39,7 +39,7 @@ def probe_of(job: Job, trained: TrainingState, training: Mixture, tasks: Mapping
     ).to(trained.device)
     layers = highest(trained.model.encoder, settings.layers)
     return GradientProbe(
-        HeadLosses(trained.model, objective, str(job.unit.train["precision"])),
+        HeadLosses(trained.model, objective, job.precision),
         lambda number: training.halves(seed=job.unit.draw_seed("probe"), number=number),
         every=settings.every,
         weights=[each for layer in layers for each in layer.parameters() if each.requires_grad],

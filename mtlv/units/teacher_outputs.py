@@ -54,9 +54,7 @@ def teacher_outputs_of(
             model.load_state_dict(state)
             documents = job.fold.part(job.teaching_part)
             for part in inputs.parts([name for head in heads for name in head.tasks], documents):
-                values = predict(
-                    model, part, precision=str(job.unit.train["precision"]), read=_teacher_outputs
-                )
+                values = predict(model, part, precision=job.precision, read=_teacher_outputs)
                 found |= {name: _flat(values[name]) for name in values if name in tasks}
     return found
 
@@ -87,7 +85,7 @@ def outputs_elsewhere(job: Job, inputs: UnitInputs, weights: Weights, rows: NDAr
         model = model_of(job, replace(inputs, below=None)).to(device_for(job))
         model.load_state_dict(weights)
         part = inputs.elsewhere(names, rows)
-        return inputs.outputs(model, [part], precision=str(job.unit.train["precision"]))
+        return inputs.outputs(model, [part], precision=job.precision)
 
 
 def _teacher_outputs(

@@ -79,7 +79,7 @@ def train_unit(
             validation = ValidationHook(job, model, inputs, callbacks, ranks)
             probe = probe_of(job, trained, training, objective.tasks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
-            _train(job, training, objective, checkpointing, inputs, graphs=graphs)
+            _train(training, objective, checkpointing, graphs=graphs)
         chosen = checkpointing.validation.chosen()
         record = _record(checkpointing, chosen, device)
         return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
@@ -159,7 +159,7 @@ def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: 
         heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]
         parts = inputs.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
-        found = inputs.outputs(model, parts, precision=str(unit.train["precision"]), ranks=ranks)
+        found = inputs.outputs(model, parts, precision=job.precision, ranks=ranks)
         outputs |= {name: found[name] for name in wanted}
     parts = inputs.parts(unit.model.tasks, job.fold.test)
     return inputs.scores(unit.key, "test", job.fold.test, parts, outputs)
@@ -176,35 +176,28 @@ def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return found
 
 
-def _train(
-    job: Job,
-    training: Any,
-    objective: Any,
-    checkpointing: CheckpointHook,
-    inputs: UnitInputs,
-    *,
-    graphs: bool,
-) -> None:
+def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, graphs: bool) -> None:
     import torch
 
     from mtlv.models.fast.graphs import Graphed
     from mtlv.training.finite import LossError
     from mtlv.training.loop import train
 
+    job, validation = checkpointing.job, checkpointing.validation
     settings, order_seed = job.settings.training, job.unit.draw_seed("order")
-    tell = partial(_tell, job.name, checkpointing.validation.callbacks)
+    tell = partial(_tell, job.name, validation.callbacks)
     try:
         train(
             checkpointing.trained,
             lambda epoch: training.training(seed=order_seed, epoch=epoch),
             objective=objective,
             epochs=settings.epochs,
-            precision=str(job.unit.train["precision"]),
+            precision=job.precision,
             accumulation=settings.accumulation * training.per_step,
             clip_norm=settings.clip_norm,
-            hooks=[checkpointing.validation, checkpointing.probe, checkpointing],
+            hooks=[validation, checkpointing.probe, checkpointing],
             progress=checkpointing.go_on(),
-            on_pieces=partial(_tell_pieces, job, checkpointing.validation) if settings.auto_batch else None,
+            on_pieces=partial(_tell_pieces, job, validation) if settings.auto_batch else None,
             ranks=checkpointing.ranks,
             graphed=partial(Graphed, tell=tell) if graphs else None,
         )
@@ -215,7 +208,7 @@ def _train(
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
     except LossError as error:
-        ids = inputs.ids(error.index)
+        ids = validation.inputs.ids(error.index)
         where = f"step {error.step + 1} of epoch {error.epoch + 1} (documents {', '.join(ids)})"
         raise TrainingError(
             f"`{job.name}`: the training loss is not finite in {where}",

@@ -88,8 +88,7 @@ class ValidationHook(Hook):
         self.callbacks.on_event(BatchTrained(self.job.name, documents))
 
     def on_epoch(self, losses: EpochLosses) -> None:
-        precision = str(self.job.unit.train["precision"])
-        parts = self._validation
+        parts, precision = self._validation, self.job.precision
         self.curve.append(self.inputs.outputs(self.model, parts, precision=precision, ranks=self.ranks))
         when = self.callbacks.timestamp_ms(losses.epoch)
         record = EpochRecord(**vars(losses), timestamp_ms=when)
