@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -75,7 +75,6 @@ class MultiTaskModel(nn.Module):
         self.specs = {head.name: head for head in heads}
         self.kinds: dict[str, Kind] = {}
         self.readers: dict[str, Pooler] = {}
-        self._modules_of: dict[str, str] = {}
         document = DocumentPooler(FEATURES[features])
         if dropout is not None:
             set_dropout(encoder, dropout)
@@ -84,21 +83,13 @@ class MultiTaskModel(nn.Module):
         self.heads = nn.ModuleDict()
         for head in heads:
             kind = kinds[tasks[head.tasks[0]].kind]
-            reader = _reader(head, WORDS if kind.by_word else document, relations)
-            width = encoder.config.hidden_size
+            self.readers[head.name] = _reader(head, WORDS if kind.by_word else document, relations)
             outputs = kind.outputs([tasks[name] for name in head.tasks])
-            module = kind.head(HeadSize(width, outputs, head.layers, rate, reader.width(width)))
-            module.use_encoder(encoder)
-            module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
-            self._modules_of[head.name] = module_of(head.name)
-            self.heads[self._modules_of[head.name]] = module
-            self.kinds[head.name], self.readers[head.name] = kind.bound(module), reader
+            self._add(head, kind, outputs, dropout=rate, seed=seed)
         self.private: PrivateLayers | None = None
         if heads[0].private:
-            modules = [self._modules_of[head.name] for head in heads]
-            self.private = PrivateLayers(
-                encoder, modules, heads[0].private, frozen_layers, shared=lora is not None
-            )
+            modules, shared = [module_of(head.name) for head in heads], lora is not None
+            self.private = PrivateLayers(encoder, modules, heads[0].private, frozen_layers, shared=shared)
         if lora is not None:
             self._adapt(lora, int(encoder.config.num_hidden_layers) - frozen_layers, seed)
         use_fast_dropout(self)
@@ -111,6 +102,15 @@ class MultiTaskModel(nn.Module):
         if below is not None and frozen_layers and self.private is None:
             above = AboveFrozen(encoder, frozen_layers, below)
             self._above = (above,) if above.can_be_kept else ()
+
+    def _add(self, head: HeadSpec, kind: Kind, outputs: int, *, dropout: float, seed: int) -> None:
+        width = self.encoder.config.hidden_size
+        inputs = self.readers[head.name].width(width)
+        module = kind.head(HeadSize(width, outputs, head.layers, dropout, inputs))
+        module.use_encoder(self.encoder)
+        module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
+        self.heads[module_of(head.name)] = module
+        self.kinds[head.name] = kind.bound(module)
 
     def _adapt(self, lora: LoRA, layers: int, seed: int) -> None:
         copies = {} if self.private is None else dict(self.private.copies.items())
@@ -150,7 +150,7 @@ class MultiTaskModel(nn.Module):
     def use_targets(self, targets: Callable[[str], torch.Tensor]) -> None:
         """Adapt the heads to the training targets [n] of their tasks, which a function returns by name."""
         for name, spec in self.specs.items():
-            head = self.heads[self._modules_of[name]]
+            head = self.heads[module_of(name)]
             assert isinstance(head, Head)
             head.use_targets(lambda spec=spec: [targets(task) for task in spec.tasks])  # type: ignore[misc]
 
@@ -218,7 +218,7 @@ class MultiTaskModel(nn.Module):
             key = id(outputs[name]), self.readers[name]
             if key not in vectors:
                 vectors[key] = self.readers[name](outputs[name], places)
-            logits[name] = self.heads[self._modules_of[name]](vectors[key], there)
+            logits[name] = self.heads[module_of(name)](vectors[key], there)
         return logits
 
     def _outputs(
@@ -234,7 +234,7 @@ class MultiTaskModel(nn.Module):
         if self.private is None:
             return dict.fromkeys(heads, self._encoded(ids, mask, given, padded, row))
         packing = Packing(mask) if padded and self.packs else None
-        names = {self._modules_of[name]: name for name in heads}
+        names = {module_of(name): name for name in heads}
         found = self.private(ids, mask if padded else None, given, packing, names)
         return {names[module]: output for module, output in found.items()}
 
@@ -260,6 +260,7 @@ class MultiTaskModel(nn.Module):
         return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
 
 
+@cache
 def module_of(head: str) -> str:
     """Return the name of a head's module; PyTorch allows no dots and no existing attribute names."""
     return f"head_{content_key(head, 8)}"
