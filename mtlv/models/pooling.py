@@ -55,9 +55,9 @@ def pooler_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:  # noqa: ARG
 
 
 def mean_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
-    """Return the mean over a document's tokens, including special tokens [B, H]."""
+    """Return the mean over a document's tokens, those of `mask` [B, H]; 0 without tokens."""
     weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)  # [B, L, 1]
-    return (output.last_hidden_state * weights).sum(1) / weights.sum(1)
+    return (output.last_hidden_state * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
 def last_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.base import token_types
 from mtlv.models.encoder import Encoder, check_length
+from mtlv.models.pooling import mean_vector
 from mtlv.training.predict import inference_batches
 
 
@@ -50,15 +51,14 @@ def embed(
     with torch.inference_mode():
         for batch in inference_batches(PartDocuments(tokens, {}, rows), device, "fp32"):
             types = token_types(encoder.module, batch.segments)
-            hidden = encoder.module(
+            output = encoder.module(
                 input_ids=batch.input_ids.to(device),
                 attention_mask=batch.attention_mask.to(device),
                 **{name: each.to(device) for name, each in types.items()},
-            ).last_hidden_state  # [B, L, H]
+            )
             counted = batch.attention_mask
             if not special_tokens:
                 counted = counted & ~torch.isin(batch.input_ids, special)
-            weights = counted.to(hidden).unsqueeze(-1)  # [B, L, 1]
-            means = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1)
+            means = mean_vector(output, counted.to(device))
             out[np.searchsorted(rows, batch.index)] = means.cpu().numpy()
     return out
