@@ -83,8 +83,8 @@ def one(units: int, workers: int) -> dict:
             self._receive(key, BatchTrained(job.name, job.documents))
             self._receive(key, EpochEnded(job.name, 1, 1, 0.5, {"AP": 0.5}, 100.0))
             self.store.done.add(key)
-            self._settle(job, Trained(0.0))
-            self._receive(key, Trained(0.0))
+            self._settle(job, Trained())
+            self._receive(key, Trained())
 
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:

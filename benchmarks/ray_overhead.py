@@ -48,12 +48,12 @@ class Nothing(Store):
 def empty(parcel, references):
     """Yield the messages of a unit that trains nothing."""
     name = unpacked(parcel, references[1:]).request.job.name
-    yield [OnNode(name, "here", "here"), Trained(0.0)]
+    yield [OnNode(name, "here", "here"), Trained()]
 
 
 def plain(order, store, threads, inputs):  # noqa: ARG001
     """Return the same as a plain task."""
-    return [Trained(0.0)]
+    return [Trained()]
 
 
 def by_executor(cache, store, jobs, slots):
