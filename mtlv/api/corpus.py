@@ -108,15 +108,14 @@ class Corpus:
         """
         import pandas as pd
 
-        targets = {
-            name: [
-                value if known else pd.NA
-                for value, known in zip(values, self.documents.known(name), strict=True)
-            ]
-            for name, values in self.documents.targets.items()
-        }
+        targets = {name: list(values) for name, values in self.documents.targets.items()}
         index = pd.Index(self.documents.ids, name="id")
-        return pd.DataFrame({"text": self.documents.texts, **targets}, index=index)
+        frame = pd.DataFrame({"text": self.documents.texts, **targets}, index=index)
+        for name in self.tasks:
+            known = self.documents.known(name)
+            if not known.all():
+                frame[name] = frame[name].astype("Int8").where(known)
+        return frame
 
     def __repr__(self) -> str:
         notes = "".join(f"; {note}" for note in self.documents.notes)

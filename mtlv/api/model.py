@@ -192,5 +192,7 @@ def load_model(name: str | Path, *, uri: str | None = None, device: str = "auto"
         >>> mtlv.load_model(folder).predict(["the heart is enlarged"]).shape
         (1, 9)
     """
+    if not str(name):
+        raise DataError("`mtlv.load_model` got no name", then="give a folder, or the id or name of a run")
     where = name.absolute() if isinstance(name, Path) else name  # a path is a folder, and no run's name
     return LoadedModel(load_plan(ModelQuery(str(where), uri), device))

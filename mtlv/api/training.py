@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.api.arguments import as_settings
+from mtlv.api.arguments import as_settings, wrong_type
 from mtlv.api.corpus import Corpus, readable, stored_path, the_corpus
 from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
@@ -78,6 +79,8 @@ def run(
         >>> list(suite.to_frame().columns)[:2]
         ['f1_macro', 'f1_micro']
     """
+    if not isinstance(config, str | os.PathLike | Mapping):
+        raise wrong_type(config, "path or mapping", "mtlv.run", "give a config's path or its content")
     return _run(load_suite(config, overrides or {}, further_problems()), callback)
 
 

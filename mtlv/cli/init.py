@@ -30,7 +30,7 @@ def init(args: argparse.Namespace) -> int:
         say(f"left out: {flaw}; to learn it, fill or remove these cells, then run this again")
     if found.empty:
         counts = enumerated([f"{name} {count}" for name, count in found.empty.items()])
-        say(f"empty cells: {counts}; these labels are neither learned nor tested; if they mean no, write 0")
+        say(f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, write 0")
     if found.rare:
         say(
             f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"

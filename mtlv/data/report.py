@@ -44,7 +44,7 @@ def report_lines(
         f"corpus      {corpus.name}{made_up}",
         f"documents   {len(corpus):,}, {unlabelled:,} with no label set",
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
-        f"labels      {len(counts)}",
+        f"labels      {len(counts) - sum(not corpus.known(name).all() for name in corpus.names)}",
         _repeats_line(corpus),
         _length_line(corpus, lengths, max_length),
         *(

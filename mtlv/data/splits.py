@@ -341,6 +341,16 @@ def _checked(corpus: Corpus, fold: Fold) -> Fold:
             then="use more documents, larger shares (`data.validation_share`, `data.test_share`) or fewer "
             "`data.folds`",
         )
+    known = {name: corpus.known(name) for name in corpus.names}
+    unknown = [
+        f"{name}: {part}" for part in PARTS for name in known if not known[name][fold.part(part)].any()
+    ]
+    if unknown:
+        raise DataError(
+            f"corpus `{corpus.name}`: in a part of fold {fold.index}, a label is not known of any document",
+            got=enumerated(unknown),
+            then="fill some of its cells there, use fewer `data.folds`, or leave the label out",
+        )
     bare = corpus.unlearnable(fold.train)
     if bare:
         counts = {name: int(flags.sum()) for name, flags in corpus.strata().items()}

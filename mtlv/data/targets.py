@@ -100,7 +100,8 @@ class BinaryTargets(_OnePerDocument):
     by_class = True
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        return {task.name: values == 1}
+        found = {task.name: values == 1}
+        return found if self.known(values).all() else found | {f"{task.name}: no": values == 0}
 
     def known(self, values: NDArray) -> Flags:
         return values != UNKNOWN
@@ -110,7 +111,10 @@ class BinaryTargets(_OnePerDocument):
 
     def constant(self, task: Task, values: NDArray) -> str:
         known = values[self.known(values)]
-        return super().constant(task, known) if len(known) else "is never known"
+        if not len(known):
+            return "is never known"
+        where = "" if len(known) == len(values) else " where it is known"
+        return (same := super().constant(task, known)) and f"{same}{where}"
 
 
 class ClassTargets(_OnePerDocument):

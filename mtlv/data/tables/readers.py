@@ -31,7 +31,7 @@ YES_NO = {"no": False, "yes": True, "n": False, "y": True}
 FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, **YES_NO}
 NO_ANSWER = (
     "a label must not be missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: "
-    "unknown`, so that it is neither learned nor tested"
+    "unknown` if empty cells mean that it is not known"
 )
 Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
 """The tasks, and task name -> targets [N]."""
@@ -79,6 +79,11 @@ class LabelColumns(TableKind):
                 "`data.columns` must have a column for the labels",
                 allowed="either `labels`, a list of 0/1 columns, or `label_list`, one column of label lists",
                 then=f"{there}; for classes, numbers or tags set `data.columns.kind`",
+            )
+        if columns.label_list is not None and columns.missing_labels == "unknown":
+            yield DataError(
+                "`data.columns.missing_labels: unknown` is for columns of `labels`",
+                then="remove it: an empty cell of `label_list` means no labels",
             )
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:

@@ -120,6 +120,8 @@ def test_missing_labels_are_na(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     corpus = mtlv.from_dataframe(table, text="report", labels=list(WORDS), missing_labels="unknown")
     shown = corpus.to_frame()
     assert shown["heart"].isna().to_numpy().nonzero()[0].tolist() == [3]
+    assert shown["heart"].sum() == table["heart"].sum()
+    assert shown["heart"].dtype == "Int8"
     assert shown["lung"].tolist() == table["lung"].tolist()
     assert "1 of" in repr(corpus)
 
@@ -203,6 +205,10 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
         mtlv.load_model(tmp_path)
     with pytest.raises(TrackingError, match=r"the folder .*/nomodel does not exist"):
         mtlv.load_model(Path("nomodel"))
+    with pytest.raises(DataError, match="got no name; give a folder"):
+        mtlv.load_model("")
+    with pytest.raises(DataError, match="path or mapping"):
+        mtlv.run([1])  # type: ignore[arg-type]
     with pytest.raises(TrackingError, match="there already"):
         grouped.save(saved)
 

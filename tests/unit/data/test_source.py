@@ -37,9 +37,11 @@ def test_unknown_labels_are_neither_yes_nor_no():
     assert made.matrix().tolist() == [[1, 0], [0, 0], [0, 0], [0, 0]]
     assert made.known("a").tolist() == [True, False, True, False]
     assert made.strata()["a"].tolist() == [True, False, False, False]
+    assert made.strata()["a: no"].tolist() == [False, False, True, False]
+    assert list(corpus().strata()) == ["a", "b"]
     assert made.unlearnable() == ["b"]
     assert made.unlearnable(np.array([1, 2, 3])) == ["a", "b"]
-    assert made.constant == {"b": "is always 0"}
+    assert made.constant == {"b": "is always 0 where it is known"}
     assert corpus(targets=targets | {"a": np.full(4, UNKNOWN)}).constant["a"] == "is never known"
     assert made.digest != corpus(targets={name: np.maximum(own, 0) for name, own in targets.items()}).digest
 

@@ -13,7 +13,7 @@ from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.splits import folds_digest, is_plentiful, make_folds, wholes
 from mtlv.errors import DataError
-from mtlv.plan.task import Task
+from mtlv.plan.task import UNKNOWN, Task
 
 PARTS = ("train", "validation", "test")
 
@@ -249,6 +249,26 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
     targets[59] = 0
     with pytest.raises(DataError, match=r"no positives in the training part of fold 0 \(got t1: 3 in all\)"):
         make_folds(made(targets, parts=parts))
+
+
+def test_known_labels_are_spread_and_a_label_that_a_part_does_not_know_is_refused():
+    targets = np.zeros((120, 2), dtype=np.int8)
+    targets[::2, 0] = 1
+    targets[:, 1] = UNKNOWN
+    targets[:10, 1], targets[10:20, 1] = 1, 0
+    (fold,) = make_folds(made(targets), test_share=0.3, validation_share=0.3)
+    for value in (1, 0):
+        counts = [np.sum(targets[fold.part(part), 1] == value) for part in PARTS]
+        assert counts == pytest.approx([5, 2, 3], abs=1)
+    parts = tuple((["train"] * 10 + ["validation"] * 5 + ["test"] * 5) * 6)
+    said = (
+        r"a label is not known of any document \(got t1: validation, t1: test\); fill some of its cells there"
+    )
+    targets[10:, 1] = UNKNOWN
+    with pytest.raises(DataError, match=said):
+        make_folds(made(targets, parts=parts))
+    targets[10, 1] = targets[15, 1] = 0
+    make_folds(made(targets, parts=parts))
 
 
 def test_a_share_that_leaves_nothing_is_refused():

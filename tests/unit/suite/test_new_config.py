@@ -303,9 +303,7 @@ def test_empty_cells_are_unknown_labels(tmp_path, monkeypatch, capsys, count):
     assert main(["init", path.name]) == 0
     shown = capsys.readouterr().out
     assert "to learn (binary): heart, lung, bone, skin\n" in shown
-    assert (
-        f"empty cells: heart {count}; these labels are neither learned nor tested; if they mean no" in shown
-    )
+    assert f"empty cells: heart {count}; such a cell is neither learned nor tested; if it means no" in shown
     settings = load_suite(tmp_path / "t.yml", []).members[0].settings
     assert settings.data.columns.missing_labels == "unknown"
     assert guess(path).tasks["heart"] == COLUMNS["heart"][count:].sum()

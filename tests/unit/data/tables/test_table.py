@@ -57,6 +57,11 @@ def test_empty_cells_can_be_unknown_labels(tmp_path, content, name):
 def test_other_cells_are_no_unknown_labels(tmp_path):
     with pytest.raises(DataError, match=r"line 2, column `b` is not 0 or 1 .got 'x'"):
         load(write(tmp_path, "id,text,a,b\n1,x,1,x\n2,y,,0\n"), UNKNOWN_LABELS)
+    columns = Columns(label_list="a", missing_labels="unknown")
+    with pytest.raises(
+        DataError, match=r"unknown` is for columns of `labels`; remove it: an empty cell of `label_list`"
+    ):
+        load(write(tmp_path, "text,a\nx,a\ny,\n"), columns)
     columns = Columns(kind="multiclass", target="a", missing_labels="unknown")
     with pytest.raises(
         DataError, match=r"`data.columns.missing_labels` is set, but `kind: multiclass` does not"
@@ -176,8 +181,8 @@ FAULTS = [
         "id,text,a,b\n1,x,1,0\n2,y,,0\n3,y,1,0\n4,z,-,0\n5,z,2,0\n",
         WIDE,
         "line 3, column `a` is empty .got ''.; allowed: 0, 1, true, false, yes, no; a label must not be "
-        "missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: unknown`, so that it "
-        "is neither learned nor tested; also at line 5, 6",
+        "missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: unknown` if "
+        "empty cells mean that it is not known; also at line 5, 6",
     ),
     ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
