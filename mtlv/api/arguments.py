@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mtlv.errors import ConfigError, DataError
-from mtlv.settings.draft import SHORTHAND, is_section, known_keys
+from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, is_section, known_keys
 from mtlv.settings.problems import nearest_key
 from mtlv.settings.schema import Settings
 
@@ -34,6 +34,8 @@ def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
         elif keys:
             options = " or ".join(f"`{key.replace('.', '__')}`" for key in keys)
             problems.append(f"argument `{keyword}`: several settings end so; write {options}")
+        elif keyword in SUITE_KEYS:
+            problems.append(f"argument `{keyword}`: makes several runs; give it to `mtlv.run`, in a config")
         else:
             last = keyword.rpartition("__")[2]
             hint = nearest_key(last, [key.rpartition(".")[2] for key in known_keys()])

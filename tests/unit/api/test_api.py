@@ -414,6 +414,7 @@ def test_values_are_tried_for_a_result(tmp_path: Path, monkeypatch: pytest.Monke
         mtlv.train(from_frame(), tune={"speed": [1]}, **settings)
     for tune, said in (
         ({"masking__patch": 3}, "no setting has this name"),
+        ({"matrix": {"architecture": ["stl", "mtl"]}}, "`matrix`: makes several runs; give it to `mtlv.run`"),
         ({"warmup": 3}, r"`tune.training.warmup`: got 3; allowed: a list of values"),
         ({"epochs": [3]}, r"`tune`: `training.epochs` is an argument, too; leave out one of the two"),
         ({"architecture": ["stl"]}, r"`tune`: `architecture` is an argument, too"),
