@@ -58,7 +58,7 @@ def keep(store: Store, job: Job, cache: InputCache, path: Path, *, teaches: bool
         kept[part] = own(scores.outputs, {name: task.mask for name, task in scores.tasks.items()})
     can_teach = all(TARGETS[inputs.tasks[name].kind].own for name in job.unit.model.tasks)
     if teaches and can_teach and store.has_weights(job.unit.key):
-        kept["lessons"] = UnitRunner(cache, store, print, ()).teacher_outputs(job)
+        kept["lessons"] = UnitRunner(cache.inputs, store, print, ()).teacher_outputs(job)
     columns = {
         f"{part} {number}": packed(values[name])
         for part, values in kept.items()
