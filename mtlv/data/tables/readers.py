@@ -89,10 +89,8 @@ class LabelColumns(TableKind):
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         unknown = columns.missing_labels == "unknown"
         for name in columns.labels or ():
-            kind, fault = (
-                partial(_other_kind, name, alone=columns.labels == (name,)),
-                _flag_fault(name, unknown=unknown),
-            )
+            kind = partial(_other_kind, name, alone=columns.labels == (name,))
+            fault = _flag_fault(name, unknown=unknown)
             yield ColumnCheck("labels", name, fault, "0, 1, true, false, yes, no", NO_ANSWER, kind)
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
