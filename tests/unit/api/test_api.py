@@ -467,7 +467,7 @@ WRONG = {
     "suite": (
         lambda c: mtlv.train(c, matrix={"architecture": ["stl", "mtl"]}),
         ConfigError,
-        "argument `matrix`: no setting",
+        "argument `matrix`: makes several runs",
     ),
     "a task in no group": (
         lambda c: mtlv.train(c, architecture="gmtl", groups=[["heart"]], encoder="tiny", folder="runs"),
