@@ -315,7 +315,7 @@ def test_ones_without_zeros_are_no_labels_and_too_few_zeros_are_left_out(tmp_pat
     assert 0 < sum(cell == 0 for cell in few) < 10
     found = guess(write(tmp_path, COLUMNS | {"heart": ones, "lung": few}))
     assert found.columns["labels"] == ["bone", "skin"]
-    assert "lung" in found.rare
+    assert list(found.rare) == ["lung", "rare", "common"]
     assert "missing_labels" not in found.columns
 
 
