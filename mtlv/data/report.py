@@ -35,7 +35,9 @@ def report_lines(
     """
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
-    unlabelled = int((~np.any(list(strata.values()), axis=0)).sum())
+    lacked = {f"{name}: no" for name in corpus.names if not corpus.known(name).all()}
+    labels = [flags for name, flags in strata.items() if name not in lacked]
+    unlabelled = int((~np.any(labels, axis=0)).sum())
     kinds = Counter(task.kind for task in corpus.tasks)
     made_up = " (generated: no document is real)" if corpus.generated else ""
     rare = [name for name, count in counts.items() if count < wanted_folds]
@@ -44,7 +46,7 @@ def report_lines(
         f"corpus      {corpus.name}{made_up}",
         f"documents   {len(corpus):,}, {unlabelled:,} with no label set",
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
-        f"labels      {len(counts) - sum(not corpus.known(name).all() for name in corpus.names)}",
+        f"labels      {len(labels)}",
         _repeats_line(corpus),
         _length_line(corpus, lengths, max_length),
         *(

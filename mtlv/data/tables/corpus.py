@@ -64,8 +64,8 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
             note for note in (*notes, f"{dropped} rows without text dropped" * bool(dropped)) if note
         ),
     )
-    known = [found.known(task) for task in found.names]
-    unknown, cells = sum(int((~each).sum()) for each in known), sum(map(len, known))
+    unknown = sum(int((~found.known(task)).sum()) for task in found.names)
+    cells = len(found) * len(found.names)
     said = f"{unknown:,} of {cells:,} labels are missing, and neither learned nor tested"
     return replace(found, notes=(*found.notes, said)) if unknown else found
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 
 import numpy as np
 
@@ -38,7 +37,6 @@ ENGLISH = {
     "on", "are", "was", "that", "by", "this", "be", "as", "from", "not",
 }  # fmt: skip
 PLACES = {"text": "texts", "id": "ids", "part": "parts"}  # in `data.columns`, for all kinds of tasks
-NONE: Mapping[str, int] = MappingProxyType({})
 SHARE = 0.03  # of the words of English texts that are among these, and more
 
 
@@ -127,9 +125,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
     words = [len(each) for each in split] or [0]
     tasks, rare = dict(counts), {}
-    empty = {}
-    if "labels" in learned:
-        empty = {name: n for name in counts if (n := sum(map(is_missing, cells[name])))}
+    empty = {name: sum(map(is_missing, cells[name])) for name in counts} if "labels" in learned else {}
     if learned["kind"] == "binary":
         tasks = _frequent(counts, len(table.rows), empty)
         rare = {name: n for name, n in counts.items() if name not in tasks}
@@ -141,7 +137,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
             )
     if "labels" in learned:
         learned["labels"] = list(tasks)
-        empty = {name: n for name, n in empty.items() if name in tasks}
+        empty = {name: n for name, n in empty.items() if n and name in tasks}
         if empty:
             learned["missing_labels"] = "unknown"
     size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
@@ -155,7 +151,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         columns,
         tasks,
         tuple(
-            Learned(one, _frequent(its, len(table.rows)) if "label_list" in one else its) for one, its in more
+            Learned(one, _frequent(its, len(table.rows), {}) if "label_list" in one else its)
+            for one, its in more
         ),
         rare,
         empty,
@@ -194,7 +191,7 @@ def _read(
     return found
 
 
-def _frequent(counts: Mapping[str, int], documents: int, empty: Mapping[str, int] = NONE) -> dict[str, int]:
+def _frequent(counts: Mapping[str, int], documents: int, empty: Mapping[str, int]) -> dict[str, int]:
     """Return the labels that enough documents have and lack; those with an empty cell do neither."""
     most = documents - FEWEST
     return {name: n for name, n in counts.items() if FEWEST <= n <= most - empty.get(name, 0)}

@@ -13,7 +13,7 @@ from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds
 from mtlv.data.targets import spans_column
 from mtlv.plan.spans import Span
-from mtlv.plan.task import Task
+from mtlv.plan.task import UNKNOWN, Task
 
 N = 40
 KINDS = {
@@ -124,3 +124,13 @@ def test_a_pair_of_joined_corpora_is_no_duplicate_by_its_first_text():
     )
     assert repeats(join([paired, marked]))[0] == 0
     assert repeats(join([replace(paired, seconds=("a",) * N), marked]))[0] == N - 1
+
+
+def test_documents_that_are_known_to_lack_a_label_are_no_label_set() -> None:
+    made = corpus("binary")
+    values = made.targets["a"].copy()
+    values[1:6] = UNKNOWN  # one of them was yes
+    lines = report_lines(replace(made, targets={"a": values}), [])
+    assert "documents   40, 31 with no label set" in lines
+    assert "labels      1" in lines
+    assert [line.split() for line in lines[-2:]] == [["a", "9"], ["a:", "no", "26"]]
