@@ -15,7 +15,7 @@ from mtlv.evaluation.metrics import PlanMetrics
 NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")
 TAGS = ("run", "architecture", "encoder", "dataset")
-OF_TASKS = ("f1", "precision", "recall", "average_precision", "support_share")
+OF_TASKS = ("f1", "precision", "recall", "average_precision", "roc_auc", "support_share")
 OF_KINDS = (  # metrics of tasks that are not yes/no, and of plans with some of them
     "score",
     *("accuracy", "f1_micro", "f1_macro", "f1_micro_positive"),

@@ -28,6 +28,7 @@ class TaskMetrics:
     precision: float
     recall: float
     average_precision: float
+    roc_auc: float
     support: int
     threshold: float
 
@@ -52,6 +53,7 @@ class PlanMetrics:
     precision_macro: float
     recall_macro: float
     average_precision_macro: float
+    roc_auc_macro: float
 
     @property
     def main(self) -> float:
@@ -173,6 +175,22 @@ def average_precision(truth: Flags, outputs: Floats) -> float:
     return float(np.sum(gain * hits / predicted))
 
 
+def roc_auc(truth: Flags, outputs: Floats) -> float:
+    """Area under the ROC curve of one task ([N] each).
+
+    The probability that a positive document has a higher output than a negative one, plus half the
+    probability that they are equal. 0.5, that of a constant output, if there are none of either (where
+    scikit-learn returns NaN, with a warning).
+    """
+    positive = int(np.count_nonzero(truth))
+    pairs = positive * (truth.size - positive)
+    if pairs == 0:
+        return 0.5
+    hits, predicted = hits_from(truth, outputs)
+    wrong = np.diff(predicted - hits, prepend=0)  # negative documents with each output
+    return float(np.sum(wrong * (hits - np.diff(hits, prepend=0) / 2)) / pairs)
+
+
 def hits_from(truth: Flags, outputs: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return true positives and predicted documents of a task for each distinct output as the threshold.
 
@@ -234,7 +252,9 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
     """
     d = decide(scores, names, thresholds)
     outputs, _ = scores.matrix(names)
-    area = [average_precision(d.truth[k, t], outputs[k, t]) for t, k in enumerate(d.known.T)]
+    of_known = [(d.truth[k, t], outputs[k, t]) for t, k in enumerate(d.known.T)]
+    precisions = [average_precision(*each) for each in of_known]
+    areas = [roc_auc(*each) for each in of_known]
     hits, predicted, support = counts(d)
     precision, recall, f1 = precision_recall_f1(hits, predicted, support)  # [T] each
     tasks = {
@@ -242,7 +262,8 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
             f1=float(f1[t]),
             precision=float(precision[t]),
             recall=float(recall[t]),
-            average_precision=area[t],
+            average_precision=precisions[t],
+            roc_auc=areas[t],
             support=int(support[t]),
             threshold=float(thresholds[name]),
         )
@@ -256,6 +277,7 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
         hamming_loss=hamming_loss(d),
         precision_macro=float(precision.mean()),
         recall_macro=float(recall.mean()),
-        average_precision_macro=float(np.mean(area)),
+        average_precision_macro=float(np.mean(precisions)),
+        roc_auc_macro=float(np.mean(areas)),
     )
     return Metrics(plan, tasks)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import PlanError, nearest
 from mtlv.evaluation.kinds import classes, entities, masked, numbers, words
-from mtlv.evaluation.metrics import average_precision
+from mtlv.evaluation.metrics import average_precision, roc_auc
 from mtlv.evaluation.sums import Sums, values
 from mtlv.plan.scores import TaskScores
 from mtlv.plan.task import Task
@@ -57,7 +57,7 @@ class YesNoScoring(Scoring):
 
     needs_threshold = True
     counts_positive = True
-    others: Mapping[str, Metric] = {"average_precision": average_precision}
+    others: Mapping[str, Metric] = {"average_precision": average_precision, "roc_auc": roc_auc}
 
     def watched(self, task: Task) -> str:
         return "average_precision"

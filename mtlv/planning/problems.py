@@ -215,6 +215,17 @@ def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
     _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
 
 
+@_proof("training", "stages", tasks=True)
+def _prove_class_weights(settings: Settings, tasks: Sequence[Task]) -> None:
+    chosen = settings.training.class_weights
+    if chosen is not None and not any(TARGETS[task.kind].by_class for task in tasks):
+        raise PlanError(
+            "`training.class_weights` would change nothing: no task has yes/no labels or classes",
+            got=chosen,
+            allowed="null",
+        )
+
+
 @_proof(*OF_GROUPS, "training", tasks=True)
 def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     training = settings.training

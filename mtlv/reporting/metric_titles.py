@@ -18,7 +18,7 @@ SCORE_SAID = (
 
 def titled(figure: str) -> str:
     """Return the readable name of a metric: `average precision`, `F1 macro`."""
-    words = figure.replace("_", " ").replace("f1", "F1")
+    words = figure.replace("roc_auc", "AUROC").replace("_", " ").replace("f1", "F1")
     return words.title() if words in NAMES_OF_PERSONS else words
 
 

@@ -27,7 +27,7 @@ BEFORE_TASKS = (
 )
 AFTER_TASKS = ("time", "cost", "pictures")
 """Chart sections that MLflow creates from metric keys, up to the last `/`; tasks are in between."""
-OF_TASKS = ("f1", "precision", "recall", "average_precision", "support", "threshold", CONSTANT)
+OF_TASKS = ("f1", "precision", "recall", "average_precision", "roc_auc", "support", "threshold", CONSTANT)
 JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
 """Main metrics of a plan: if its tasks are evaluated jointly, and otherwise."""
 

@@ -137,6 +137,7 @@ class ObjectiveSettings(SettingsSection):
 
 class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
+        "class_weights": None,
         "cuda_graphs": True,
         "teach": None,
         "pace": None,
@@ -175,6 +176,7 @@ class TrainingSettings(SettingsSection):
         dict[str, Positive] | None,
         Field(description="a mapping of task or data set to a number above 0, or null"),
     ]
+    class_weights: Literal["balanced", "sqrt"] | None
     masking: MaskingSettings
     probe: Annotated[ProbeSettings | None, Field(description="a mapping with every and scope, or null")]
     teach: Annotated[

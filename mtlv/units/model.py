@@ -30,6 +30,7 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
         tasks=inputs.tasks,
         features=job.settings.encoder.features,
         choices=job.settings.heads,
+        class_weights=job.settings.training.class_weights,
         marked=marked_entities(inputs.corpus),
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
@@ -50,6 +51,7 @@ def build_model(
     choices: HeadSettings,
     marked: Mapping[str, int],
     seed: int,
+    class_weights: str | None = None,
     **more: Any,
 ) -> MultiTaskModel:
     """Build a model with new heads.
@@ -62,6 +64,7 @@ def build_model(
         choices: the settings `heads`.
         marked: maximum number of marked entities per relation task; see `marked_entities`.
         seed: seed of the heads' initial weights.
+        class_weights: the setting `training.class_weights`, for training.
         more: further arguments of `MultiTaskModel`.
 
     Raises:
@@ -78,7 +81,11 @@ def build_model(
         tasks=tasks,
         features=features,
         seed=seed,
-        kinds=kinds_with(tagging_scheme=choices.tagging_scheme, tagging_layer=choices.tagging_layer),
+        kinds=kinds_with(
+            tagging_scheme=choices.tagging_scheme,
+            tagging_layer=choices.tagging_layer,
+            class_weights=class_weights,
+        ),
         relations=_relations(choices.relation_features, marked),
         **more,
     )

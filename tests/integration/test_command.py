@@ -40,8 +40,9 @@ FIGURES = (
     "precision_macro",
     "recall_macro",
     "average_precision_macro",
+    "roc_auc_macro",
 )
-OF_TASK = ("f1", "precision", "recall", "average_precision")
+OF_TASK = ("f1", "precision", "recall", "average_precision", "roc_auc")
 COSTS = (
     "time/train_seconds",
     "time/total_seconds",
@@ -314,6 +315,7 @@ def test_test_figures_are_scikit_learns_on_the_saved_scores(suite, parents):
                 "precision": sk.precision_score(truth, predicted, **each),
                 "recall": sk.recall_score(truth, predicted, **each),
                 "average_precision": sk.average_precision_score(truth, outputs, average=None),
+                "roc_auc": sk.roc_auc_score(truth, outputs, average=None),
                 "support": truth.sum(axis=0),
             }
             for figure, values in wanted.items():

@@ -37,6 +37,7 @@ FIGURES = (
     TableColumn("average_precision_macro", "average precision", best="high"),
 )
 BESIDE = (
+    ("test/roc_auc_macro", TableColumn("roc_auc_macro", "AUROC", best="high")),
     (BAG_OF_WORDS, TableColumn("bag_of_words", "bag of words", digits=3)),
     ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
     ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),

@@ -39,12 +39,13 @@ from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
 from mtlv.formatting import enumerated
 from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, supported_by, titled
 
-FIGURES = ("precision", "recall", "average_precision", "threshold")
+FIGURES = ("precision", "recall", "average_precision", "roc_auc", "threshold")
 LEAST = 4  # minimum number of yes/no tasks, if there are others, for the figure of rare and frequent ones
 OF_LABELS = (
     TableColumn("precision", "precision"),
     TableColumn("recall", "recall"),
     TableColumn("average_precision", "average precision"),
+    TableColumn("roc_auc", "AUROC"),
     TableColumn("threshold", "threshold", digits=2),
 )
 OF_OTHERS = (TableColumn("others", "other metrics", kind="text"),)

@@ -23,10 +23,17 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def kinds_with(*, tagging_scheme: str, tagging_layer: str) -> dict[str, Kind]:
-    """Return `KINDS`, with one of `SCHEMES` and one of `LAYERS` for tagging.
+def kinds_with(
+    *, tagging_scheme: str, tagging_layer: str, class_weights: str | None = None
+) -> dict[str, Kind]:
+    """Return `KINDS`, with one of `SCHEMES` and one of `LAYERS` for tagging, and one of `CLASS_WEIGHTS`.
 
     Raises:
         KeyError: an unknown scheme or layer.
     """
-    return {**KINDS, "tagging": Tagging(SCHEMES[tagging_scheme], LAYERS[tagging_layer])}
+    return {
+        **KINDS,
+        "binary": Binary(class_weights),
+        "multiclass": Multiclass(class_weights),
+        "tagging": Tagging(SCHEMES[tagging_scheme], LAYERS[tagging_layer]),
+    }

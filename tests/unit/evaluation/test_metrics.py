@@ -10,7 +10,11 @@ import pytest
 from sklearn import metrics as sk
 
 from mtlv.errors import PlanError, TrainingError
-from mtlv.evaluation.metrics import average_precision, decide, evaluate
+from mtlv.evaluation.metrics import average_precision, decide, evaluate, roc_auc
+
+
+def sk_roc_auc(targets, outputs):
+    return sk.roc_auc_score(targets, outputs) if 0 < targets.sum() < len(targets) else 0.5
 
 
 def reference(targets, outputs, limit):
@@ -26,6 +30,7 @@ def reference(targets, outputs, limit):
             "precision_macro": sk.precision_score(targets, predicted, average="macro", zero_division=0),
             "recall_macro": sk.recall_score(targets, predicted, average="macro", zero_division=0),
             "average_precision_macro": sk.average_precision_score(targets, outputs, average="macro"),
+            "roc_auc_macro": np.mean([sk_roc_auc(*each) for each in zip(targets.T, outputs.T, strict=True)]),
         }
 
 
@@ -51,12 +56,23 @@ def test_task_figures_equal_scikit_learns(scores_of, arrays):
             targets[:, t], predicted, average="binary", zero_division=0
         )
         expected = {"f1": f, "precision": p, "recall": r, "average_precision": area}
+        expected["roc_auc"] = sk_roc_auc(targets[:, t], outputs[:, t])
         expected |= {"support": targets[:, t].sum(), "threshold": limits[name]}
         assert found[name].as_dict() == pytest.approx(expected, abs=1e-12)
 
 
 def test_average_precision_without_positive_is_zero():
     assert average_precision(np.zeros(4, bool), np.arange(4.0)) == 0.0
+
+
+@pytest.mark.parametrize("truth", [[], [False, False], [True, True]])
+def test_roc_auc_without_positive_or_negative_is_that_of_a_constant(truth):
+    assert roc_auc(np.array(truth, bool), np.arange(len(truth)) / 2) == 0.5
+
+
+def test_roc_auc_counts_equal_outputs_as_half():
+    truth, outputs = np.array([1, 0, 1, 0, 0], bool), np.array([0.7, 0.7, 0.2, 0.1, 0.2])
+    assert roc_auc(truth, outputs) == pytest.approx((0.5 + 1 + 1 + 0 + 1 + 0.5) / 6)
 
 
 def test_hamming_score_by_hand(scores_of):

@@ -65,9 +65,10 @@ def test_what_has_no_target_is_refused() -> None:
         task_figures(Task("s", "regression"), scores)
 
 
-def test_yes_no_tasks_have_an_average_precision_without_a_threshold() -> None:
+def test_yes_no_tasks_have_areas_without_a_threshold() -> None:
     own = TaskScores(np.array([0.2, 0.9, 0.4, 0.8]), np.array([1, 0, 1, 1]), KNOWN)
-    assert task_figures(Task("b"), own) == {"average_precision": pytest.approx((1 / 2 + 2 / 3) / 2)}
+    found = task_figures(Task("b"), own)
+    assert found == {"average_precision": pytest.approx((1 / 2 + 2 / 3) / 2), "roc_auc": 0.0}
 
 
 @pytest.mark.parametrize("kind", SCORING)

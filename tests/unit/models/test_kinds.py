@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.utils.class_weight import compute_class_weight
 
 from mtlv.models.heads import HeadSize
-from mtlv.models.kinds import KINDS
+from mtlv.models.kinds import KINDS, Kind, kinds_with
+from mtlv.models.kinds.class_weights import CLASS_WEIGHTS, class_weights
 from mtlv.models.kinds.regression import NumberHead
 from mtlv.plan.task import UNKNOWN
 
@@ -39,6 +41,52 @@ def test_an_unknown_label_is_not_learned_and_the_others_count_the_same() -> None
     losses.sum().backward()
     assert logits.grad is not None
     assert ((logits.grad == 0).numpy() == (truth == UNKNOWN)).all()
+
+
+@pytest.mark.parametrize("classes", [[0] * 6 + [1] * 2, [2, 0, 0, 1, 0, 0, 2, 2, 2], [1, 1]])
+def test_balanced_weights_are_scikit_learns_and_the_mean_of_any_is_one(classes: list[int]) -> None:
+    found = {name: class_weights(torch.tensor(classes), 3, power) for name, power in CLASS_WEIGHTS.items()}
+    there, counts = np.unique(classes, return_counts=True)
+    balanced = compute_class_weight("balanced", classes=there, y=classes)
+    assert found["balanced"][there].tolist() == pytest.approx(balanced)
+    for weights in found.values():
+        assert weights[classes].mean().item() == pytest.approx(1)
+    root = found["sqrt"][there]
+    assert (root / root[0]).tolist() == pytest.approx(np.sqrt(counts[0] / counts))
+
+
+def weighted(kind: str, targets: list[list[int]], *, outputs: int, name: str = "balanced") -> Kind:
+    """Return a kind that has counted the classes of training documents."""
+    own = kinds_with(tagging_scheme="bio", tagging_layer="linear", class_weights=name)[kind]
+    head = own.head(HeadSize(4, outputs, 1, 0.0))
+    head.use_targets(lambda: [torch.tensor(each) for each in targets])
+    assert set(head.state_dict()) == set(KINDS[kind].head(HeadSize(4, outputs, 1, 0.0)).state_dict())
+    return own.bound(head)
+
+
+def test_yes_and_no_count_by_their_weights_and_unknown_labels_not_at_all() -> None:
+    trained_on = [[1, 0, 0, 0, UNKNOWN], [1, 1, 1, 0, 0]]  # weights of no and yes: 2/3 and 2, 5/4 and 5/6
+    kind = weighted("binary", trained_on, outputs=2)
+    wanted = [torch.tensor([1, 0, UNKNOWN]), torch.tensor([0, 1, 1])]
+    truth, yes = torch.stack(wanted, 1).numpy(), sigmoid(LOGITS.numpy().astype(np.float64))
+    each = np.where(truth == UNKNOWN, 0, -np.log(np.where(truth == 1, yes, 1 - yes)))
+    weights = np.array([[2, 5 / 4], [2 / 3, 5 / 6], [0, 5 / 6]])
+    assert kind.losses(LOGITS, wanted).tolist() == pytest.approx((weights * each).sum(0) / 3, rel=1e-5)
+    plain = KINDS["binary"]
+    torch.testing.assert_close(kind.scores(LOGITS), plain.scores(LOGITS))
+    taught = {"teacher_outputs": [LOGITS[:, 1], LOGITS[:, 0]], "temperature": 1.0}
+    torch.testing.assert_close(kind.taught(LOGITS, wanted, **taught), plain.taught(LOGITS, wanted, **taught))
+
+
+def test_classes_count_by_their_weights_in_any_batch() -> None:
+    kind = weighted("multiclass", [[0, 0, 0, 0, 1, 1, 1, 1, 1]], outputs=2, name="sqrt")
+    weights = np.sqrt([1 / 4, 1 / 5]) * 9 / (np.sqrt(4) + np.sqrt(5))
+    raised = np.exp(LOGITS.numpy().astype(np.float64))
+    each = -np.log(raised / raised.sum(1, keepdims=True))[[0, 1, 2], [1, 0, 0]] * weights[[1, 0, 0]]
+    wanted = torch.tensor([1, 0, 0])
+    assert kind.losses(LOGITS, [wanted]).tolist() == pytest.approx([each.mean()], rel=1e-5)
+    parts = [kind.losses(LOGITS[at : at + 1], [wanted[at : at + 1]]).item() for at in range(3)]
+    assert np.mean(parts) == pytest.approx(each.mean(), rel=1e-5), "as in one large batch"
 
 
 def test_classes_have_one_cross_entropy_and_probabilities_that_add_up() -> None:

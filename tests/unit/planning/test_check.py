@@ -236,6 +236,17 @@ def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, chan
     ]
 
 
+def test_weights_of_classes_need_a_task_with_classes(tmp_path):
+    table(tmp_path / "one.csv", "text,n", "x,1.5", "y,0.2")
+    config = "data: {name: table, path: one.csv, columns: {kind: regression, target: n}}\n"
+    config += "training: {class_weights: sqrt}\n"
+    assert problems(tmp_path, config) == [
+        "FOLDER/c.yml:2: `training.class_weights` would change nothing: no task has yes/no labels or classes "
+        "(got sqrt); allowed: null."
+    ]
+    assert checked(tmp_path, config, "training.class_weights=null").units
+
+
 BY_LOSS = "sum, random, uncertainty, dwa, famo"
 
 

@@ -225,6 +225,17 @@ def test_how_losses_become_one_is_as_the_settings_say(
         assert objective.task_weights[lung].tolist() == [of_lung]
 
 
+def test_classes_are_counted_in_the_training_documents(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = unit_of(suite(table("t"), "architecture=mtl", "training.class_weights=balanced"))
+    (head,) = handed_over(unit, tmp_path, monkeypatch)[1]["hooks"][0].model.heads.values()
+    targets = unit.inputs.corpus.targets
+    values = np.stack([targets[task][unit.job.fold.train] for task in unit.job.unit.model.tasks], axis=1)
+    counts = np.stack([(values == 0).sum(0), (values == 1).sum(0)], axis=1)
+    np.testing.assert_allclose(head.class_weights, len(values) / (2 * counts), rtol=1e-6)
+
+
 def test_what_is_drawn_comes_of_the_unit_alone(suite: Callable, table: Callable, tmp_path: Path) -> None:
     """Without a seed anywhere, heads and dropout would be others in each process."""
     unit = unit_of(suite(table("t"), "architecture=mtl", "encoder.dropout=0.2", "training.epochs=1"))
