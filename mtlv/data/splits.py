@@ -305,7 +305,7 @@ def _check_number(texts: _Texts, folds: int, scheme: str, test_share: float) -> 
 def _rare(corpus: Corpus, folds: int) -> list[str]:
     """Return a warning for each label that cannot have a positive in every fold."""
     counts = ((name, int(flags.sum())) for name, flags in corpus.strata().items())
-    return [f"label `{name}` has {n} positives, fewer than {folds} folds" for name, n in counts if n < folds]
+    return [f"{many(n, 'document')} of `{name}`, fewer than {folds} folds" for name, n in counts if n < folds]
 
 
 def _untested(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:

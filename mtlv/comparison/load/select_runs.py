@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -71,9 +71,9 @@ def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
     for number, (suite, uid) in enumerate(zip_longest(wanted.suites, wanted.uids)):
         _add_suite(chosen, reader, suite, number, experiments, uid)
     if wanted.names:
-        within = [*experiments.values()]
+        within = experiments
         if wanted.experiment is not None:
-            within = [experiment_id(wanted.experiment, experiments)]
+            within = {wanted.experiment: experiment_id(wanted.experiment, experiments)}
         members: list[StoredRun] = []
         for name in wanted.names:
             run = _named(reader, name, within, members)
@@ -125,22 +125,31 @@ def _add_suite(
     chosen.add(found)
 
 
-def _named(reader: RunReader, name: str, within: Sequence[str], members: list[StoredRun]) -> StoredRun:
-    """Return the run with this id, id prefix, or name; `members` is filled when it is first needed."""
+def _named(reader: RunReader, name: str, within: Mapping[str, str], members: list[StoredRun]) -> StoredRun:
+    """Return the run with this id, id prefix, or name; `members` is filled when it is first needed.
+
+    Args:
+        reader: reads the tracking store.
+        name: what was asked for.
+        within: experiment -> id, where to look for a name.
+        members: the runs there, newest first.
+    """
     run = reader.run(name) if re.fullmatch(rf"[0-9a-f]{{{LONGEST_ID}}}", name) else None
     if run is None:
         if not members:
-            members += reader.runs(within, {KIND: MEMBER})
-        run = _one_of(name, members)
+            members += reader.runs([*within.values()], {KIND: MEMBER})
+        run = _one_of(name, members, within)
     return _member(reader, run)
 
 
-def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
+def _one_of(name: str, members: Sequence[StoredRun], experiments: Mapping[str, str]) -> StoredRun:
     same = [run for run in members if run.name == name]
-    if len({run.experiment for run in same}) > 1:
+    places = {run.experiment for run in same}
+    if len(places) > 1:
         raise TrackingError(
             f"runs of several experiments have the name `{name}`",
-            then="name one of them: `--experiment NAME`",
+            allowed=", ".join(f"`--experiment {each}`" for each, id in experiments.items() if id in places),
+            then="name one of them",
         )
     if same:
         return same[0]  # the newest
@@ -154,7 +163,7 @@ def _one_of(name: str, members: Sequence[StoredRun]) -> StoredRun:
     known = dict.fromkeys(run.name for run in members)
     like = named_like(name, known)
     if like is not None:
-        return _one_of(like, members)
+        return _one_of(like, members, experiments)
     raise TrackingError(
         f"there is no run `{name}` in the store",
         allowed="a config file, a run's id, or a run's name such as "

@@ -236,7 +236,7 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
     targets[:30, 0] = 1
     targets[:3, 1] = 1
     (fold, *_) = make_folds(made(targets), folds=4)
-    assert fold.notes == ("label `t1` has 3 positives, fewer than 4 folds",)
+    assert fold.notes == ("3 documents of `t1`, fewer than 4 folds",)
     parts = tuple(["train"] * 30 + ["test"] * 30)
     (fold,) = make_folds(made(targets, parts=parts))
     assert fold.notes == (

@@ -84,9 +84,12 @@ def test_several_experiments_want_a_name():
     assert "empty" not in str(error.value)
     assert ids(RunQuery(last=1), shelf) == [other.id]
     assert ids(RunQuery(names=("gmtl",)), shelf) == [other.id]
-    twin = Shelf(A, stored("abcdef1", "stl", experiment="2"), experiments={"second": "2", "first": "1"})
-    with pytest.raises(TrackingError, match="several experiments have the name `stl`"):
+    twin = Shelf(
+        A, stored("abcdef1", "stl", experiment="2"), experiments={"second": "2", "empty": "3", "first": "1"}
+    )
+    with pytest.raises(TrackingError, match="several experiments have the name `stl`") as error:
         choose(twin, RunQuery(names=("stl",)))
+    assert "allowed: `--experiment second`, `--experiment first`" in str(error.value)
     assert ids(RunQuery(names=("stl",), experiment="first"), twin) == [A.id]
     with pytest.raises(TrackingError, match="no run `gmtl`"):
         choose(shelf, RunQuery(names=("gmtl",), experiment="first"))
