@@ -9,9 +9,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.folds import Fold, Rows
 from mtlv.data.repeats import near_of, repeats_of
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.splits import Fold, Rows
 from mtlv.data.targets import TARGETS
 from mtlv.data.texts.lazy import Prefixed, chained
 from mtlv.errors import DataError

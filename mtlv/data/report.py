@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.data.folds import Fold
 from mtlv.data.repeats import repeats_of
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.splits import Fold
 
 # Texts -> their lengths in tokens, special tokens included.
 Lengths = Callable[[Sequence[str]], Sequence[int]]

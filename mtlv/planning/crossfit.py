@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from mtlv.data.folds import Fold
 from mtlv.data.joined import TextsOfSources, sources_of
 from mtlv.data.source import Corpus
-from mtlv.data.splits import Fold, wholes
+from mtlv.data.splits import wholes
 from mtlv.errors import PlanError
 from mtlv.seeding import seed_from
 

@@ -25,7 +25,7 @@ from mtlv.settings.identity import NOT_IDENTITY
 from mtlv.units.job import Job, each_once
 
 if TYPE_CHECKING:
-    from mtlv.data.splits import Fold
+    from mtlv.data.folds import Fold
     from mtlv.settings import Member, Settings
     from mtlv.store.records import UnitRecord
     from mtlv.units.input_cache import InputCache

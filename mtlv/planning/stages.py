@@ -22,8 +22,8 @@ from mtlv.units.job import Job
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
-    from mtlv.data.splits import Fold
     from mtlv.settings import Member, Settings
     from mtlv.settings.schema import StageSettings, TeachSettings
     from mtlv.units.input_cache import InputCache

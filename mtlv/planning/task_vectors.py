@@ -20,8 +20,8 @@ from mtlv.plan.prediction import Parts, Prediction
 from mtlv.registries import first_sentence
 
 if TYPE_CHECKING:
+    from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
-    from mtlv.data.splits import Fold
     from mtlv.plan import Task
     from mtlv.settings.schema import Settings
     from mtlv.store.records import UnitRecord

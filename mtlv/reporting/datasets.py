@@ -10,8 +10,8 @@ from mtlv.seeding import content_key
 from mtlv.tracking import DataPart
 
 if TYPE_CHECKING:
+    from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
-    from mtlv.data.splits import Fold
     from mtlv.planning.resolve import ResolvedMember
     from mtlv.settings.data_schema import DataSettings
 

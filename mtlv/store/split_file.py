@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mtlv.data.folds import Fold, Rows, folds_digest
 from mtlv.data.source import Corpus
-from mtlv.data.splits import Fold, Rows, folds_digest
 from mtlv.disk import written_whole
 from mtlv.errors import DataError
 from mtlv.foreign import read_json

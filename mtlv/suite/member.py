@@ -28,8 +28,8 @@ from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.tracker import Status
 
 if TYPE_CHECKING:
+    from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
-    from mtlv.data.splits import Fold
     from mtlv.units.inputs import UnitInputs
 
 

@@ -18,8 +18,8 @@ from mtlv.data.texts.lazy import read
 from mtlv.plan import Scores, Task
 
 if TYPE_CHECKING:
+    from mtlv.data.folds import Fold, Rows
     from mtlv.data.source import Corpus
-    from mtlv.data.splits import Fold, Rows
     from mtlv.units.inputs import UnitInputs
 
 UNIT = "bag-of-words"  # in place of a unit's key

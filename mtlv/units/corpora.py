@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.data import catalog
 from mtlv.data.fetch import fetch
+from mtlv.data.folds import Fold
 from mtlv.data.joined import fold_of_source, join, join_folds, merge, sources_of
 from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.report import report_lines
 from mtlv.data.source import Card, Corpus
-from mtlv.data.splits import Fold, is_plentiful, make_folds, of_same_documents
+from mtlv.data.splits import is_plentiful, make_folds, of_same_documents
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:

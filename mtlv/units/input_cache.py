@@ -7,10 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mtlv.data.folds import folds_digest
 from mtlv.data.masking import need_mask_token
 from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.source import Corpus
-from mtlv.data.splits import DIVIDING, folds_digest
+from mtlv.data.splits import DIVIDING
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.texts.lazy import chained
 from mtlv.data.tokens import in_chunks, join_tokens, tokenised
@@ -38,7 +39,7 @@ from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import marked_entities
 
 if TYPE_CHECKING:
-    from mtlv.data.splits import Fold
+    from mtlv.data.folds import Fold
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
     from mtlv.models.fast.frozen_cache import FrozenCache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mtlv.plan import Unit
 
 if TYPE_CHECKING:
-    from mtlv.data.splits import Fold
+    from mtlv.data.folds import Fold
     from mtlv.settings.schema import Settings
 
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.data.archives import zipped
+from mtlv.data.archives import parsed, zipped
 from mtlv.data.examples import Example, answers_corpus, class_answers
-from mtlv.data.markup import parsed
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card, Corpus

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.data.archives import documents
-from mtlv.data.markup import parsed
+from mtlv.data.archives import documents, parsed
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Card, Corpus, Download, Label, targets_of
 from mtlv.data.tables.rows import read_table

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from mtlv.data.splits import Fold
+from mtlv.data.folds import Fold
 from mtlv.environment import versions
 from mtlv.errors import ClusterError, MtlvError, TrackingError
 from mtlv.execution.messages import Ending, Message

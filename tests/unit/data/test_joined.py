@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mtlv.data.folds import Fold
 from mtlv.data.joined import join, join_folds, merge
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.splits import Fold, make_folds, of_same_documents, wholes
+from mtlv.data.splits import make_folds, of_same_documents, wholes
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from mtlv.data import catalog
+from mtlv.data.folds import folds_digest
 from mtlv.data.joined import join
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
-from mtlv.data.splits import folds_digest, is_plentiful, make_folds, wholes
+from mtlv.data.splits import is_plentiful, make_folds, wholes
 from mtlv.errors import DataError
 from mtlv.plan.task import UNKNOWN, Task
 

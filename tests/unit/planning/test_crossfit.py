@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mtlv.data.folds import Fold
 from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
-from mtlv.data.splits import Fold, make_folds, wholes
+from mtlv.data.splits import make_folds, wholes
 from mtlv.errors import PlanError
 from mtlv.plan import Task
 from mtlv.planning.crossfit import inner_folds

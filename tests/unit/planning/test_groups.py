@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from mtlv.data.folds import Fold
 from mtlv.data.joined import join
 from mtlv.data.source import Corpus
-from mtlv.data.splits import Fold
 from mtlv.errors import GroupingError
 from mtlv.grouping import group, scale
 from mtlv.plan import Task

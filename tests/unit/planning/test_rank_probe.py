@@ -11,8 +11,8 @@ import pytest
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import adjusted_rand_score
 
+from mtlv.data.folds import Fold
 from mtlv.data.source import Corpus
-from mtlv.data.splits import Fold
 from mtlv.errors import ConfigError, GroupingError
 from mtlv.plan import Task
 from mtlv.planning.check import check_suite

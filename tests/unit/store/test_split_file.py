@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mtlv.data.folds import folds_digest
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.splits import folds_digest, make_folds
+from mtlv.data.splits import make_folds
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 from mtlv.store.split_file import load_folds, save_folds

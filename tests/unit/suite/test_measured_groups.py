@@ -17,7 +17,7 @@ from memory_tracker import MemoryTracker
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import norm, ttest_ind
 
-from mtlv.data.splits import Fold
+from mtlv.data.folds import Fold
 from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
 from mtlv.evaluation.metrics import average_precision
 from mtlv.events import ignore

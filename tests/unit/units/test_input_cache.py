@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.data.splits import folds_digest
+from mtlv.data.folds import folds_digest
 from mtlv.settings.data_schema import DataSettings
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
