@@ -154,7 +154,7 @@ class TrainingSettings(SettingsSection):
     gradient_checkpointing: Flag
     cuda_graphs: Flag
     learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
-    schedule: Literal["linear", "constant"]
+    schedule: Literal["linear", "cosine", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
     weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]
     pace: Annotated[

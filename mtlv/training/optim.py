@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from math import inf
+from math import cos, inf, pi
 from time import process_time
 
 import torch
@@ -122,23 +122,23 @@ def adamw(model: nn.Module, *, learning_rate: float, weight_decay: float) -> tor
     return torch.optim.AdamW(groups, lr=learning_rate, fused=True)
 
 
-def _constant(step: int, total: int, warm: int) -> float:  # noqa: ARG001
-    return min(1.0, (step + 1) / (warm + 1)) if warm else 1.0
-
-
-def _linear(step: int, total: int, warm: int) -> float:
-    if step < warm:
-        return (step + 1) / (warm + 1)
-    return max(0.0, (total - step) / max(1, total - warm))
-
-
-SCHEDULES: dict[str, Callable[[int, int, int], float]] = {"constant": _constant, "linear": _linear}
-"""(optimizer step from 0, all steps, warm-up steps) -> factor on the learning rate."""
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "constant": lambda _: 1.0,
+    "linear": lambda left: left,
+    "cosine": lambda left: (1.0 - cos(pi * left)) / 2,
+}
+"""Share of the steps after the warm-up that are left -> factor on the learning rate."""
 
 
 def schedule(
     optimizer: torch.optim.Optimizer, name: str, *, steps: int, warmup: float
 ) -> torch.optim.lr_scheduler.LambdaLR:
     """Create the learning rate schedule over `steps` optimizer steps, with a linear warm-up (a share)."""
-    factor, warm = SCHEDULES[name], round(steps * warmup)
-    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, steps, warm))
+    warm = round(steps * warmup)
+
+    def factor(step: int) -> float:
+        if step < warm:
+            return (step + 1) / (warm + 1)
+        return SCHEDULES[name](max(0.0, (steps - step) / max(1, steps - warm)))
+
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, factor)

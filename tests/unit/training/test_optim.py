@@ -6,6 +6,7 @@ from itertools import chain, cycle, repeat
 
 import pytest
 import torch
+from transformers import get_cosine_schedule_with_warmup
 
 from mtlv.errors import DeviceError
 from mtlv.training import optim
@@ -35,6 +36,13 @@ def test_constant_without_warmup_is_the_thesis_own() -> None:
 def test_constant_rises_in_equal_steps_and_stays() -> None:
     got = rates("constant", steps=10, warmup=0.3)
     assert got == pytest.approx([1 / 4, 2 / 4, 3 / 4, *[1.0] * 7])
+
+
+def test_cosine_is_that_of_transformers_but_for_its_warm_up() -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    of_transformers = get_cosine_schedule_with_warmup(optimizer, 0, 8).lr_lambdas[0]
+    expected = [of_transformers(step) for step in range(8)]
+    assert rates("cosine", steps=10, warmup=0.2) == pytest.approx([1 / 3, 2 / 3, *expected])
 
 
 def test_the_learning_rate_ends_at_nothing_and_stays_there() -> None:
