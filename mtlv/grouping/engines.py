@@ -1,4 +1,4 @@
-"""Engines for k-medoids: the code here, or one of two optional packages."""
+"""Engines for k-medoids: the code here, or scikit-learn-extra."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from mtlv.errors import GroupingError
-from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assigned, kmedoids, starts
+from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assigned, kmedoids
 from mtlv.grouping.spec import GroupingSpec
-
-PACKAGES = {"kmedoids": "kmedoids", "scikit-learn-extra": "sklearn_extra.cluster"}
-"""Modules of the engines that are optional packages."""
 
 
 def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | None = None) -> Medoids:
@@ -21,30 +18,14 @@ def solve(distances: Matrix, k: int, spec: GroupingSpec, *, built: Indices | Non
     Raises:
         GroupingError: the engine cannot be imported.
     """
-    if spec.engine == "kmedoids":
-        return _kmedoids_package(distances, k, spec)
     if spec.engine == "scikit-learn-extra":
         return _scikit_learn_extra(distances, k, spec)
     return kmedoids(distances, k, spec, built=built)
 
 
-def _kmedoids_package(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
-    """Use the `kmedoids` package (GPL-3.0-or-later), with the same starts as the code here."""
-    package = _load("kmedoids")
-    found = []
-    for start in starts(distances, k, spec):
-        medoids = start.astype(np.uint64)
-        if spec.algorithm == "fasterpam":  # one thread: with more, the order of the swaps would be random
-            result = package.fasterpam(distances, medoids, n_cpu=1)
-        else:
-            result = package.alternating(distances, medoids)
-        found.append(assigned(distances, np.asarray(result.medoids, dtype=np.intp)))
-    return min(found, key=lambda result: result.inertia)
-
-
 def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoids:
     """Use KMedoids of scikit-learn-extra; for `fasterpam`, which it lacks, PAM (same swaps, best first)."""
-    package = _load("scikit-learn-extra")
+    package = _load()
     method = "pam" if spec.algorithm == "fasterpam" and k > 1 else "alternate"
     inits: list[str] = [spec.init] if spec.init != "random" else []
     if spec.init == "random" or method == "pam":
@@ -61,28 +42,18 @@ def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoid
 
 def check_engine(engine: str) -> None:
     """Raise an error with the reason and a solution if an engine cannot be imported."""
-    if engine in PACKAGES:
-        _load(engine)
+    if engine != "builtin":
+        _load()
 
 
-def _load(engine: str) -> Any:
+def _load() -> Any:
     try:
-        return importlib.import_module(PACKAGES[engine])
+        return importlib.import_module("sklearn_extra.cluster")
     except (ImportError, ValueError) as error:  # ValueError: the wheel was built for another NumPy
-        raise _cannot_import(engine, error) from error
-
-
-def _cannot_import(engine: str, error: Exception) -> GroupingError:
-    hint = f"or set `grouping.engine: builtin`, which needs nothing; the import said: {error}"
-    if engine == "kmedoids":
-        return GroupingError(
-            "`grouping.engine: kmedoids` needs the package `kmedoids`, which cannot be imported here",
-            then=f"install it with `pip install 'mtlv[kmedoids]'` (its licence is GPL-3.0-or-later), {hint}",
-        )
-    return GroupingError(
-        "`grouping.engine: scikit-learn-extra` cannot be imported here: its 0.3.0 wheels do not import under "
-        "NumPy 2 (dtype size error) and do under NumPy 1.26.4 with scikit-learn 1.9",
-        got=f"NumPy {np.__version__}",
-        then="make an environment of its own with `pip install scikit-learn-extra==0.3.0 numpy==1.26.4`, "
-        + hint,
-    )
+        raise GroupingError(
+            "`grouping.engine: scikit-learn-extra` cannot be imported here: its 0.3.0 wheels do not import "
+            "under NumPy 2 (dtype size error) and do under NumPy 1.26.4 with scikit-learn 1.9",
+            got=f"NumPy {np.__version__}",
+            then="make an environment of its own with `pip install scikit-learn-extra==0.3.0 numpy==1.26.4`, "
+            f"or set `grouping.engine: builtin`, which needs nothing; the import said: {error}",
+        ) from error

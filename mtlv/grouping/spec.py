@@ -40,7 +40,7 @@ class GroupingSpec:
     k_max: int = 10
     scaling: Scaling = "minmax"
     metric: Metric = "euclidean"
-    engine: Literal["builtin", "kmedoids", "scikit-learn-extra"] = "builtin"
+    engine: Literal["builtin", "scikit-learn-extra"] = "builtin"
     algorithm: Literal["fasterpam", "alternate"] = "fasterpam"
     init: Literal["build", "heuristic", "random"] = "build"
     restarts: int = 20

@@ -60,7 +60,7 @@ class GroupingSettings(SettingsSection):
     special_tokens: Flag
     scaling: Literal["minmax", "l2", "none"]
     metric: Literal["euclidean", "cosine"]
-    engine: Literal["builtin", "kmedoids", "scikit-learn-extra"]
+    engine: Literal["builtin", "scikit-learn-extra"]
     algorithm: Literal["fasterpam", "alternate"]
     init: Literal["build", "heuristic", "random"]
     restarts: Count

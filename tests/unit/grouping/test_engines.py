@@ -13,19 +13,6 @@ from mtlv.grouping import GroupingSpec, distances, engines, group, kmedoids
 FEATURES = np.random.default_rng(7).normal(size=(24, 6))
 
 
-@pytest.mark.parametrize("algorithm", ["fasterpam", "alternate"])
-@pytest.mark.parametrize("init", ["build", "heuristic", "random"])
-def test_the_kmedoids_package_gives_the_same_groups(algorithm, init):
-    pytest.importorskip("kmedoids", reason="the `kmedoids` package is a test dependency")
-    spec = GroupingSpec(algorithm=algorithm, init=init, restarts=20)
-    ours = group(FEATURES, spec, k=4)
-    theirs = group(
-        FEATURES, GroupingSpec(engine="kmedoids", algorithm=algorithm, init=init, restarts=20), k=4
-    )
-    assert theirs.inertia == pytest.approx(ours.inertia)
-    assert theirs.labels == ours.labels
-
-
 def test_the_code_here_searches_as_the_settings_say():
     """With one restart each start ends elsewhere, so that none can stand for another."""
     table = distances(FEATURES, "euclidean")
@@ -61,14 +48,6 @@ def test_scikit_learn_extra_under_numpy_2_says_what_is_wrong(monkeypatch):
     assert "pip install scikit-learn-extra==0.3.0 numpy==1.26.4" in text
     assert "`grouping.engine: builtin`" in text
     assert "numpy.dtype size changed" in text
-
-
-def test_a_missing_kmedoids_package_says_how_to_get_it(monkeypatch):
-    _fail_with(monkeypatch, ModuleNotFoundError("No module named 'kmedoids'"))
-    with pytest.raises(
-        GroupingError, match=r"pip install 'mtlv\[kmedoids\]'.*GPL-3.0.*No module named 'kmedoids'"
-    ):
-        engines.check_engine("kmedoids")
 
 
 def test_the_code_here_needs_no_package(monkeypatch):
