@@ -122,29 +122,11 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     flawed = _flawed(table, left)
     (learned, counts), *more = _learned(table, left, flawed=flawed, tags=tags, given=bool(labels))
     found = _read(columns, learned, cells=cells, tags=tags)
-    split = [WORD.findall(str(cell).lower()) for cell in cells[found] if not is_missing(cell)]
-    words = [len(each) for each in split] or [0]
-    tasks, rare = dict(counts), {}
-    empty = {name: sum(map(is_missing, cells[name])) for name in counts} if "labels" in learned else {}
-    if learned["kind"] == "binary":
-        tasks = _frequent(counts, len(table.rows), empty)
-        rare = {name: n for name, n in counts.items() if name not in tasks}
-        if not tasks:
-            raise DataError(
-                f"no label of `{path.name}` can be learned",
-                got=", ".join(f"{name}: {count} documents" for name, count in rare.items()),
-                allowed=f"{FEWEST} documents or more with a label, and without it",
-            )
-    if "labels" in learned:
-        learned["labels"] = list(tasks)
-        empty = {name: n for name, n in empty.items() if n and name in tasks}
-        if empty:
-            learned["missing_labels"] = "unknown"
-    size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
+    size, english = _words(cells[found])
+    tasks, rare, empty = _labels(table, cells, learned, counts)
     columns |= learned
     read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
     unused = tuple(name for name in table.columns if name and name not in read)
-    common = sum(word in ENGLISH for each in split for word in each)
     return TableGuess(
         path,
         len(table.rows),
@@ -161,8 +143,50 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         tuple(name for name in unused if name not in flawed and (name in tags or can_be_named(cells[name]))),
         tuple(said for name, said in flawed.items() if name in unused),
         tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
-        english=common >= SHARE * sum(words),
+        english,
     )
+
+
+def _words(texts: Sequence[object]) -> tuple[tuple[float, float, float], bool]:
+    """Return the number of words of a text (median, 95th percentile, mean), and whether they look English."""
+    split = [WORD.findall(str(cell).lower()) for cell in texts if not is_missing(cell)]
+    words = [len(each) for each in split] or [0]
+    common = sum(word in ENGLISH for each in split for word in each)
+    size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
+    return size, common >= SHARE * sum(words)
+
+
+def _labels(
+    table: Table,
+    cells: Mapping[str, Sequence[object]],
+    learned: dict[str, object],
+    counts: Mapping[str, int],
+) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Return the documents of each task, of each label that is too rare, and the empty cells of labels.
+
+    The settings of columns of labels, `learned`, get those that are frequent enough.
+
+    Raises:
+        DataError: all labels are too rare.
+    """
+    if learned["kind"] != "binary":
+        return dict(counts), {}, {}
+    of_columns = "labels" in learned
+    empty = {name: sum(map(is_missing, cells[name])) for name in counts} if of_columns else {}
+    tasks = _frequent(counts, len(table.rows), empty)
+    rare = {name: n for name, n in counts.items() if name not in tasks}
+    if not tasks:
+        raise DataError(
+            f"no label of `{table.path.name}` can be learned",
+            got=", ".join(f"{name}: {count} documents" for name, count in rare.items()),
+            allowed=f"{FEWEST} documents or more with a label, and without it",
+        )
+    empty = {name: n for name, n in empty.items() if n and name in tasks}
+    if of_columns:
+        learned["labels"] = list(tasks)
+    if empty:
+        learned["missing_labels"] = "unknown"
+    return tasks, rare, empty
 
 
 def _read(
