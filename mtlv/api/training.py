@@ -133,11 +133,8 @@ def train(
     if groups is not None:
         values |= _given(groups, architecture)
     if folder is not None:
-        home = Path(folder).absolute()
-        values |= {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
-    default = default_settings().store.uri
-    store = str(values.get("store.uri", default))
-    path = stored_path(corpus, Path(default if "://" in store else store))
+        values |= _places(folder)
+    path = _stored_path(corpus, values)
     data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
     suite = load_suite({}, {**data, **values})
     if len(suite.members) > 1 and tune is None:
@@ -152,6 +149,19 @@ def train(
     if not found.results:  # with `tune`, some may have failed
         raise TrainingError(found.failed[0])
     return found.results[0]
+
+
+def _places(folder: str | Path) -> dict[str, str]:
+    """Return the settings of the store and of the tracking store in a folder."""
+    home = Path(folder).absolute()
+    return {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
+
+
+def _stored_path(corpus: Corpus, values: Mapping[str, Any]) -> Path | None:
+    """Return where documents in memory are written: in the store, or in the default one if it is remote."""
+    default = default_settings().store.uri
+    store = str(values.get("store.uri", default))
+    return stored_path(corpus, Path(default if "://" in store else store))
 
 
 def _tried(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict[str, Any]:
