@@ -36,6 +36,8 @@ def pairs_text(transfers: Transfers, found: Sequence[TransferEffect]) -> str:
 def chance(found: Sequence[TransferEffect]) -> str:
     """Describe how many cells the rule colours, how many by chance alone, and how many remain after Holm."""
     judged = [cell for cell in found if cell.verdict != "unknown"]
+    if not judged and all(cell.n >= FEWEST for cell in found):
+        return "No cell is of a source and a target that were both learned: no verdicts."
     if not judged:
         return f"No cell of learned tasks has the {FEWEST} folds or seeds that the rule needs: no verdicts."
     helping, harming = (sum(cell.verdict == word for cell in judged) for word in ("helps", "harms"))

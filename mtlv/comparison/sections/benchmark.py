@@ -25,7 +25,8 @@ CAPTION = (
     "Mean over the corpora of a type that a run was tested on, ± standard deviation (ddof 1) over its folds "
     "and seeds. Each corpus counts with the main metric of its task, or, with several yes/no tasks, with the "
     "F1 of all their decisions together. The last number is the mean over the six types (Gu et al. 2021). "
-    "It is comparable with published scores only if splits and classes are those of BLURB."
+    "Corpora are known by their names in the config: scores are comparable with published ones only if their "
+    "texts, splits and classes are those of BLURB."
 )
 
 
@@ -114,7 +115,7 @@ def _in_words(
     elif whole:
         said = NOTHING
     else:
-        said = f"The runs were tested on {len(corpora)} of BLURB's {len(BLURB)} corpora"
+        said = f"The runs were tested on corpora with the names of {len(corpora)} of BLURB's {len(BLURB)}"
         types = {BLURB[corpus] for corpus in corpora}
         missing = [name for name in TYPES if name not in types]
         said += (

@@ -282,7 +282,8 @@ def _lines(
     extra: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """Return the layers: lines, optional bands, and points with tooltips."""
-    y = number("value", title=title, scale=scale)
+    # A constant line has one tick, which would be rounded to a whole number.
+    y = number("value", title=title, scale=scale, axis={"format": ".4~r"})
     tips = [
         tip("name", "run"), *extra, tip("epoch", "epoch", "d"), tip("value", "mean", ".4f"),
         tip("low", "lowest", ".4f"), tip("high", "highest", ".4f"), tip("children", "folds and seeds", "d"),

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.ranking import control_of
 from mtlv.comparison.sections.channels import label, task_axis, tip
 from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
 from mtlv.comparison.sections.parts import of_run, whole_runs
@@ -76,15 +77,18 @@ def grouped(partition: Partition) -> bool:
 
 
 def numbering(comparison: Comparison) -> GroupNumbers:
-    """Number the groups of the first grouped run in order; others get the number of the most similar."""
+    """Number the groups of the first grouped run in order; others get the number of the most similar.
+
+    Runs that are controls come last, so that the groups of others have the first numbers.
+    """
     known: dict[int, frozenset[str]] = {}
     numbers: dict[str, dict[tuple[str, ...], int]] = {}
     tasks = {task.name: task for task in comparison.tasks}
     parts = {run.key: parts_of(run, tasks) for run in comparison.runs}
-    for key, partition in parts.items():
-        if grouped(partition):
-            numbers[key] = _matched(partition, known)
-            known = {number: frozenset(head) for head, number in numbers[key].items()} | known
+    for run in sorted(comparison.runs, key=lambda run: bool(control_of(run))):
+        if grouped(parts[run.key]):
+            numbers[run.key] = _matched(parts[run.key], known)
+            known = {number: frozenset(head) for head, number in numbers[run.key].items()} | known
     return GroupNumbers(numbers, parts)
 
 

@@ -43,7 +43,7 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
     caution = dependence(transfers)
     drawn = graph(transfers, found, id)
     blocks: list[Block] = [
-        TextBlock(f"{_finding(partners, transfers)} {chance(found)}", "finding"),
+        TextBlock(f"{_finding(partners, transfers)} {chance(found)}".lstrip(), "finding"),
         *([TextBlock(text) for text in (not_learned(transfers), caution) if text]),
         matrix(transfers, found, id),
         *([drawn] if drawn else []),

@@ -23,6 +23,8 @@ from mtlv.evaluation.transfer import (
 )
 from mtlv.evaluation.transfer_words import chance, dependence, pairs_text
 
+THREE = {(0, seed): 0.5 + seed / 10 for seed in range(3)}
+
 
 def of(after, alone=(0.5, 0.6, 0.7)):
     """The one cell of s -> t with these scores."""
@@ -161,6 +163,8 @@ def test_chance_is_said_in_words():
     assert "of 29 cells" in text
     assert "about 1.5 would be coloured by chance alone (1 in 20)" in text  # 29 / 20
     assert "no verdicts" in chance(effects(published(BERT)))
+    unlearned = Transfers(("t",), ("s",), {"t": THREE}, {("s", "t"): THREE}, unlearned=frozenset("s"))
+    assert chance(effects(unlearned)).startswith("No cell is of a source and a target that were both learned")
     assert "1 cell has the same difference in every pair" in chance([of((0.51, 0.61, 0.71))])
 
 

@@ -61,6 +61,13 @@ def test_what_is_not_known_is_left_out():
     assert not any(row.cells["f1_macro"].best for row in rows)
 
 
+def test_times_of_earlier_stages_count() -> None:
+    stages = {"train_seconds": 5.0, "earlier_stages_seconds": 20.0}
+    rows = make_rows([SuiteMember("refined", (stages,)), SuiteMember("one", ({"train_seconds": 10.0},))])
+    assert [row.cells["train_seconds"].mean for row in rows] == [25.0, 10.0]
+    assert [row.cells["train_seconds"].best for row in rows] == [False, True]
+
+
 def test_csv_reads_back_in_full_precision(rows):
     read = list(csv.DictReader(io.StringIO(as_csv(rows))))
     assert [line["member"] for line in read] == ["stl", "mtl"]

@@ -97,4 +97,4 @@ def test_published_cells_give_the_published_score(comparison_of: Make) -> None:
     assert block(section, "benchmark").columns[-2].title == "BLURB score"
     fewer = build(replace(whole, tasks=tuple(task for task in tasks if task.name != "gad")))
     assert block(fewer, "benchmark").columns[-2].title == "mean of the types"
-    assert "12 of BLURB's 13 corpora, so there is no BLURB score" in words(fewer)
+    assert "the names of 12 of BLURB's 13, so there is no BLURB score" in words(fewer)

@@ -246,3 +246,14 @@ def test_groups_that_are_left_share_a_number_only_where_they_are_alike(
     assert numbers["r1"] == {("a",): 1, ("b",): 3, ("c", "d"): 2}
     assert numbers["r2"][("d",)] not in numbers["r1"].values(), "unlike groups have different numbers"
     assert numbers["r3"] == numbers["r1"], "alike ones the same"
+
+
+def test_random_groups_are_numbered_last(comparison_of: Callable[..., Comparison]) -> None:
+    comparison = comparison_of(runs=2)
+    groups = ComparedGroups((("a", "b"), ("c",)))
+    first, second = (replace(run, groups=groups) for run in comparison.runs)
+    drawn = replace(first, plan=((("a", "c"),), (("b",),)), params={"grouping.method": "random"})
+    found = replace(second, plan=((("a", "b"),), (("c",),)), params={"grouping.method": "kmedoids"})
+    numbers = numbering(replace(comparison, runs=(drawn, found))).numbers
+    assert numbers[found.key] == {("a", "b"): 1, ("c",): 2}
+    assert set(numbers[drawn.key].values()) == {1, 2}
