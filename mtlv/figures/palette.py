@@ -34,12 +34,17 @@ def run_colour(comparison: Comparison) -> dict[str, Any]:
     return _channel(comparison, RUNS, 1)
 
 
-def run_lines(comparison: Comparison) -> dict[str, Any]:
-    """Return the channels for lines of runs: colours, and dashes once colours repeat."""
+def run_lines(comparison: Comparison) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the channels for lines of runs: colours for all marks, and dashes once colours repeat.
+
+    Dashes are for the lines only: they are no channel of areas, and break the outlines of points.
+    """
     colour = {"color": run_colour(comparison)}
-    if len(comparison.runs) <= len(RUNS):
-        return colour
-    return colour | {"strokeDash": _channel(comparison, DASHES, len(RUNS))}
+    repeat = len(comparison.runs) > len(RUNS)
+    dashes = {"strokeDash": _channel(comparison, DASHES, len(RUNS))} if repeat else {}
+    for channel in (*colour.values(), *dashes.values()):
+        channel["legend"] |= {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
+    return colour, dashes
 
 
 def _channel(comparison: Comparison, values: Sequence[Any], each: int) -> dict[str, Any]:

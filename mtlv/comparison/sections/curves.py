@@ -291,17 +291,14 @@ def _lines(
     area = {"type": "area", "opacity": 0.9 / max(6, len(comparison.shown))}
     ends = {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips}
     bands = with_value("low", {"mark": area, "encoding": ends})
-    # Lines must be first: the legend uses the symbols of the first layer.
-    line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips}}
-    points = {
-        "mark": dots(30),
-        "encoding": {"y": y, "strokeDash": {"value": [1, 0]}, "tooltip": tips},
-    }
+    colour, dashes = run_lines(comparison)
+    line = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, "tooltip": tips} | dashes}
+    points = {"mark": dots(30), "encoding": {"y": y, "tooltip": tips}}
     curves = (child.curves.get(LOSS, ()) for run in comparison.runs for child in run.children)
     last_epoch = max((step + 1 for curve in curves for step, _ in curve), default=0)
     ticks = whole_ticks(last_epoch, 10 if banded else 4)
     x = number("epoch", title="epoch", axis={"values": ticks, "format": "d", "grid": False})
     return {
-        "encoding": {"x": x} | run_lines(comparison),
+        "encoding": {"x": x} | colour,
         "layer": [line, *([bands] if banded else []), points],
     }

@@ -77,7 +77,7 @@ def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> li
         "folds and seeds are pooled. The area under the steps is the average precision. Closer to the upper "
         f"right is better. {PANELS_SAID}"
     )
-    spec = _panels(comparison, encoding, [lines, points])
+    spec = _panels(comparison, encoding, lines, points)
     figure = FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)
     return [figure] if rows else []
 
@@ -117,14 +117,14 @@ def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Fig
     tips += [tip("positive", "positive", "d")]
     encoding = {"x": _axis("threshold", "threshold"), "y": _axis("f1", "F1 on validation"), "tooltip": tips}
     lines = of_rows("!datum.fitted", {"mark": {"type": "line", "strokeWidth": 1.8}})
-    fitted = of_rows("datum.fitted", {"mark": dots(55), "encoding": {"strokeDash": {"value": [1, 0]}}})
+    fitted = of_rows("datum.fitted", {"mark": dots(55)})
     hover = {"mark": dots(70, opacity=0)}
     caption = (
         "F1 on the validation documents over the threshold, for each task; the scores of a run's folds and "
         "seeds are pooled. Dots are the fitted thresholds, one per fold and seed. A flat maximum means "
         f"that the threshold hardly matters. {PANELS_SAID}"
     )
-    spec = _panels(comparison, encoding, [lines, fitted, hover])
+    spec = _panels(comparison, encoding, lines, fitted, hover)
     figure = FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)
     return [figure] if rows else []
 
@@ -148,10 +148,12 @@ def _threshold_rows(
 
 
 def _panels(
-    comparison: Comparison, encoding: dict[str, Any], layers: Sequence[dict[str, Any]]
+    comparison: Comparison, encoding: dict[str, Any], lines: dict[str, Any], *others: dict[str, Any]
 ) -> dict[str, Any]:
     """Return a panel per task with these layers."""
-    return small_multiples({"encoding": encoding | run_lines(comparison), "layer": layers}, "task", PANEL)
+    colour, dashes = run_lines(comparison)
+    layers = [lines | {"encoding": dashes}, *others]
+    return small_multiples({"encoding": encoding | colour, "layer": layers}, "task", PANEL)
 
 
 def _axis(field: str, title: str) -> dict[str, Any]:
