@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mtlv.cli.terminal import OK, console, say
+from mtlv.cli.terminal import OK, complain, console, say
 from mtlv.formatting import many
 
 
@@ -31,6 +31,8 @@ def predict(args: argparse.Namespace) -> int:
 
     place = ModelQuery(args.run, args.uri, args.experiment)
     answers = predict_texts(place, texts, tasks=args.task, device=args.device)
+    for note in answers.found.notes:
+        complain(f"note: {note}")
     if out is not None:
         write_answers(answers, out)
         say(f"{out}: {many(len(texts), 'text')}, {many(len(answers.found.tasks), 'task')}")

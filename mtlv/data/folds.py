@@ -89,6 +89,17 @@ def rare(corpus: Corpus, folds: int) -> list[str]:
     return [f"{many(n, 'document')} of `{name}`, fewer than {folds} folds" for name, n in counts if n < folds]
 
 
+def unseen(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
+    """Return a warning about classes and types of entities that are tested and cannot be learned."""
+    names = [
+        f"`{name}`"
+        for name, flags in corpus.strata().items()
+        if any(flags[fold.test].any() and not flags[fold.train].any() for fold in folds)
+    ]
+    part = "the training part" if len(folds) == 1 else "the training part of a fold"
+    return [f"tested, but without documents in {part}: {enumerated(names)}"] if names else []
+
+
 def untested(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
     """Return a warning about tasks whose score is the same (for yes/no, 0) whatever a model learns."""
     missed = {name for fold in folds for name in corpus.unlearnable(fold.test)}

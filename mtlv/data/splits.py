@@ -16,7 +16,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.folds import Fold, Rows, checked, rare, untested
+from mtlv.data.folds import Fold, Rows, checked, rare, unseen, untested
 from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
 from mtlv.data.source import Corpus
 from mtlv.data.texts.lazy import Prefixed, chained, picked
@@ -67,7 +67,7 @@ def make_folds(
         made = _one(texts, test_share, validation_share)
     else:
         made = _fixed(texts, folds, test_share)
-    notes = (*texts.notes, *rare(corpus, folds), *untested(corpus, made))
+    notes = (*texts.notes, *rare(corpus, folds), *unseen(corpus, made), *untested(corpus, made))
     return tuple(checked(corpus, replace(fold, notes=notes)) for fold in made)
 
 

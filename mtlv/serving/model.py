@@ -14,7 +14,7 @@ from mtlv.data.tables.cells import is_text
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.disk import digest_of
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
-from mtlv.formatting import enumerated
+from mtlv.formatting import enumerated, many
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
@@ -49,6 +49,7 @@ class Prediction:
     """Predictions of a plan for N rows."""
 
     predictions: tuple[TaskPrediction, ...]  # of each of T tasks, in the order of the corpus
+    notes: tuple[str, ...] = ()  # on texts that were not read to the end
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -128,10 +129,14 @@ class ServedPlan:
         need_texts(given.texts)
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
         predictions: dict[str, TaskPrediction] = {}
+        notes: dict[str, None] = {}
         for schema in dict.fromkeys(each.schema for each in wanted):
             own = [each.task for each in wanted if each.schema == schema]
-            predictions |= self._ask(read_documents(Query(given, schema, own[0].name)), schema, own)
-        return Prediction(tuple(predictions[each.task.name] for each in wanted))
+            found, truncated = self._ask(read_documents(Query(given, schema, own[0].name)), schema, own)
+            predictions |= found
+            if truncated:
+                notes[_not_read(truncated, schema.max_length)] = None
+        return Prediction(tuple(predictions[each.task.name] for each in wanted), tuple(notes))
 
     def _wanted(self, tasks: Collection[str] | None) -> list[str]:
         for name in tasks or ():
@@ -145,10 +150,10 @@ class ServedPlan:
 
     def _ask(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
-    ) -> dict[str, TaskPrediction]:
-        """Return the predictions of tasks with the same inputs."""
+    ) -> tuple[dict[str, TaskPrediction], int]:
+        """Return the predictions of tasks with the same inputs, and the number of truncated documents."""
         count, rows = len(documents.texts), documents.readable
-        found = self._outputs(documents, schema, tasks) if len(rows) else {}
+        found, truncated = self._outputs(documents, schema, tasks) if len(rows) else ({}, 0)
         predictions = {}
         for task in tasks:
             outputs = ANSWERS[task.kind].none(task, count)
@@ -158,12 +163,15 @@ class ServedPlan:
                 outputs[rows] = found[task.name]
             threshold = float(self.description.thresholds.get(task.name, 0.0))
             predictions[task.name] = TaskPrediction(task, outputs, threshold, documents.words or ())
-        return predictions
+        return predictions, truncated
 
     def _outputs(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
-    ) -> dict[str, NDArray]:
-        """Return outputs by task for the readable documents; networks without requested tasks are not run."""
+    ) -> tuple[dict[str, NDArray], int]:
+        """Return outputs by task for the readable documents, and how many of these were truncated.
+
+        Networks without requested tasks are not run.
+        """
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
         wanted = {task.name for task in tasks}
@@ -178,7 +186,7 @@ class ServedPlan:
             parts = inputs.parts(names, np.arange(len(corpus)))
             said = inputs.outputs(network.model, parts, precision=self._precision)
             found |= {name: values for name, values in said.items() if name in network.tasks}
-        return found
+        return found, tokens.truncated
 
     @property
     def _precision(self) -> str:
@@ -188,6 +196,12 @@ class ServedPlan:
         device = next(self._networks[0].model.parameters()).device
         known = self.description.precision
         return known if known == "fp32" else resolve_precision("auto", device)
+
+
+def _not_read(count: int, length: int) -> str:
+    return (
+        f"{many(count, 'text')} longer than the {length} tokens that the model reads: the rest was not read"
+    )
 
 
 def _need_positions(folder: Path, description: ModelManifest, bare: Any) -> None:

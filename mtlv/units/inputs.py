@@ -115,8 +115,16 @@ class UnitInputs:
         }
 
     def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
-        """Return notes on targets that cannot be learned in the form given to a model."""
-        found = (self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks)
+        """Return notes on targets that cannot be learned in the form given to a model, and on long texts."""
+        found = [self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks]
+        if self.tokens.truncated:
+            of = f"{len(self.tokens):,} {'documents' if self.tokens.cuts is None else 'windows of documents'}"
+            more = (
+                "; `data.window` cuts them into windows" if any(self.by_word(t.name) for t in tasks) else ""
+            )
+            found.append(
+                f"`data.max_length` truncates {self.tokens.truncated:,} of {of}, see `mtlv data check`{more}"
+            )
         return tuple(note for note in found if note)
 
     def outputs(

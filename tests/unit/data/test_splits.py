@@ -252,6 +252,17 @@ def test_a_rare_label_is_noted_and_one_without_a_training_positive_refused():
         make_folds(made(targets, parts=parts))
 
 
+def test_classes_that_are_tested_but_not_learned_are_noted():
+    parts = tuple(["train"] * 60 + ["validation"] * 20 + ["test"] * 20)
+    answers = np.arange(100) % 2
+    answers[[60, 99]] = 3, 2
+    corpus = made(np.ones((100, 1), np.int8), parts=parts)
+    task = Task("answer", "multiclass", classes=("no", "yes", "maybe", "never tested"))
+    corpus = replace(corpus, tasks=(task,), targets={"answer": answers})
+    (fold,) = make_folds(corpus)
+    assert fold.notes == ("tested, but without documents in the training part: `answer: maybe`",)
+
+
 def test_known_labels_are_spread_and_a_label_that_a_part_does_not_know_is_refused():
     targets = np.zeros((120, 2), dtype=np.int8)
     targets[::2, 0] = 1

@@ -131,6 +131,16 @@ def test_it_gives_the_scores_of_the_test_part_bit_for_bit(
         assert np.array_equal(told[task].decided, outputs >= found.thresholds.values[task])
 
 
+def test_texts_that_are_not_read_to_the_end_are_noted(trained: Trained, place: Callable) -> None:
+    plan = ServedPlan.load(place(trained.model("stl")), device="cpu")
+    length = next(iter(plan.description.tasks.values())).schema.max_length
+    found = plan.predict(["heart", "heart " * 2 * length, "lung " * 2 * length])
+    assert found.notes == (
+        f"2 texts longer than the {length} tokens that the model reads: the rest was not read",
+    )
+    assert plan.predict(["heart"]).notes == ()
+
+
 def test_one_network_per_model_of_the_plan_and_no_pickle(trained: Trained) -> None:
     networks = {
         name: [f for f in trained.model(name).files if f.endswith(".safetensors")] for name in ARCHITECTURES

@@ -255,6 +255,22 @@ def test_members_with_the_same_groups_share_a_note(table: Callable, suite: Calla
     assert len(set(told)) == len(told)
 
 
+@pytest.mark.parametrize(("length", "told"), [(4, True), (64, False)])
+def test_truncated_documents_are_noted(
+    table: Callable, suite: Callable, tmp_path: Path, length: int, told: bool
+) -> None:
+    notes: list[str] = []
+    run_suite(
+        suite(table("t"), "architecture=mtl", "training.epochs=1", f"data.max_length={length}"),
+        lambda event: notes.append(event.text) if isinstance(event, NoteGiven) else None,
+        MemoryTracker(),
+    )
+    found = [note for note in notes if note.startswith("`data.max_length` truncates ")]
+    assert found == (
+        ["`data.max_length` truncates 50 of 60 documents, see `mtlv data check`"] if told else []
+    )
+
+
 def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
     from mtlv.reporting.metrics import params
 
