@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mtlv.planning.resolve import resolve_all
+from mtlv.planning.resolve import Resolver
 from mtlv.store import open_store
 from mtlv.store.local import Store
 from mtlv.store.location import location_of
@@ -30,14 +30,16 @@ def would_run_lines(suite: Suite) -> list[str]:
     if not place.shared and not (place.folder / "units").is_dir():
         return [f"`{suite.command('run')}` would train every unit: there is no store in `{place.folder}` yet"]
     store = open_store(place)
-    resolved = resolve_all(InputCache(store), suite.members)
-    jobs = each_once(job for member in resolved for job in member.jobs)
+    ready, waiting = Resolver(InputCache(store), suite.members).ready(suite.members)
+    plans = (*(member.jobs for member in ready), *(error.jobs for error in waiting.values()))
+    jobs = each_once(job for plan in plans for job in plan)
     found = {job.name: _why(store, job.unit.key) for job in jobs}
     left = [(name, why) for name, why in found.items() if why != DONE]
     done = f"{len(found) - len(left)} of {len(found)} units are {DONE}"
     shown = [f"  {name}: {why}" for name, why in left[:SHOWN]]
     more = [f"  {count} more: {why}" for why, count in Counter(why for _, why in left[SHOWN:]).items()]
-    return [f"`{suite.command('run')}` now: {done}", *shown, *more]
+    later = [f"  then: the groups of `{name}` follow from these units, and its models" for name in waiting]
+    return [f"`{suite.command('run')}` now: {done}", *shown, *more, *later]
 
 
 def _why(store: Store, key: str) -> str:
