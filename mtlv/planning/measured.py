@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING, task_figures
-from mtlv.formatting import enumerated
+from mtlv.formatting import duration, enumerated
 from mtlv.grouping import GroupValue, ListedValues
 from mtlv.grouping.surrogate import Surrogate, fit_surrogate
 from mtlv.plan import Task, TaskScores
@@ -257,9 +257,9 @@ def surrogate(view: VectorSource) -> GroupValue:
     member = np.isfinite(fitted.measured)
     together = member.astype(int).T @ member
     met = together[~np.eye(len(together), dtype=bool)].min()
-    hours = sum(record.train_seconds for record in view.records) / 3600
+    took = duration(fsum(record.train_seconds for record in view.records))
     fitted.value.note = (
-        f"predicted from {len(member)} measured groups, which took {hours:.1f} h to train; every two tasks "
+        f"predicted from {len(member)} measured groups, which took {took} to train; every two tasks "
         f"were together in {met} of them or more; of a task's variance over groups left out in turn, "
         f"{max(fitted.skill, 0):.0%} is predicted"
     )

@@ -159,7 +159,8 @@ def label_description(view: VectorSource) -> NDArray[np.float32]:
             got=f"none for {', '.join(bare)}",
             then="write them under `data.descriptions`, or set `grouping.features: label_name`",
         )
-    if all(task.description == task.name for task in view.corpus.tasks):
+    groups_follow = view.settings.grouping.features == "label_description"  # else it is only compared
+    if groups_follow and all(task.description == task.name for task in view.corpus.tasks):
         said = "labels are grouped by their names, because `data.descriptions` has no descriptions of them"
         view.cache.once(("no descriptions", view.corpus.digest), lambda: view.cache.note(said))
     return view.embed(tuple(task.description for task in view.corpus.tasks))

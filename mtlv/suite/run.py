@@ -99,10 +99,11 @@ def _run(
     known: list[ResolvedMember] = []
     results: list[MemberResult] = []
     failed: list[str] = []
+    told: set[str] = set()
     with way as delivery, store.publishing_status():
         tracker = delivery.tracker
         while turn is not None:
-            _tell_notes(turn.resolved, cache, callback)
+            _tell_notes(turn.resolved, cache, callback, told)
             with SuiteProgress(store.root, turn.state(suite)) as progress:
                 everyone = together(progress, callback)
                 everyone(_started(turn.jobs, store))
@@ -222,7 +223,10 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
-def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Callback) -> None:
+def _tell_notes(
+    resolved: list[ResolvedMember], cache: InputCache, callback: Callback, told: set[str]
+) -> None:
+    """Tell each note once: those of later rounds unless they are in `told`, which is extended."""
     notes: dict[str, dict[str, None]] = {}  # with the members that each names
     for member in resolved:
         settings = member.member.settings
@@ -239,4 +243,7 @@ def _tell_notes(resolved: list[ResolvedMember], cache: InputCache, callback: Cal
                 notes.setdefault(note, {})[f"`{member.name}`"] = None
         notes |= {note: {} for note in encoder.notes}
     for note, named in notes.items():
-        callback(NoteGiven(f"{enumerated(list(named), 3)}: {note}" if named else note))
+        text = f"{enumerated(list(named), 3)}: {note}" if named else note
+        if text not in told:
+            callback(NoteGiven(text))
+        told.add(text)

@@ -158,6 +158,8 @@ def test_it_is_said_once_that_descriptions_are_missing():
     cache.replaced = replace(
         corpus, tasks=tuple(replace(task, description=task.name) for task in corpus.tasks)
     )
+    label_description.compute(view(cache, "grouping.features=label_count"))
+    assert told == [], "no groups follow: they are only compared"
     for special in (True, False):
         label_description.compute(replace(seen, special_tokens=special))
     (said,) = told

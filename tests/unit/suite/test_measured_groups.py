@@ -120,6 +120,13 @@ def test_groups_follow_from_the_gains_of_pairs(by_pairs: Ran) -> None:
     assert not again.trained
 
 
+def test_notes_are_told_once_in_all_rounds(suite: Callable, table: Callable) -> None:
+    counter = Watcher()
+    run_suite(suite(table("t"), BY_GROUPS, *FAST, "data.max_length=4"), counter, MemoryTracker())
+    assert sum("truncates" in note for note in counter.notes) == 1
+    assert len(set(counter.notes)) == len(counter.notes)
+
+
 def test_groups_follow_from_random_groups(by_groups: Ran) -> None:
     result = by_groups[1]
     scores = alone_and_together(result)
