@@ -111,9 +111,10 @@ class _Texts:
     def _note_repeated(self, same: Rows) -> None:
         repeated, exactly = (len(same) - 1 - int(numbers.max()) for numbers in (same, self.text.exact))
         if repeated:
-            drawn = " and stay in its part" if self.parts is None else ""
+            repeat, stay = ("repeats", "stays") if repeated == 1 else ("repeat", "stay")
+            drawn = f" and {stay} in its part" if self.parts is None else ""
             near = near_of(repeated - exactly)
-            self.notes.append(f"{repeated} documents repeat an earlier text{drawn}{near}")
+            self.notes.append(f"{many(repeated, 'document')} {repeat} an earlier text{drawn}{near}")
 
     def own(self, *parts: str) -> Rows:
         """Return the rows in these parts of the corpus's own split."""

@@ -18,7 +18,7 @@ from mtlv.formatting import enumerated, many
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
-from mtlv.serving.inputs import InputSchema
+from mtlv.serving.inputs import InputSchema, ServedTask
 from mtlv.serving.kinds import ANSWERS, TaskPrediction
 from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, read_json_file
 from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
@@ -130,23 +130,43 @@ class ServedPlan:
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
         predictions: dict[str, TaskPrediction] = {}
         notes: dict[str, None] = {}
-        for schema in dict.fromkeys(each.schema for each in wanted):
-            own = [each.task for each in wanted if each.schema == schema]
-            found, truncated = self._ask(read_documents(Query(given, schema, own[0].name)), schema, own)
+        for schema, own, documents in self._read(given, wanted):
+            found, truncated = self._ask(documents, schema, own)
             predictions |= found
             if truncated:
                 notes[_not_read(truncated, schema.max_length)] = None
         return Prediction(tuple(predictions[each.task.name] for each in wanted), tuple(notes))
 
     def _wanted(self, tasks: Collection[str] | None) -> list[str]:
+        """Return the tasks that are named, by themselves or by their data set."""
+        sources = {name: self.description.tasks[name].task.source for name in self.tasks}
         for name in tasks or ():
-            if name not in self.tasks:
+            if name not in sources and name not in sources.values():
                 raise DataError(
                     f"the model has no task `{shorten(name)}`",
                     allowed=", ".join(self.tasks),
                     then=nearest(name, self.tasks),
                 )
-        return [name for name in self.tasks if tasks is None or name in tasks]
+        return [name for name, source in sources.items() if tasks is None or {name, source} & {*tasks}]
+
+    def _read(
+        self, given: InputTexts, wanted: Sequence[ServedTask]
+    ) -> list[tuple[InputSchema, list[Task], QueryDocuments]]:
+        """Return the documents as tasks with the same inputs read them.
+
+        Raises:
+            DataError: an input is missing; contains those of all tasks.
+        """
+        found, errors = [], []
+        for schema in dict.fromkeys(each.schema for each in wanted):
+            own = [each.task for each in wanted if each.schema == schema]
+            try:
+                found.append((schema, own, read_documents(Query(given, schema, own[0].name))))
+            except DataError as error:
+                errors.append(error)
+        if errors:
+            raise DataError.all_of(errors)
+        return found
 
     def _ask(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]

@@ -14,6 +14,7 @@ from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of
 from mtlv.data.tables.readers import KINDS, TableKind
 from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError, shorten
+from mtlv.formatting import many
 
 EVERY_KIND = ("text", "id", "part", "group", "kind")
 """Keys of `data.columns` that all kinds support."""
@@ -61,7 +62,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
         mentions=_column(rows, columns.mentions, mentions_of),
         groups=_column(rows, columns.group, str),
         notes=tuple(
-            note for note in (*notes, f"{dropped} rows without text dropped" * bool(dropped)) if note
+            note for note in (*notes, f"{many(dropped, 'row')} without text dropped" * bool(dropped)) if note
         ),
     )
     unknown = sum(int((~found.known(task)).sum()) for task in found.names)

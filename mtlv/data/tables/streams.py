@@ -29,6 +29,7 @@ from mtlv.data.targets import TARGETS
 from mtlv.data.texts.files import JsonText, Lines, Version, decoded, line_text, lines, opened
 from mtlv.data.texts.lazy import Made, Prefixed, chained
 from mtlv.errors import DataError
+from mtlv.formatting import many
 
 ENDINGS = (".txt", ".jsonl")
 OWN: dict[str, Callable[[object], str]] = {"part": part_of, "group": str}  # columns that are held
@@ -112,7 +113,8 @@ class _File:
     def dropped(self) -> str:
         """A note on the rows without a text, with the first lines; empty if there are none."""
         where = also("line", self.blank).removeprefix("; also at ")
-        return f"{len(self.blank)} rows without text dropped: `{self.path.name}`, {where}" * bool(where)
+        found = f"{many(len(self.blank), 'row')} without text dropped: `{self.path.name}`, {where}"
+        return found * bool(where)
 
     def texts(self, column: str) -> Lines:
         """Return the texts of a column; those of documents without spaces around them."""

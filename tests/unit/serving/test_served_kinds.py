@@ -175,6 +175,7 @@ def test_only_what_is_wanted_is_run(kept: Kept, monkeypatch: pytest.MonkeyPatch)
     assert kept.plan.predict(["a text"], tasks=["relation"]).tasks == ("relation",)
     (heads,) = ran
     assert len(heads) == 1  # type: ignore[arg-type]
+    assert kept.plan.predict(["a text"], tasks=["ner"]).tasks == ("organs",), "a data set has its tasks"
     with pytest.raises(DataError, match=r"the model has no task `relatoin`; .*did you mean `relation`\?"):
         kept.plan.predict(["a text"], tasks=["relatoin"])
 
@@ -241,6 +242,14 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
 def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, said: str) -> None:
     with pytest.raises(DataError, match=said):
         kept.plan.predict(rows(ROW | {"words": None}, {"text": "short", **row}), tasks=[task])
+
+
+def test_what_is_missing_is_named_for_every_task(kept: Kept) -> None:
+    with pytest.raises(DataError) as error:
+        kept.plan.predict(["a text"])
+    (pairs, marks) = error.value.problems
+    assert "task `similarity` needs `text_pair`" in pairs
+    assert "task `drugs` needs " in marks
 
 
 def test_a_description_says_what_each_task_is_and_reads(kept: Kept) -> None:

@@ -157,7 +157,7 @@ def test_parts_and_rows_without_text(tmp_path):
     text = "text,split,a\none,Training,1\ntwo,dev,0\n ,test,1\nfour,test,0\n"
     corpus = load(write(tmp_path, text), Columns(part="split", labels=("a",)))
     assert corpus.parts == ("train", "validation", "test")
-    assert corpus.notes == ("1 rows without text dropped",)
+    assert corpus.notes == ("1 row without text dropped",)
 
 
 def test_labels_can_be_chosen_and_described(tmp_path):
