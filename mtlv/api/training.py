@@ -98,7 +98,8 @@ def train(
     """Train one architecture on a corpus; it is tracked in MLflow and resumed like any run.
 
     Args:
-        corpus: N documents with T tasks.
+        corpus: N documents with T tasks. For several corpora in one model, give their files as `data.sources`
+            to `mtlv.run`.
         architecture: `stl`, `mtl`, `gmtl` or `gmhl`.
         groups: groups for a grouped architecture, also as lists of tasks, or lists by name; None clusters the
             tasks.
