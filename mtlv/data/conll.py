@@ -75,8 +75,8 @@ def _as_bioul(tag: str, untyped: str) -> str:
 def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path, DataOptions], Corpus]:
     """Return the `load` of a data set with one tagging task; see `tagged_corpus`."""
 
-    def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
-        return tagged_corpus(card, path, untyped=untyped)
+    def load(path: Path, options: DataOptions) -> Corpus:
+        return tagged_corpus(card, path, untyped=untyped, called=options.columns.task or "entities")
 
     return load
 
@@ -98,10 +98,11 @@ def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256
     )
 
 
-def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
+def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity", called: str = "entities") -> Corpus:
     """Build a corpus of one tagging task from a file, or a folder with a file for each part.
 
-    A card without a task has the classes in the data; `untyped` is the class of bare tags.
+    A card without a task has the classes in the data, and its task is `called` so; `untyped` is the class of
+    bare tags.
 
     Raises:
         DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many
@@ -110,7 +111,7 @@ def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity") -> Corpus:
     files = part_files(path, SUFFIXES, card.by_hand)
     read = [(part, read_conll(file, untyped)) for part, file in files.items()]
     sentences = [sentence for _, found in read for sentence in found]
-    task = _task(card, sentences)
+    task = _task(card, sentences, called)
     missing = absent(files)
     parts = None if "" in files else tuple(part for part, found in read for _ in found)
     return corpus_of(card.name, task, sentences, parts, (missing,) if missing else ())
@@ -137,14 +138,14 @@ def corpus_of(
     )
 
 
-def _task(card: Card, sentences: Sequence[Sentence]) -> Task:
-    """Return the card's task, or one with the classes of the sentences."""
+def _task(card: Card, sentences: Sequence[Sentence], called: str) -> Task:
+    """Return the card's task, or one with the classes of the sentences, `called` so."""
     found = sorted({span.type for sentence in sentences for span in sentence.spans})
     if len(found) > MOST_TYPES:
         raise DataError("too many types of entities", got=len(found), allowed=f"up to {MOST_TYPES}")
     known = card.other_tasks[0] if card.other_tasks else None
     if known is None:
-        task = Task("entities", kind="tagging", source=card.name, main_metric=card.main_metric)
+        task = Task(called, kind="tagging", source=card.name, main_metric=card.main_metric)
         return replace(task, classes=tuple(found), description="Names and terms that are marked in the text.")
     strange = [name for name in found if name not in known.classes]
     if strange:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -16,6 +17,7 @@ from mtlv.data.targets import TARGETS
 from mtlv.data.texts.lazy import Prefixed, chained
 from mtlv.errors import DataError
 from mtlv.formatting import many
+from mtlv.plan.task import Task
 
 
 def join(corpora: Sequence[Corpus]) -> Corpus:
@@ -26,10 +28,9 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
     """
     names = [corpus.name for corpus in corpora]
     tasks = [task for corpus in corpora for task in corpus.tasks]
-    for what, held in (("source", names), ("task", [task.name for task in tasks])):
-        twice = sorted({name for name in held if held.count(name) > 1})
-        if twice:
-            raise DataError(f"a {what} is there twice in `data.sources`", got=", ".join(twice))
+    for error in (repeated("source", names), repeated_tasks(tasks)):
+        if error:
+            raise error
     return Corpus(
         name=" + ".join(names),
         tasks=tuple(tasks),
@@ -45,6 +46,21 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
         notes=tuple(f"{corpus.name}: {note}" for corpus in corpora for note in corpus.notes),
         members=tuple(corpora),
     )
+
+
+def repeated(what: str, names: Iterable[str], then: str = "") -> DataError | None:
+    """Return the error of names that several sources have; None if there are none."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    thing = f"a {what} is there twice in `data.sources`"
+    return DataError(thing, got=", ".join(twice), then=then) if twice else None
+
+
+def repeated_tasks(tasks: Iterable[Task]) -> DataError | None:
+    """Return the error of tasks with one name; None if there are none."""
+    then = (
+        "name one by `columns.task` of its source; a label has the name of its column: rename it in one file"
+    )
+    return repeated("task", (task.name for task in tasks), then)
 
 
 def begins(corpora: Sequence[Corpus]) -> list[int]:

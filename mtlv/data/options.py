@@ -23,7 +23,7 @@ class Columns:
         part: `train`, `validation` or `test`; default: no own split.
         group: group of the document (an abstract, a patient), which is not split.
         kind: kind of the task, one of `mtlv.data.tables.readers`.
-        task: name of the task; default: name of the target column.
+        task: name of the task; default: name of the target column, or `entities` of CoNLL files.
         labels: columns of 0 and 1, one per label.
         label_list: alternatively one column of label lists: JSON lists, or names joined by `separator`.
         missing_labels: `error`, or `unknown` if an empty cell of `labels` is an unknown label.

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
+from mtlv.data.joined import repeated_tasks
 from mtlv.data.source import Corpus
-from mtlv.errors import DataError, MtlvError
+from mtlv.errors import MtlvError
 from mtlv.plan import Task, select_tasks
 from mtlv.settings.data_schema import OF_A_SOURCE
 from mtlv.settings.problems import Problem
@@ -18,6 +19,7 @@ from mtlv.units.corpora import options_of, read_folds, surely_splits
 
 if TYPE_CHECKING:
     from mtlv.data.options import DataOptions
+    from mtlv.errors import DataError
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
 
@@ -61,7 +63,7 @@ class KnownData:
 
     def readable(self, data: DataSettings) -> bool:
         """Return whether all corpora can be read, and have different tasks."""
-        return not any(self._of(each).errors for each in data.each) and not self._repeated(data)
+        return not any(self._of(each).errors for each in data.each) and self._repeated(data) is None
 
     def problems(self, data: DataSettings, *, split: bool) -> Iterator[Problem]:
         """Yield why corpora cannot be read or, if `split`, not be split, each at its own place."""
@@ -70,8 +72,7 @@ class KnownData:
             lines = [line for error in self._of(each).errors for line in error.problems]
             for line in (*lines, *(self._unsplit(each) if split else ())):
                 yield _problem(line, source)
-        if twice := self._repeated(data):
-            error = DataError("a task is there twice in `data.sources`", got=", ".join(twice))
+        if error := self._repeated(data):
             yield from (Problem(line) for line in error.problems)
 
     def absent(self, data: DataSettings) -> Iterator[Problem]:
@@ -87,9 +88,8 @@ class KnownData:
             for task, said in (corpus.constant if corpus else {}).items():
                 yield f"`{task}` {said}, so that a constant answer is right"
 
-    def _repeated(self, data: DataSettings) -> list[str]:
-        names = [task.name for each in data.each for task in self._of(each).tasks]
-        return sorted({name for name in names if names.count(name) > 1})
+    def _repeated(self, data: DataSettings) -> DataError | None:
+        return repeated_tasks(task for each in data.each for task in self._of(each).tasks)
 
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)

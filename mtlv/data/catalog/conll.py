@@ -1,7 +1,7 @@
 """CoNLL files of the user: a word and its tag per line, a blank line after each sentence.
 
 `data.path` is one file, or a folder with `train`, `dev` and `test` files. The classes are the types in the
-data.
+data; `data.columns.task` names the task.
 """
 
 from __future__ import annotations

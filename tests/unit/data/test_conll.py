@@ -6,7 +6,7 @@ import pytest
 
 from mtlv.data import catalog, conll
 from mtlv.data.conll import entities_of, read_conll
-from mtlv.data.options import DataOptions
+from mtlv.data.options import Columns, DataOptions
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
@@ -103,6 +103,12 @@ def test_a_folder_of_the_users_own(tmp_path):
     write(tmp_path / "dev.txt", "Pain B-sign\n")
     with pytest.raises(DataError, match=r"several files for the validation part \(got dev.txt, devel.txt\)"):
         catalog.load("conll", DataOptions(path=tmp_path))
+
+
+def test_the_task_may_be_named(tmp_path):
+    path = write(tmp_path / "a.conll", "Pain B-sign\n")
+    assert catalog.load("conll", DataOptions(path=path)).names == ("entities",)
+    assert catalog.load("conll", DataOptions(path=path, columns=Columns(task="signs"))).names == ("signs",)
 
 
 def test_one_file_has_no_parts(tmp_path):

@@ -62,6 +62,14 @@ def test_any_text_of_a_held_out_document_is_left_out_of_another_source(first: bo
         assert fold.notes == (f"other: 1 document left out of training: {HELD} one",)
 
 
+def test_a_name_that_two_have_is_refused() -> None:
+    one, two = source("one"), source("two")
+    with pytest.raises(DataError, match=r"a source is there twice in `data.sources` \(got one\)\.$"):
+        join([one, one, two])
+    with pytest.raises(DataError, match=r"a task is .* \(got one task\); name one by `columns.task`"):
+        join([one, replace(one, name="other"), two])
+
+
 @pytest.mark.parametrize("pair", [("premise", "new"), ("new", "premise")])
 def test_either_text_of_a_training_pair_counts(pair: tuple[str, str]) -> None:
     corpora = [source("one", pairs=False, validation=["premise"]), source("other", train=[pair])]

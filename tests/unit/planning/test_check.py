@@ -236,6 +236,22 @@ def test_a_mean_over_one_head_in_each_batch_is_refused(tmp_path, head_loss, chan
     ]
 
 
+def test_corpora_of_one_task_name_are_told_apart_by_naming_a_task(tmp_path):
+    for name in ("chem", "disease"):
+        lines = "".join(f"{name} {n}\tB-{name}\nhelps\tO\n\n" for n in range(20))
+        (tmp_path / f"{name}.conll").write_text(lines)
+    config = (
+        "data:\n  sources:\n    - {name: conll, alias: a, path: chem.conll}\n"
+        "    - {name: conll, alias: b, path: disease.conll, columns: {task: TASK}}\nencoder: tiny\n"
+    )
+    (found,) = problems(tmp_path, config.replace("TASK", "entities"))
+    assert (
+        "a task is there twice in `data.sources` (got entities); name one by `columns.task` of its" in found
+    )
+    assert "a label has the name of its column: rename it in one file." in found
+    assert "disease" in "\n".join(checked(tmp_path, config.replace("TASK", "disease")).members[0].lines)
+
+
 def test_weights_of_classes_need_a_task_with_classes(tmp_path):
     table(tmp_path / "one.csv", "text,n", "x,1.5", "y,0.2")
     config = "data: {name: table, path: one.csv, columns: {kind: regression, target: n}}\n"
