@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
-from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET
+from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET, ColumnSettings
+from mtlv.settings.draft import defaults
 from mtlv.settings.model_checks import CONTRADICTIONS_OF_THE_MODEL
 from mtlv.settings.rules import Check, Unread
 from mtlv.settings.schema import FACTOR_RATE, Settings
@@ -15,7 +16,7 @@ from mtlv.settings.schema import FACTOR_RATE, Settings
 GENERATED = "synthetic"  # the default of `data.name`
 HUB = "huggingface"
 TABLES = ("table", HUB)
-"""Data sets that use `data.columns`."""
+"""Data sets that use all of `data.columns`."""
 
 TARGETS = ("labels", "label_list", "target", "tags")
 """Columns of a table that have targets."""
@@ -32,6 +33,25 @@ def _repeated_in_one(lists: Sequence[Sequence[str] | None]) -> str:
 
 def _is_own_table(s: Settings) -> bool:
     return s.data.sources is None and s.data.name in TABLES
+
+
+def _readers(key: str) -> tuple[str, ...]:
+    """Return the data sets that read a key of `data.columns`."""
+    return (*TABLES, "conll") if key == "task" else TABLES
+
+
+def _only_of(key: str) -> str:
+    hint = "; for part of another data set's labels use `data.labels`" * (key == "labels")
+    return f"set, but only {' or '.join(f'`data.name: {name}`' for name in _readers(key))} reads it{hint}"
+
+
+def _unread_column_of_a_source(s: Settings) -> str:
+    for number, one in enumerate(s.data.sources or ()):
+        for key in ColumnSettings.model_fields if one.columns else ():
+            own = getattr(one.columns, key) != getattr(s.data.columns, key)
+            if own and one.name not in _readers(key):
+                return f"`data.sources[{number}].columns.{key}` is {_only_of(key)}"
+    return ""
 
 
 def _shares_above_one(s: Settings) -> str:
@@ -190,6 +210,7 @@ CONTRADICTIONS = (
         "below `evaluation.grid.start` ({})",
     ),
     Check(("evaluation.grid.step", "evaluation.grid.start", "evaluation.grid.stop"), _wrong_step),
+    Check(("data.sources",), _unread_column_of_a_source),
     *CONTRADICTIONS_OF_THE_MODEL,
 )
 
@@ -198,15 +219,18 @@ def _beside_sources(key: str, s: Settings) -> bool:
     return getattr(s.data, key) not in (None, False, GENERATED)
 
 
+@cache
+def _default_columns() -> ColumnSettings:
+    return ColumnSettings.model_validate(defaults()["data"]["columns"])
+
+
 def _has_column(key: str, s: Settings) -> bool:
-    return getattr(s.data.columns, key) is not None
+    return bool(getattr(s.data.columns, key) != getattr(_default_columns(), key))
 
 
-COLUMNS = {
-    "labels": "; for part of another data set's labels use `data.labels`",
-    **dict.fromkeys(("label_list", "target", "tags", "text_pair", "words", "mentions", "group"), ""),
-}
-"""Columns, with a hint about what a user may have meant."""
+def _column_is_read(key: str, s: Settings) -> bool:
+    return any(one.name in _readers(key) for one in s.data.each)
+
 
 UNREAD = (
     *(
@@ -276,10 +300,10 @@ UNREAD = (
         Unread(
             (f"data.columns.{key}", "data.name", "data.sources"),
             partial(_has_column, key),
-            lambda s: any(one.name in TABLES for one in s.data.each),
-            f"set, but only {' or '.join(f'`data.name: {name}`' for name in TABLES)} reads it{hint}",
+            partial(_column_is_read, key),
+            _only_of(key),
         )
-        for key, hint in COLUMNS.items()
+        for key in ColumnSettings.model_fields
     ),
 )
 

@@ -371,6 +371,23 @@ ONE_PROBLEM = [
         "c.yml:1: `data.columns.label_list`: set, but only `data.name: table` or `data.name: huggingface` reads it",
     ),
     (
+        "data: {name: conll, path: x, columns: {text: a}}\n",
+        "c.yml:1: `data.columns.text`: set, but only `data.name: table` or `data.name: huggingface` reads it",
+    ),
+    (
+        "data: {name: conll, path: x, columns: {negative: [a]}}\n",
+        "c.yml:1: `data.columns.negative`: set, but only `data.name: table` or `data.name: huggingface` reads it",
+    ),
+    (
+        "data: {name: openi, columns: {task: a}}\n",
+        "c.yml:1: `data.columns.task`: set, but only `data.name: table` or `data.name: huggingface` or `data.name: conll` reads it",
+    ),
+    (
+        "data:\n  columns: {text: a}\n  sources:\n    - {name: table, path: x, columns: {kind: mlm}}\n"
+        "    - {name: conll, path: y, columns: {task: a, id: b}}\n",
+        "c.yml:3: `data.sources`: `data.sources[1].columns.id` is set, but only `data.name: table` or `data.name: huggingface` reads it",
+    ),
+    (
         "grouping: {method: given}\n",
         "c.yml: `grouping.groups`: not set, but `grouping.method: given` takes the groups from here; list them",
     ),
