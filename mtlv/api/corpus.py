@@ -15,6 +15,7 @@ from mtlv.api.arguments import as_settings, of_type, several, wrong_type
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
+from mtlv.data.conll import NO_TABLE, conll_path
 from mtlv.data.tables.rows import FORMATS, need_header
 from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
@@ -190,6 +191,8 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         raise wrong_type(name, "name or path", "mtlv.load", "give a DataFrame to `mtlv.from_dataframe`")
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
+            if found := conll_path(Path(name)):
+                raise DataError(f"`{name}` {NO_TABLE}", then=f'write `mtlv.load("conll", "{found}")`')
             name, path = "table", name
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, from_github, part_files, text_of
+from mtlv.data.parts import NAMES, absent, from_github, part_files, text_of
 from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import spans_column
@@ -21,6 +21,8 @@ from mtlv.plan.task import Task
 MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
 MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
+NO_TABLE = "is no table: it has a word and its tag a line, as CoNLL files do"
+LOOKED_AT = 100_000  # characters by which a file is recognized
 MARKER = "-DOCSTART-"
 CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
 TAG = re.compile(r"O|[BIELUS](?:-.+)?")
@@ -52,6 +54,25 @@ def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
     for number, line in enumerate(text_of(path).split("\n"), start=1):
         reader.take(number, line.rstrip("\r"))
     return reader.finish(number)
+
+
+def conll_path(path: Path) -> Path | None:
+    """Return `data.path` for a file, or a folder with one for each part, if it looks like CoNLL, else None.
+
+    It is the folder for a file that is named like a part.
+    """
+    try:
+        file = next(iter(part_files(path, SUFFIXES).values()))
+        with file.open(encoding="utf-8-sig") as stream:
+            lines = stream.read(LOOKED_AT).split("\n")[:-1]  # the last may be cut
+        reader = _Reader(file, "entity")
+        for number, line in enumerate(lines, start=1):
+            reader.take(number, line)
+    except (DataError, OSError, UnicodeDecodeError):
+        return None
+    if not reader.sentences or reader.bare or reader.strange:
+        return None
+    return path.parent if path == file and path.stem.lower() in NAMES else path
 
 
 def entities_of(tags: Sequence[str], untyped: str = "") -> tuple[Span, ...]:

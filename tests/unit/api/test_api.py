@@ -362,6 +362,14 @@ def test_mistakes_are_named(call, error, text, tmp_path: Path, monkeypatch: pyte
         call()
 
 
+def test_conll_files_are_no_tables(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("Pain\tB-sign\n\n" * 20)
+    said = rf'train.tsv` is no table: .* write `mtlv.load\("conll", "{tmp_path}"\)`'
+    with pytest.raises(DataError, match=said):
+        mtlv.load(tmp_path / "train.tsv")
+    assert len(mtlv.load("conll", tmp_path)) == 20
+
+
 def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw_nothing(monkeypatch)
     grouped, alone, _, _ = trained

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mtlv.data import catalog, conll
-from mtlv.data.conll import entities_of, read_conll
+from mtlv.data.conll import conll_path, entities_of, read_conll
 from mtlv.data.options import Columns, DataOptions
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
@@ -88,6 +88,26 @@ def test_a_large_file_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("mtlv.data.parts.MOST_BYTES", 3)
     with pytest.raises(DataError, match=r"`a.tsv` is too large \(got 4 bytes\)"):
         read_conll(write(tmp_path / "a.tsv", "a\tO\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Pain B-sign\r\nhurts O\r\n\r\n", True),
+        ("-DOCSTART- -X- O\n\nPain\tNN\tI-sign\n\nmore", True),  # the last line may be cut
+        ("word\ttag\nPain\tB-sign\n\n", False),  # a header
+        ("text\nPain\n\n", False),
+        ("Pain B-sign\nhurts O\n", False),  # no sentence ends
+        ("Pain \xe9 O\n\n".encode("latin-1"), False),
+    ],
+)
+def test_files_and_their_folders_are_recognized(tmp_path, text, found):
+    for name in ("x.conll", "train.tsv"):
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert conll_path(tmp_path / "x.conll") == (tmp_path / "x.conll" if found else None)
+    assert conll_path(tmp_path / "train.tsv") == (tmp_path if found else None)
+    assert conll_path(tmp_path) == (tmp_path if found else None)
+    assert conll_path(tmp_path / "none.conll") is None
 
 
 def test_a_folder_of_the_users_own(tmp_path):

@@ -479,6 +479,18 @@ def test_a_table_that_is_not_there_is_said_so(tmp_path, capsys):
     assert "folder.csv` is not a file; allowed: a file ending in .csv," in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", ["one two", "one two/train.tsv"])
+def test_conll_files_are_no_tables(tmp_path, monkeypatch, capsys, given):
+    monkeypatch.chdir(tmp_path)
+    Path("one two").mkdir()
+    Path("one two/train.tsv").write_text("Pain\tB-sign\n\n" * 20)
+    assert main(["init", given]) == 2
+    assert (
+        f"`{given}` is no table: it has a word and its tag a line, as CoNLL files do; write a config with "
+        "`data: {name: conll, path: one two}` (docs/data.md)."
+    ) in capsys.readouterr().err
+
+
 def test_a_table_is_no_config(tmp_path, capsys):
     path = write(tmp_path, COLUMNS)
     assert main(["run", str(path)]) == 2
