@@ -96,7 +96,7 @@ def test_a_large_file_is_not_read(tmp_path, monkeypatch):
         ("Pain B-sign\r\nhurts O\r\n\r\n", True),
         ("-DOCSTART- -X- O\n\nPain\tNN\tI-sign\n\nmore", True),  # the last line may be cut
         ("word\ttag\nPain\tB-sign\n\n", False),  # a header
-        ("text\nPain\n\n", False),
+        ("Pain O\n\nPain\n\n", False),
         ("Pain B-sign\nhurts O\n", False),  # no sentence ends
         ("Pain \xe9 O\n\n".encode("latin-1"), False),
     ],
