@@ -7,7 +7,7 @@ import csv
 from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
-from mtlv.errors import ConfigError, DataError
+from mtlv.errors import ConfigError, DataError, shorten
 from mtlv.formatting import enumerated
 
 
@@ -15,6 +15,7 @@ def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
     from mtlv.data.conll import NO_TABLE, conll_path
     from mtlv.data.tables.guess import FEWEST, guess
+    from mtlv.data.tables.tag_columns import SPANS
     from mtlv.settings.describe import in_line
     from mtlv.suite.new_config import write_config
 
@@ -42,6 +43,11 @@ def init(args: argparse.Namespace) -> int:
         say(
             f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"
         )
+    if "mentions" in found.columns:
+        column = found.columns["mentions"]
+        say(f"marked entities in `{column}`; `data.mentions` sets how the encoder sees them")
+    for name in found.marked:
+        say(f"not read: `{shorten(name)}` {SPANS}")
     if found.texts:
         pair = f"`text_pair: {found.texts[0]}`"
         say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair} to `data.columns`")

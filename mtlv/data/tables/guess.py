@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
-
-import numpy as np
 
 from mtlv.data.parts import NAMES
 from mtlv.data.tables.cells import is_missing
@@ -25,19 +21,13 @@ from mtlv.data.tables.column_kinds import (
 )
 from mtlv.data.tables.readers import YES_NO, flag_of
 from mtlv.data.tables.rows import Table, also, read_table
-from mtlv.data.tables.tag_columns import are_lists, tag_columns, why_not
+from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
+from mtlv.data.tables.text_columns import WORDS, lengths_of, size_of, text_column
 from mtlv.errors import DataError, shorten
 
-WORDS = 3  # mean number of words from which a column can be the text
 MOSTLY = 0.9  # share of cells that are 0 or 1 from which the others look like mistakes
-# A word, or a letter in scripts without spaces: Thai, Lao, Tibetan, Burmese, Japanese, Chinese.
-WORD = re.compile(r"[\u0e00-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
-ENGLISH = {
-    "the", "of", "and", "to", "in", "is", "a", "for", "with", "no",
-    "on", "are", "was", "that", "by", "this", "be", "as", "from", "not",
-}  # fmt: skip
-PLACES = {"text": "texts", "id": "ids", "part": "parts"}  # in `data.columns`, for all kinds of tasks
-SHARE = 0.03  # of the words of English texts that are among these, and more
+PLACES = {"text": "texts", "id": "ids", "part": "parts", "mentions": "marked entities"}
+"""Keys of `data.columns` for all kinds of tasks."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +71,7 @@ class TableGuess:
     others: tuple[str, ...] = ()  # those of them that could be learned: of classes or numbers
     flawed: tuple[str, ...] = ()  # sentences on those of them whose cells are mostly 0 and 1
     texts: tuple[str, ...] = ()  # those of them that have texts, too
+    marked: tuple[str, ...] = ()  # those of them that have entities in characters
     english: bool = True  # whether the texts look like English
 
     @property
@@ -112,8 +103,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
     tags = tag_columns({text: cells[text], **cells} if text else cells)
-    lengths = _lengths({name: column for name, column in cells.items() if name not in tags})
-    found = text or _text(table, lengths, tags=tags)
+    lengths = lengths_of({name: column for name, column in cells.items() if name not in tags})
+    found = text or text_column(table, lengths, tags=tags)
     columns: dict[str, object] = {"text": found, **_places(cells, found)}
     if taken := [name for name in labels if name in columns.values()]:
         key = next(key for key, name in columns.items() if name == taken[0])
@@ -122,11 +113,15 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     flawed = _flawed(table, left)
     (learned, counts), *more = _learned(table, left, flawed=flawed, tags=tags, given=bool(labels))
     found = _read(columns, learned, cells=cells, tags=tags)
-    size, english = _words(cells[found])
+    size, english = size_of(cells[found])
     tasks, rare, empty = _labels(table, cells, learned, counts)
     columns |= learned
+    if "tags" not in learned and (mentions := mentions_column(cells, found)):
+        columns["mentions"] = mentions
     read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
     unused = tuple(name for name in table.columns if name and name not in read)
+    marked = tuple(name for name in unused if why_not(name, cells[name], tags=tags) == SPANS)
+    named = (name for name in unused if name not in (*flawed, *marked))
     return TableGuess(
         path,
         len(table.rows),
@@ -140,20 +135,12 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         empty,
         size,
         unused,
-        tuple(name for name in unused if name not in flawed and (name in tags or can_be_named(cells[name]))),
+        tuple(name for name in named if name in tags or can_be_named(cells[name])),
         tuple(said for name, said in flawed.items() if name in unused),
         tuple(name for name in unused if lengths.get(name, 0) >= WORDS),
+        marked,
         english,
     )
-
-
-def _words(texts: Sequence[object]) -> tuple[tuple[float, float, float], bool]:
-    """Return the number of words of a text (median, 95th percentile, mean), and whether they look English."""
-    split = [WORD.findall(str(cell).lower()) for cell in texts if not is_missing(cell)]
-    words = [len(each) for each in split] or [0]
-    common = sum(word in ENGLISH for each in split for word in each)
-    size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
-    return size, common >= SHARE * sum(words)
 
 
 def _labels(
@@ -221,28 +208,6 @@ def _frequent(counts: Mapping[str, int], documents: int, empty: Mapping[str, int
     return {name: n for name, n in counts.items() if FEWEST <= n <= most - empty.get(name, 0)}
 
 
-def _lengths(cells: Mapping[str, Sequence[object]]) -> dict[str, float]:
-    """Return the mean number of words of each column that has any."""
-    return {
-        name: fmean(len(WORD.findall(cell)) for cell in column if isinstance(cell, str))
-        for name, column in cells.items()
-        if any(isinstance(cell, str) for cell in column)
-    }
-
-
-def _text(table: Table, lengths: Mapping[str, float], *, tags: Mapping[str, str]) -> str:
-    best = max(lengths, key=lambda name: lengths[name], default="")
-    if not best or lengths[best] < WORDS:
-        if words := next(filter(None, tags.values()), ""):
-            return words
-        raise DataError(
-            f"no column of `{table.path.name}` looks like texts",
-            allowed=f"a column with {WORDS} words or more on average",
-            then="name it with `--text`; docs/data.md has words and pairs of texts",
-        )
-    return best
-
-
 def _places(cells: Mapping[str, Sequence[object]], text: str) -> dict[str, object]:
     """Return the columns of ids and of parts, if there are any."""
     found: dict[str, object] = {}
@@ -282,7 +247,8 @@ def _learned(
     if len(tagged + lists) == 1 and (len(cells) == 1 or not given):
         return tagged + lists
     listed = {str(each["label_list"]): (each, counts) for each, counts in reversed(lists)}
-    rest = [name for name in cells if name not in (*slips, *tags) and not (given and name in binary)]
+    plain = [name for name in cells if not why_not(name, cells[name], tags=tags)]
+    rest = [name for name in plain if name not in slips and not (given and name in binary)]
     parts = {
         name: part for name in rest if (part := listed.get(name) or of_kind(cells[name], name, whole=given))
     }

@@ -40,6 +40,11 @@ def why_not(name: str, column: Sequence[object], *, tags: Mapping[str, str]) -> 
     return SPANS if _are_spans(column) else ""
 
 
+def mentions_column(cells: Mapping[str, Sequence[object]], text: str) -> str | None:
+    """Return the column that marks entities of the texts, as many in each; None if there is none."""
+    return next((name for name, column in cells.items() if _are_marked(column, cells[text])), None)
+
+
 def are_lists(column: Sequence[object]) -> bool:
     """Whether cells are lists, also as JSON."""
     return any(isinstance(cell, list) or str(cell).lstrip().startswith('["') for cell in column)
@@ -75,3 +80,17 @@ def _are_spans(column: Sequence[object]) -> bool:
         return any(list(map(mentions_of, (cell for cell in column if not is_missing(cell)))))  # reads all
     except ValueError:
         return False
+
+
+def _are_marked(column: Sequence[object], texts: Sequence[object]) -> bool:
+    """Whether each text has entities within it, with roles; other numbers of them are no relation's."""
+    try:
+        rows = [*map(mentions_of, column)]
+    except ValueError:
+        return False
+    whole = all(
+        span.type and 0 <= span.start < span.end <= len(str(text))
+        for row, text in zip(rows, texts, strict=True)
+        for span in row
+    )
+    return whole and all(rows) and len(set(map(len, rows))) == 1

@@ -179,6 +179,47 @@ def test_tags_and_entities_that_cannot_be_learned_are_said(tmp_path, columns, mo
         guess(path, **more)
 
 
+PAIRS = [[[0, 6, "A"], [9 + n % 2, 11, "B"]] for n in range(COUNT)]
+
+
+@pytest.mark.parametrize("kinds", [{"grade": CLASSES}, {"grade": CLASSES, "score": SCORES}])
+def test_marked_entities_of_each_text_are_read(tmp_path, monkeypatch, capsys, kinds):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path, {"report": COLUMNS["report"], "entities": PAIRS, **kinds})
+    assert main(["init", "t.jsonl", "--labels", ",".join(kinds)]) == 0
+    out = capsys.readouterr().out
+    assert "marked entities in `entities`; `data.mentions` sets how the encoder sees them" in out
+    assert "not read" not in out
+    suite = load_suite(Path("t.yml"))
+    assert {each.columns.mentions for each in suite.members[0].settings.data.each} == {"entities"}
+    assert check_suite(suite).units
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [*PAIRS[1:], PAIRS[0][:1]],  # another number of entities
+        [*PAIRS[1:], [[0, 6, "A"], [9, 99, "B"]]],  # outside the text
+        [*PAIRS[1:], [[0, 6, "A"], [9, 9, "B"]]],
+        [*PAIRS[1:], [[0, 6], [9, 11]]],
+        [*PAIRS[1:], None],
+    ],
+)
+def test_other_entities_are_named(tmp_path, monkeypatch, capsys, spans):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path, {"report": COLUMNS["report"], "entities": spans, "grade": CLASSES})
+    assert main(["init", "t.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert "not read: `entities` has entities in characters; to find them" in out
+    assert "not learned" not in out
+    assert "mentions" not in Path("t.yml").read_text()
+
+
+def test_entities_beside_tags_are_not_read(tmp_path):
+    found = guess(write_lines(tmp_path, {"tokens": WORDS, "ner": TAGS, "entities": [[[0, 1, "A"]]] * COUNT}))
+    assert "mentions" not in found.columns
+
+
 def test_labels_that_look_like_bare_tags_are_labels(tmp_path):
     lists = [["O", "B"][: 1 + n % 2] for n in range(COUNT)]
     found = guess(write_lines(tmp_path, {"report": COLUMNS["report"], "blood": lists}))
