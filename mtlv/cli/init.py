@@ -17,7 +17,7 @@ def init(args: argparse.Namespace) -> int:
     from mtlv.data.tables.guess import FEWEST, guess
     from mtlv.data.tables.tag_columns import SPANS
     from mtlv.settings.describe import in_line
-    from mtlv.suite.new_config import write_config
+    from mtlv.suite.new_config import tokens_of, write_config
 
     labels = _names(args.labels or "")
     if path := conll_path(args.table):
@@ -49,8 +49,9 @@ def init(args: argparse.Namespace) -> int:
     for name in found.marked:
         say(f"not read: `{shorten(name)}` {SPANS}")
     if found.texts:
-        pair = f"`text_pair: {found.texts[0]}`"
-        say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair} to `data.columns`")
+        pair = f"`text_pair: {found.texts[0]}` to `data.columns`"
+        length = f"`data.max_length: {tokens_of(found.pair)}`"
+        say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair}, with {length}")
     say(*said)
     return OK
 

@@ -67,7 +67,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         *(_sources(guess, path) if guess.more else _table(guess, path)),
         *_comment("not read: ", guess.unused),
         *_labels(guess),
-        f"  max_length: {_tokens(guess)}               # tokens",
+        f"  max_length: {tokens_of(guess.words[1])}               # tokens",
         "",
         *([] if guess.english else OTHER_LANGUAGE),
         "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
@@ -180,7 +180,7 @@ def _epochs(guess: TableGuess) -> int:
 
 
 def _minutes(guess: TableGuess, models: int) -> float:
-    tokens = min(guess.words[2] * TOKENS_PER_WORD, _tokens(guess))
+    tokens = min(guess.words[2] * TOKENS_PER_WORD, tokens_of(guess.words[1]))
     return guess.documents * tokens * _epochs(guess) * models / (SPEED * cores()) / 60
 
 
@@ -188,6 +188,6 @@ def _said(minutes: float) -> str:
     return f"{minutes / 60:.0f} hours" if minutes > 90 else many(max(1, round(minutes)), "minute")
 
 
-def _tokens(guess: TableGuess) -> int:
-    """Return a length that cuts few documents."""
-    return min(MOST_TOKENS, max(STEP, -(-int(guess.words[1] * TOKENS_PER_WORD + 2) // STEP) * STEP))
+def tokens_of(words: float) -> int:
+    """Return a length in tokens that cuts few documents, of which 95% have no more words."""
+    return min(MOST_TOKENS, max(STEP, -(-int(words * TOKENS_PER_WORD + 2) // STEP) * STEP))

@@ -13,6 +13,7 @@ from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError
 
 WORDS = 3  # mean number of words from which a column can be the text
+NEARLY = 0.8  # of the longest mean from which texts are as long, as those of a pair
 # A word, or a letter in scripts without spaces: Thai, Lao, Tibetan, Burmese, Japanese, Chinese.
 WORD = re.compile(r"[\u0e00-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 ENGLISH = {
@@ -41,13 +42,13 @@ def lengths_of(cells: Mapping[str, Sequence[object]]) -> dict[str, float]:
 
 
 def text_column(table: Table, lengths: Mapping[str, float], *, tags: Mapping[str, str]) -> str:
-    """Return the column with the longest texts; without texts, that of the words of tags.
+    """Return the first column with nearly the longest texts; without texts, that of the words of tags.
 
     Raises:
         DataError: there is neither.
     """
-    best = max(lengths, key=lambda name: lengths[name], default="")
-    if not best or lengths[best] < WORDS:
+    most = max(lengths.values(), default=0)
+    if most < WORDS:
         if words := next(filter(None, tags.values()), ""):
             return words
         raise DataError(
@@ -55,4 +56,4 @@ def text_column(table: Table, lengths: Mapping[str, float], *, tags: Mapping[str
             allowed=f"a column with {WORDS} words or more on average",
             then="name it with `--text`; docs/data.md has words and pairs of texts",
         )
-    return best
+    return next(name for name, length in lengths.items() if length >= max(WORDS, NEARLY * most))

@@ -229,13 +229,22 @@ def test_labels_that_look_like_bare_tags_are_labels(tmp_path):
 def test_further_texts_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     said = "for pairs of texts add"
-    second = [f"another report {n}" for n in range(COUNT)]
+    second = [f"another report {n}" + " with many words" * 15 for n in range(COUNT)]
     write(tmp_path, COLUMNS | {"second": second, "third": second})
-    assert main(["init", "t.csv"]) == 0
-    assert f"not read: second, third; {said} `text_pair: second` to `data.columns`" in capsys.readouterr().out
+    assert main(["init", "t.csv", "--text", "report"]) == 0
+    add = "`text_pair: second` to `data.columns`, with `data.max_length: 96`"
+    assert f"not read: second, third; {said} {add}" in capsys.readouterr().out
+    assert "max_length: 32 " in Path("t.yml").read_text()
     write(tmp_path, COLUMNS, "u.csv")
     assert main(["init", "u.csv"]) == 0
     assert said not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "text"), [(5, "first"), (4, "second"), (7, "first")])
+def test_the_first_of_nearly_the_longest_texts_is_the_text(tmp_path, words, text):
+    first, second = (["word " * count + str(n) for n in range(COUNT)] for count in (words - 1, 5))
+    columns = {"title": ["a chest film"] * COUNT, "first": first, "second": second, "heart": COLUMNS["heart"]}
+    assert guess(write(tmp_path, columns)).text == text
 
 
 def test_a_config_in_no_folder_is_refused(tmp_path, capsys):
