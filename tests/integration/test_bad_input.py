@@ -65,7 +65,7 @@ CASES = {
             "c.yml:4: `data.foldz`: unknown key; did you mean `data.folds`?",
             "c.yml:5: `encoderr`: unknown key; did you mean `encoder`?",
             "c.yml:7: `training.epochs`: got 0; allowed: a whole number of 1 or more",
-            "c.yml:8: `training.schedule`: got 'linaer'; allowed: one of linear, constant; "
+            "c.yml:8: `training.schedule`: got 'linaer'; allowed: one of linear, cosine, constant; "
             "did you mean `linear`?",
             "c.yml:9: `training.device`: got 'gpu'; allowed: auto, cpu, cuda or cuda:NUMBER",
         ),

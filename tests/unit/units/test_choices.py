@@ -121,7 +121,7 @@ def test_what_a_scheme_cannot_say_is_told_once(tmp_path: Path) -> None:
     config = "matrix: {heads.tagging_scheme: [bio, bioul, io], heads.tagging_layer: [linear, bilstm]}\n"
     observer, cache = Watcher(), InputCache()
     resolved = resolve_all(cache, suite_of(tmp_path, conll(tmp_path / "data"), config).members)
-    _tell_notes(resolved, cache, observer)
+    _tell_notes(resolved, cache, observer, set())
     notes = [note for note in observer.notes if "merge with the previous" in note]
     assert len(notes) == 1
     assert "16 of 48 spans merge with the previous span in tags of `io`" in notes[0]
