@@ -71,6 +71,29 @@ def test_intervals_are_those_of_the_experiment(name):
     assert told <= kept
 
 
+def test_scores_of_longer_training_are_those_of_the_experiment():
+    results, name = OPENI / "results" / "longer", "gmhl, private layers, 20 passes"
+    row, answer = rows(results / "overview.csv")[name], rows(results / "answer.csv")
+    text = " ".join(part(OPENI / "README.md", "## Trained twice as long").split())
+    score, micro, subset, hamming = (float(row[column]) for column in COLUMNS)
+    assert f"it has **{score:.3f}** ± {float(row['f1_macro_sd']):.3f} macro F1 (micro {micro:.3f}," in text
+    assert f"subset accuracy {subset:.3f}, Hamming score {hamming:.3f})" in text
+    assert f"with 20 passes it has {score:.3f}." in " ".join(part(*PAGES["README"][:2]).split())
+    compared = {
+        "gmhl, private layers, 0.0001": "same run with 10 passes**",
+        "mtl, 40 passes": "which cost as much",
+        "mtl, 20 passes, 0.0002": "the same choice of a learning rate",
+        "stl, 190 passes, 0.0001": "190 passes",
+        "random groups, private layers": "which had only 10 passes",
+    }
+    for other, said in compared.items():
+        mean, low, high = re.findall(r"[-+]\d\.\d{3}", answer[other]["difference"].replace("−", "-"))
+        assert re.search(
+            rf"{re.escape(said)}:? {mean} \(95% interval over test documents {low} to \{high}", text
+        )
+    assert not row.get("note"), "trained to the end"
+
+
 @pytest.mark.parametrize("folder", [OPENI, WHICH, HOC])
 def test_scores_of_a_bag_of_words_are_those_of_the_experiment(folder):
     scores = rows(folder / "results" / "overview.csv")
