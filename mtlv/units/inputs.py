@@ -118,10 +118,10 @@ class UnitInputs:
         """Return notes on targets that cannot be learned in the form given to a model, and on long texts."""
         found = [self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks]
         if self.tokens.truncated:
-            of = f"{len(self.tokens):,} {'documents' if self.tokens.cuts is None else 'windows of documents'}"
-            more = (
-                "; `data.window` cuts them into windows" if any(self.by_word(t.name) for t in tasks) else ""
-            )
+            whole = self.tokens.cuts is None
+            of = f"{len(self.tokens):,} {'documents' if whole else 'windows of documents'}"
+            tagged = whole and any(self.by_word(task.name) for task in tasks)
+            more = "; `data.window` cuts them into windows" if tagged else ""
             found.append(
                 f"`data.max_length` truncates {self.tokens.truncated:,} of {of}, see `mtlv data check`{more}"
             )

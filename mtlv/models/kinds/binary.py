@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Self
-
 import torch
 from torch.nn import functional
 
-from mtlv.models.heads import Head, HeadSize
-from mtlv.models.kinds.class_weights import CLASS_WEIGHTS, WeightedHead
-from mtlv.models.kinds.kind import Kind, Tensors
+from mtlv.models.kinds.class_weights import WeightedKind
+from mtlv.models.kinds.kind import Tensors
 from mtlv.plan.task import UNKNOWN
 
 
-@dataclass(frozen=True)
-class Binary(Kind):
+class Binary(WeightedKind):
     """One logit per task, binary cross-entropy; the score is the probability of yes."""
 
-    class_weights: str | None = None  # one of `CLASS_WEIGHTS`
-    learned: WeightedHead | None = None  # the head created for it, if it has weights
-
-    def head(self, shape: HeadSize) -> Head:
-        if self.class_weights is None:
-            return super().head(shape)
-        return WeightedHead(shape, tasks=shape.outputs, classes=2, power=CLASS_WEIGHTS[self.class_weights])
-
-    def bound(self, head: Head) -> Self:
-        return replace(self, learned=head) if isinstance(head, WeightedHead) else self
+    def sizes(self, outputs: int) -> tuple[int, int]:
+        return outputs, 2
 
     def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         wanted = torch.stack(list(targets), dim=1).float()  # [B, T]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 
 from mtlv.models.heads import Head, HeadSize
+from mtlv.models.kinds.kind import Kind
 from mtlv.plan.task import UNKNOWN
 
 CLASS_WEIGHTS: Mapping[str, float] = {"balanced": 1.0, "sqrt": 0.5}
@@ -34,6 +37,27 @@ class WeightedHead(Head):
         """Count the classes of the training documents with a target."""
         for weights, values in zip(self.class_weights, targets(), strict=True):
             weights.copy_(class_weights(values[values != UNKNOWN], len(weights), self.power))
+
+
+@dataclass(frozen=True)
+class WeightedKind(Kind):
+    """A kind of task whose documents have one of several classes, which may have weights in the loss."""
+
+    class_weights: str | None = None  # one of `CLASS_WEIGHTS`
+    learned: WeightedHead | None = None  # the head created for it, if it has weights
+
+    def sizes(self, outputs: int) -> tuple[int, int]:
+        """Return the number of tasks of a head with these outputs, and of the classes of each."""
+        raise NotImplementedError
+
+    def head(self, shape: HeadSize) -> Head:
+        if self.class_weights is None:
+            return super().head(shape)
+        tasks, classes = self.sizes(shape.outputs)
+        return WeightedHead(shape, tasks=tasks, classes=classes, power=CLASS_WEIGHTS[self.class_weights])
+
+    def bound(self, head: Head) -> Self:
+        return replace(self, learned=head) if isinstance(head, WeightedHead) else self
 
 
 def class_weights(targets: torch.Tensor, classes: int, power: float) -> torch.Tensor:

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
 
 import torch
 from torch.nn import functional
 
-from mtlv.models.heads import Head, HeadSize
-from mtlv.models.kinds.class_weights import CLASS_WEIGHTS, WeightedHead
-from mtlv.models.kinds.kind import Kind, Tensors, the_only
+from mtlv.models.kinds.class_weights import WeightedKind
+from mtlv.models.kinds.kind import Tensors, the_only
 from mtlv.plan import Task
 
 
-@dataclass(frozen=True)
-class Multiclass(Kind):
+class Multiclass(WeightedKind):
     """A logit per class, cross-entropy; the scores are the classes' probabilities [B, C]."""
 
-    class_weights: str | None = None  # one of `CLASS_WEIGHTS`
-    learned: WeightedHead | None = None  # the head created for it, if it has weights
-
-    def head(self, shape: HeadSize) -> Head:
-        if self.class_weights is None:
-            return super().head(shape)
-        return WeightedHead(shape, tasks=1, classes=shape.outputs, power=CLASS_WEIGHTS[self.class_weights])
-
-    def bound(self, head: Head) -> Self:
-        return replace(self, learned=head) if isinstance(head, WeightedHead) else self
+    def sizes(self, outputs: int) -> tuple[int, int]:
+        return 1, outputs
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         return len(the_only(tasks).classes)

@@ -458,6 +458,8 @@ def test_without_training_the_groups_are_not_known(suite: Callable, table: Calla
     assert head.endswith("0 of 6 units are in the store and not trained again")
     assert sum(NEW in line for line in lines) == 6
     assert lines[-1] == "  then: the groups of `chosen` follow from these units, and its models"
+    staged = would_run_lines(suite(table("t"), BY_STAGE, *FAST))
+    assert sum(NEW in line for line in staged) == 3, "units of an earlier stage, which are of no other member"
     settings, cache = made.members[0].settings, InputCache()
     with pytest.raises(GroupingError, match="follow from trained units; train them: `mtlv run CONFIG`"):
         resolve_groups(cache, settings, cache.folds(settings.data)[0])
