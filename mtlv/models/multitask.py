@@ -16,7 +16,7 @@ from mtlv.models.fast.attention import use_fast_attention
 from mtlv.models.fast.dropout import set_dropout, use_fast_dropout
 from mtlv.models.fast.frozen_cache import AboveFrozen, FrozenCache
 from mtlv.models.fast.graphs import MULTIPLE, Graphed
-from mtlv.models.fast.packing import JaggedPacking, Packing, RowEncoder, encode, packs, row_length
+from mtlv.models.fast.packing import AnyPacking, JaggedPacking, Packing, RowEncoder, encode, packs, row_length
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest
@@ -233,7 +233,9 @@ class MultiTaskModel(nn.Module):
         """Return the output of the encoder that each head reads."""
         if self.private is None:
             return dict.fromkeys(heads, self._encoded(ids, mask, given, padded, row))
-        packing = Packing(mask) if padded and self.packs else None
+        packing: AnyPacking | None = Packing(mask) if padded and self.packs else None
+        if row is not None:
+            packing = JaggedPacking(mask, row)
         names = {module_of(name): name for name in heads}
         found = self.private(ids, mask if padded else None, given, packing, names)
         return {names[module]: output for module, output in found.items()}

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from mtlv.errors import EncoderError
-from mtlv.models.fast.packing import Packing, agrees, encode
+from mtlv.models.fast.packing import AnyPacking, agrees, encode
 from mtlv.models.layers import check_private, split
 
 PARTS = {"embeddings", "embeddings_project", "encoder", "transformer", "pooler"}
@@ -55,7 +55,7 @@ class PrivateLayers(nn.Module):
         ids: torch.Tensor,
         mask: torch.Tensor | None,
         given: Mapping[str, torch.Tensor],
-        packing: Packing | None,
+        packing: AnyPacking | None,
         heads: Iterable[str],
     ) -> dict[str, Any]:
         """Return the encoder's output for each of `heads`, of ids, mask and other inputs [B, L].
@@ -76,7 +76,7 @@ def _output(
     ids: torch.Tensor,
     mask: torch.Tensor | None,
     given: Mapping[str, torch.Tensor],
-    packing: Packing | None,
+    packing: AnyPacking | None,
 ) -> Any:
     if packing is None:
         return part(input_ids=ids, attention_mask=mask, **given)
@@ -84,7 +84,11 @@ def _output(
 
 
 def _above(
-    top: Any, hidden: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor | None, packing: Packing | None
+    top: Any,
+    hidden: torch.Tensor,
+    ids: torch.Tensor,
+    mask: torch.Tensor | None,
+    packing: AnyPacking | None,
 ) -> Any:
     top.embeddings.hidden = hidden
     try:

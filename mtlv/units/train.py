@@ -220,7 +220,7 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
 
 
 def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
-    """Whether the steps of a unit are recorded as CUDA graphs: on one GPU, without private layers.
+    """Whether the steps of a unit are recorded as CUDA graphs: on one GPU.
 
     Not if a pass is repeated with the same dropout masks, which was not tested with graphs.
     """
@@ -230,8 +230,7 @@ def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
     balancer = BALANCERS[settings.objective.name]
     ahead = looks_ahead(OBJECTIVES[settings.head_loss], balancer)
     repeated = settings.gradient_checkpointing or ahead or balancer.looks_back
-    suits = settings.cuda_graphs and not repeated and not job.settings.architecture.private_layers
-    return suits and device.type == "cuda" and ranks.world == 1
+    return settings.cuda_graphs and not repeated and device.type == "cuda" and ranks.world == 1
 
 
 def _tell(name: str, callbacks: UnitCallbacks, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -71,6 +72,7 @@ def trained(
     hooks: Sequence[Hook] = (),
     dropout: float = 0.0,
     accumulation: int = 1,
+    private: int = 0,
 ) -> tuple[list[float], np.ndarray]:
     """Losses and scores of a small GMHL, the same start and batches on every device."""
     torch.manual_seed(0)
@@ -80,6 +82,7 @@ def trained(
     tasks = {task.name: Task(task.name) for task in corpus.tasks}
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
+    heads = [replace(head, private=private) for head in heads]
     model = MultiTaskModel(
         copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=dropout
     ).to(device)
@@ -117,10 +120,12 @@ def test_cuda_graphs_learn_what_the_processor_learns(precision: str, tolerance: 
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 2e-3), ("bf16", 2e-2)])
-@pytest.mark.parametrize("accumulation", [1, 3])
-def test_cuda_graphs_draw_the_same_dropout(accumulation: int, precision: str, tolerance: float) -> None:
+@pytest.mark.parametrize(("accumulation", "private"), [(1, 0), (3, 0), (1, 1)])
+def test_cuda_graphs_draw_the_same_dropout(
+    accumulation: int, private: int, precision: str, tolerance: float
+) -> None:
     """Two models after each other, so that the second meets what the first has left."""
-    gpu, how = torch.device("cuda"), {"dropout": 0.1, "accumulation": accumulation}
+    gpu, how = torch.device("cuda"), {"dropout": 0.1, "accumulation": accumulation, "private": private}
     graphs = Never, CudaGraphs, CudaGraphs
     plain, recorded, again = (trained(gpu, precision, graphs=each, **how) for each in graphs)
     for losses, scores in (recorded, again):

@@ -212,6 +212,9 @@ class JaggedPacking:
         return found.transpose(1, 2)
 
 
+AnyPacking = Packing | JaggedPacking
+
+
 def row_length(mask: torch.Tensor, tokens: int) -> int:
     """Return the length of a row on a GPU, of which a shape of `mask` has about `LENGTHS` different ones.
 
@@ -228,9 +231,7 @@ def _rounded(count: int, multiple: int) -> int:
     return -(-count // multiple) * multiple
 
 
-def encode(
-    encoder: Any, ids: torch.Tensor, packing: Packing | JaggedPacking, given: Mapping[str, torch.Tensor]
-) -> Any:
+def encode(encoder: Any, ids: torch.Tensor, packing: AnyPacking, given: Mapping[str, torch.Tensor]) -> Any:
     """Return an encoder's output for ids and other inputs [B, L], computed without padding; see `packs`."""
     inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **given}
     output = encoder(**{name: packing.row(values) for name, values in inputs.items()}, packing=packing)

@@ -128,3 +128,15 @@ def test_models_at_the_same_time_are_measured() -> None:
     about = f"about {19 * together / units['processes'] / alone:.0f}"
     assert f"{about} times as long as one" in SAID
     assert f"with MPS {about} times one single-task model" in WHOLE
+
+
+def test_speeds_of_private_layers_are_measured() -> None:
+    found = H100["private_layers"]
+    fast, slow = max(found["recorded"]), max(found["not recorded"])
+    assert f"{fast:,} documents/s with recorded steps, {slow} without ({fast / slow:.1f} times)" in SAID
+    together = found["together"]
+    speed = together["documents_per_second"]
+    assert f"{together['processes']} processes with MPS trained {min(speed):,} to {max(speed):,} doc" in SAID
+    assert f"{together['models']} models in {together['seconds'] / 60:.0f} minutes" in SAID
+    changes = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
+    assert f"with private layers {fast / slow:.1f} times as fast as without them (H100)" in changes

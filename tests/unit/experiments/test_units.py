@@ -70,10 +70,9 @@ def test_units_of_every_kind_are_restored(tmp_path: Path) -> None:
     assert can_teach == 3, "masked words have no teacher"
 
 
-def test_files_with_a_matrix_of_all_tasks_are_restored(
+def test_outputs_of_labels_are_kept_as_a_matrix_of_all_tasks(
     suite: Callable, table: Callable, tmp_path: Path
 ) -> None:
-    """As they were written before there were other kinds."""
     made = suite(table("t"), "architecture=mtl", "training.probe={every: 1}", *SHORT)
     assert not run_suite(made, ignore, MemoryTracker()).failed
     store, other = Store(tmp_path / "store"), Store(tmp_path / "other")
@@ -81,13 +80,13 @@ def test_files_with_a_matrix_of_all_tasks_are_restored(
     record, names = store.load(job.unit.key), job.unit.model.tasks
     assert record.probe is not None
     SCRIPT["keep"](store, job, cache, tmp_path / "new.npz")
-    plain = np.load(tmp_path / "new.npz")["record"]
-    old = {part: getattr(record, part).matrix(names)[0] for part in ("validation", "test")}
-    curve = np.stack([np.stack([outputs[name] for name in names], 1) for outputs in record.curve])
+    kept = dict(np.load(tmp_path / "new.npz"))
+    assert kept.keys() == {"record", "curve", "validation", "test", "lessons"}
+    np.testing.assert_array_equal(kept["test"], record.test.matrix(names)[0])
     teacher_outputs = {name: np.float32([number, 2.5]) for number, name in enumerate(names)}
-    matrices = old | {"lessons": np.stack(list(teacher_outputs.values()), 1)}
-    np.savez_compressed(tmp_path / "old.npz", record=plain, curve=curve, **matrices)
-    SCRIPT["restore"](other, job, cache, tmp_path / "old.npz")
+    kept["lessons"] = np.stack(list(teacher_outputs.values()), 1)
+    np.savez_compressed(tmp_path / "new.npz", **kept)
+    SCRIPT["restore"](other, job, cache, tmp_path / "new.npz")
     same(record, other.load(job.unit.key))
     again = read_teacher_outputs(other.units / job.unit.key) or {}
     assert {name: values.tolist() for name, values in again.items()} == {

@@ -23,6 +23,7 @@ from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.fast.graphs import Graphed
 from mtlv.models.fast.packing import JaggedPacking
+from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task, with_own_heads
 from mtlv.registries import ARCHITECTURES
@@ -59,14 +60,18 @@ def trained(
     how: Teaching = NO_TEACHER,
     change: Callable[[Batch], Batch] = lambda batch: batch,
     epochs: int = 2,
+    private: int = 0,
+    lora: LoRA | None = None,
     **options: Any,
 ) -> tuple[list[Any], dict[str, torch.Tensor]]:
     """Recorded modules, and the change of the weights; batches of all corpora in turn."""
     torch.manual_seed(0)
     tasks = [task for corpus in corpora for task in corpus.tasks]
     plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
-    heads, by_name = plan.models[0].heads, {task.name: task for task in tasks}
-    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=by_name, features="mean", seed=0)
+    heads = [replace(head, private=private) for head in plan.models[0].heads]
+    by_name = {task.name: task for task in tasks}
+    how_built = {"tasks": by_name, "features": "mean", "seed": 0, "lora": lora}
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, **how_built)
     MODELS[:] = [model]
     begun = {name: weight.clone() for name, weight in model.state_dict().items()}
     parts = [documents_of(corpus, encoder, model.multiple) for corpus in corpora]
@@ -100,21 +105,29 @@ def assert_same(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor])
         torch.testing.assert_close(found[name], weight, rtol=0, atol=0, msg=name)
 
 
-@pytest.mark.parametrize("accumulation", [1, 3])
+@pytest.mark.parametrize(
+    ("accumulation", "private", "lora"), [(1, 0, None), (3, 0, None), (1, 1, None), (1, 1, LoRA(2, 4.0))]
+)
 @pytest.mark.parametrize("kinds", KINDS)
 def test_every_kind_learns_the_same(
-    kinds: str, accumulation: int, one_corpus_per_kind: list[Corpus], encoder: Any
+    kinds: str,
+    accumulation: int,
+    private: int,
+    lora: LoRA | None,
+    one_corpus_per_kind: list[Corpus],
+    encoder: Any,
 ) -> None:
     corpora = [one_corpus_per_kind[number] for number in KINDS[kinds]]
-    options = {"accumulation": accumulation, "clip_norm": None}
+    options = {"accumulation": accumulation, "clip_norm": None, "private": private, "lora": lora}
     modules, found = trained(corpora, encoder, Again, **options)
     _, wanted = trained(corpora, encoder, Never, **options)
     assert_same(found, wanted)
     assert [type(each) is _OfTensors for each in modules] == [kinds != "tags"]
 
 
+@pytest.mark.parametrize("private", [0, 1])
 def test_rows_learn_what_padded_batches_learn(
-    one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
+    private: int, one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = copy.deepcopy(encoder)
     for part in module.module.modules():
@@ -124,7 +137,7 @@ def test_rows_learn_what_padded_batches_learn(
     for part in module.module.modules():
         if hasattr(part, "dropout_prob"):
             part.dropout_prob = 0.0
-    options = {"clip_norm": 0.5, "epochs": 1}
+    options = {"clip_norm": 0.5, "epochs": 1, "private": private}
     _, wanted = trained(one_corpus_per_kind[:3], module, None, **options)
     rows: list[int] = []
     real = JaggedPacking.__init__

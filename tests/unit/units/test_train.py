@@ -471,7 +471,7 @@ def test_a_unit_with_recorded_steps_leaves_nothing_behind(
         ("training.objective=famo", False),
         ("training.objective=pcgrad", False),
         ("training.head_loss=loss_proportional", False),
-        ("architecture={name: gmhl, private_layers: 1}", False),
+        ("architecture={name: gmhl, private_layers: 1}", True),
     ],
 )
 def test_steps_are_recorded_on_one_gpu_unless_passes_are_repeated(
