@@ -64,9 +64,11 @@ def test_intervals_are_those_of_the_experiment(name):
         re.findall(r"(-\d\.\d{3}) \(95% interval over test documents (-\d\.\d{3}) to ([-+]\d\.\d{3})\)", text)
     )
     assert told
+    folders = [results, OPENI / "results" / "seeds"] if name == "README" else [results]
     kept = {
         tuple(re.findall(r"[-+]\d\.\d{3}", row["difference"].replace("−", "-")))
-        for row in rows(results / "answer.csv").values()
+        for folder in folders
+        for row in rows(folder / "answer.csv").values()
     }
     assert told <= kept
 
@@ -78,13 +80,16 @@ def test_scores_of_longer_training_are_those_of_the_experiment():
     score, micro, subset, hamming = (float(row[column]) for column in COLUMNS)
     assert f"it has **{score:.3f}** ± {float(row['f1_macro_sd']):.3f} macro F1 (micro {micro:.3f}," in text
     assert f"subset accuracy {subset:.3f}, Hamming score {hamming:.3f})" in text
-    assert f"with 20 passes it has {score:.3f}." in " ".join(part(*PAGES["README"][:2]).split())
+    random = float(answer["random groups, private layers, 20 passes"]["score"])
+    assert f"with 20 passes it has {score:.3f}, and random groups {random:.3f}." in " ".join(
+        part(*PAGES["README"][:2]).split()
+    )
     compared = {
         "gmhl, private layers, 0.0001": "same run with 10 passes**",
         "mtl, 40 passes": "which cost as much",
         "mtl, 20 passes, 0.0002": "the same choice of a learning rate",
         "stl, 190 passes, 0.0001": "190 passes",
-        "random groups, private layers": "which had only 10 passes",
+        "random groups, private layers, 20 passes": "20 passes, too",
     }
     for other, said in compared.items():
         mean, low, high = re.findall(r"[-+]\d\.\d{3}", answer[other]["difference"].replace("−", "-"))
@@ -178,9 +183,52 @@ def test_nineteen_random_groupings_are_those_of_the_experiment():
     assert len(rising) == 6
     assert "gmtl, 80 passes" in rising
     assert "and five of the random groupings were not" in text
-    assert f"four of 19 random groupings are as good or better than groups by descriptions {p}" in " ".join(
-        part(*PAGES["README"][:2]).split()
-    )
+    assert f"; with a model per group, four are {p}" in " ".join(part(*PAGES["README"][:2]).split())
+
+
+def test_random_groups_with_private_layers_are_those_of_the_experiment():
+    """Means of the folds on which all groupings were trained."""
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    path = OPENI / "results" / "chance-layers" / "folds.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            assert int(row["fold"]) == len(scores["f1_macro"][row["run"]])
+            for metric in (*COLUMNS, "average_precision_macro"):
+                scores[metric][row["run"]].append(float(row[metric]))
+    text = " ".join(part(OPENI / "README.md", "## Better than chance?").split())
+    for metric, of_runs in scores.items():
+        assert {len(folds) for folds in of_runs.values()} == {4}
+        means = {name: np.mean(folds) for name, folds in of_runs.items()}
+        own = means.pop("gmhl, private layers")
+        random, as_good = list(means.values()), sum(mean >= own for mean in means.values())
+        p = f"(p = {(1 + as_good) / (1 + len(random)):.2f}"
+        assert len(random) == 19
+        if metric == "f1_macro":
+            assert (
+                f"have {own:.3f} macro F1, the random groupings {min(random):.3f} to {max(random):.3f} "
+                f"(mean {np.mean(random):.3f}), and {as_good} of 19 are as good or better {p})" in text
+            )
+        else:
+            assert as_good == 0
+            assert f"none of the 19 is {p} each)" in text
+    assert "two of 19 random groupings are as good" in part(*PAGES["README"][:2])
+
+
+def test_scores_of_three_seeds_are_those_of_the_experiment():
+    results = OPENI / "results" / "seeds"
+    answer = rows(results / "answer.csv")
+    own, other = answer["gmhl, private layers"], answer["mtl, 20 passes"]
+    said = " ".join(part(OPENI / "README.md", "## Three seeds").split())
+    assert f"{float(own['score']):.3f} and {float(other['score']):.3f} macro F1" in said
+    mean, low, high = re.findall(r"[-+]\d\.\d{3}", other["difference"].replace("−", "-"))
+    interval = f"{mean} (95% interval over test documents {low} to {high})"
+    assert f"layers differs by {interval}" in said
+    assert interval in " ".join(part(*PAGES["README"][:2]).split())
+    (row,) = csv.DictReader((results / "significance.csv").read_text(encoding="utf-8").splitlines())
+    assert f"on 5 of 5 folds, and a t-test over folds has p = {float(row['t_p']):.3f}" in said
+    assert "on 5 of 5 folds" in row["follows"]
+    scores = rows(results / "overview.csv").values()
+    assert [(row["children"], row["note"]) for row in scores] == [("15", "")] * 2, "trained to the end"
 
 
 def test_scores_of_two_seeds_follow_from_their_mean_and_deviation():
