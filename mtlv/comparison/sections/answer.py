@@ -68,7 +68,7 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [TextBlock(_advice(comparison, found, chosen.run), "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
-    chance = _chance(comparison, found) + _factors(comparison, found)
+    chance = _chance(comparison, found, chosen.run) + _factors(comparison, found)
     sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     blocks += random_figure(comparison)
@@ -241,10 +241,16 @@ def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
     return listed(parts) if parts else "the same cost"
 
 
-def _chance(comparison: Comparison, found: Sequence[Standing]) -> str:
-    """Compare the best grouping that has random controls with them."""
+def _chance(comparison: Comparison, found: Sequence[Standing], chosen: ComparedRun) -> str:
+    """Compare the best grouping that has random controls with them, and say if the chosen one has none."""
+    said = ""
+    if chosen.groups and not is_random(chosen) and against_random(comparison, chosen) is None:
+        said = (
+            f" No run has random groups of the same sizes and training as “{chosen.name}” "
+            "(`grouping.method: random`), so chance may have done as well."
+        )
     compared = (against_random(comparison, each.run) for each in found)
-    return next((f" {in_words_of_chance(each)}" for each in compared if each), "")
+    return said + next((f" {in_words_of_chance(each)}" for each in compared if each), "")
 
 
 def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:

@@ -481,7 +481,7 @@ def test_the_config_is_valid_and_names_what_will_be_trained(tmp_path, monkeypatc
     suite = load_suite("c.yml")
     check_suite(suite)
     names = [member.name for member in suite.members]
-    several = ["one model for all", "one model each", "groups", "random groups"]
+    several = ["one model for all", "one model each", "groups", "random groups", "layers per group"]
     assert names == (several if number < 2 else ["MTL"])
     assert suite.members[0].settings.data.max_length == 32
     assert main(["init", "my table: 1.csv", "--out", "c.yml"]) == 2
@@ -493,16 +493,16 @@ def test_a_suite_that_takes_too_long_leaves_one_model_each_as_a_comment(tmp_path
     monkeypatch.setattr(new_config, "cores", lambda: 2)
     fast = config_text(guess(path), "t.csv")
     assert "# About 1 minute on 2 cores without a GPU." in fast
-    monkeypatch.setattr(new_config, "SPEED", 9)
+    monkeypatch.setattr(new_config, "SPEED", 11)
     slow = config_text(guess(path), "t.csv")
-    # 60 documents, 8 words of 1.4 tokens, 15 epochs, 1 + 2 x 4 models, 2 x 9 tokens a second
+    # 60 documents, 8 words of 1.4 tokens, 15 epochs, 1 + 2 x 4 + 2 models, 2 x 11 tokens a second
     assert "# About 84 minutes on 2 cores" in slow
     line = "- {name: one model each, architecture: stl}\n"
-    assert f"  # 37 minutes more; to train it, too, remove the `#` of the next line:\n  # {line}" in slow
+    assert f"  # 31 minutes more; to train it, too, remove the `#` of the next line:\n  # {line}" in slow
     names = [run["name"] for run in yaml.safe_load(slow.replace(f"# {line}", line))["runs"]]
-    assert names == ["one model for all", "one model each", "groups", "random groups"]
+    assert names == ["one model for all", "one model each", "groups", "random groups", "layers per group"]
     said = (
-        "about 84 minutes on 2 cores without a GPU; left out: `one model each`, 37 minutes more; to train "
+        "about 84 minutes on 2 cores without a GPU; left out: `one model each`, 31 minutes more; to train "
         "it, too, remove the `#` before its line in the config\n"
     )
     assert main(["init", str(path), "--out", str(tmp_path / "slow.yml")]) == 0

@@ -458,6 +458,8 @@ def test_groups_are_compared_with_random_ones(answered):
     said = answer_of([section])
     assert " How sure is that? The groups of “ours” are not shown to be better than chance: 1 of 3" in said
     section = answered([ours, a_run("b")], [])
+    assert " No run has random groups of the same sizes and training as “ours” (" in answer_of([section])
+    section = answered([a_run("ours", score=0.9), a_run("b")], [])
     assert "random" not in answer_of([section])
     assert not any(isinstance(block, FigureBlock) for block in section.blocks)
 
