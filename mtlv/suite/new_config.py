@@ -183,7 +183,7 @@ def _epochs(guess: TableGuess) -> int:
     return next(epochs for most, epochs in EPOCHS if guess.documents <= most)
 
 
-def _minutes(guess: TableGuess, models: int) -> float:
+def _minutes(guess: TableGuess, models: float) -> float:
     tokens = min(guess.words[2] * TOKENS_PER_WORD, tokens_of(guess.words[1]))
     return guess.documents * tokens * _epochs(guess) * models / (SPEED * cores()) / 60
 

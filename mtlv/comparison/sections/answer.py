@@ -223,8 +223,10 @@ def _between(each: Standing) -> str:
     parts = []
     if interval := each.interval:
         parts.append(f"95% interval of the difference {interval_text(*interval)}")
-    if not each.worse:
-        parts.append("not tested" if each.worse is None else "not shown to be more than chance")
+    if each.worse is None:
+        parts.append("not tested")
+    elif not each.worse and not (each.pair and each.difference == 0):
+        parts.append("not shown to be more than chance")
     return f" ({', '.join(parts)})" if parts else ""
 
 
