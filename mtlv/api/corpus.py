@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ NO_LABELS = (
     "arguments: `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
 )
+CHECK_PATH = "; check `data.path`"  # in messages about files
+SETTING = r"`data\.(?:columns\.)?(\w+)(?:: (\w+))?`"
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
@@ -333,4 +336,19 @@ def _in_memory(
     if descriptions is not None:
         of_type(descriptions, Mapping, "descriptions", "write `{TASK: TEXT}`")
         settings["data.descriptions"] = dict(descriptions)
-    return Corpus({**settings, **{f"data.columns.{key}": value for key, value in columns.items()}}, memory)
+    settings |= {f"data.columns.{key}": value for key, value in columns.items()}
+    try:
+        return Corpus(settings, memory)
+    except DataError as error:
+        raise DataError(_as_arguments(str(error), memory)) from error
+
+
+def _as_arguments(text: str, memory: InMemory) -> str:
+    """Return a message about a file and settings as one about the DataFrame and arguments."""
+    file = re.escape(f"`{memory.what}{memory.suffix}`")
+    text = re.sub(rf"{file} (row \d+)", rf"\1 of the {memory.what}", text.replace(CHECK_PATH, ""))
+    return re.sub(SETTING, _argument, re.sub(file, f"the {memory.what}", text))
+
+
+def _argument(setting: re.Match[str]) -> str:
+    return f"`{setting[1]}={setting[2]!r}`" if setting[2] else f"argument `{setting[1]}`"

@@ -506,7 +506,24 @@ WRONG = {
     "a row": (
         lambda _: mtlv.from_dataframe(frame().assign(heart=[1, 1, 5] * 20), text="report", labels=["heart"]),
         DataError,
-        r"`DataFrame.parquet` row 3, column `heart` is not 0 or 1 \(got 5\)",
+        r"row 3 of the DataFrame, column `heart` is not 0 or 1 \(got 5\)",
+    ),
+    "a column": (
+        lambda _: mtlv.from_dataframe(frame(), text="reprot", labels=["heart"]),
+        DataError,
+        r"the DataFrame has no column `reprot` \(argument `text`\); .* mean `report`\?",
+    ),
+    "no rows": (
+        lambda _: mtlv.from_dataframe(frame().iloc[:0], text="report", labels=["heart"]),
+        DataError,
+        "^the DataFrame has no rows.$",
+    ),
+    "an unknown label": (
+        lambda _: mtlv.from_dataframe(
+            frame().assign(heart=[1, None, 0] * 20), text="report", labels=["heart"]
+        ),
+        DataError,
+        "row 2 of the DataFrame, .* or set `missing_labels='unknown'` if",
     ),
     "a constant": (
         lambda _: (
@@ -525,7 +542,7 @@ WRONG = {
             frame().assign(marks=[[], [[0, 2]]] * 30), text="report", labels=["heart"], mentions="marks"
         ),
         DataError,
-        "row 1, column `marks` is empty",
+        "row 1 of the DataFrame, column `marks` is empty",
     ),
     "no corpus": (lambda _: mtlv.load("opni"), DataError, "no known corpus.*`openi`"),
     "config": (
