@@ -111,7 +111,9 @@ def compare(
     listed = (each.results if isinstance(each, SuiteRun) else (each,) for each in results)
     given = (*chain.from_iterable(listed), *([baseline] if baseline else []))
     for result in given:
-        of_type(result, Result, "mtlv.compare", "make one with `mtlv.train` or `mtlv.run`")
+        then = "make one with `mtlv.train` or `mtlv.run`"
+        then = "write `mtlv.compare(*results)`" if isinstance(result, (list, tuple)) else then
+        of_type(result, Result, "mtlv.compare", then)
     if not given:
         raise ConfigError(["`mtlv.compare` takes one result or more, and none is given"])
     members = [replace(result.member, tuned=(None,)) for result in given]  # each is compared

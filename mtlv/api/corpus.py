@@ -37,7 +37,7 @@ NO_LABELS = (
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
 )
 CHECK_PATH = "; check `data.path`"  # in messages about files
-SETTING = r"`data\.(?:columns\.)?(\w+)(?:: (\w+))?`"
+SETTING = r"`data\.columns\.([\w.]+)(?:: (\w+))?`"
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
@@ -239,7 +239,8 @@ def from_dataframe(
     of_type(frame, pd.DataFrame, "mtlv.from_dataframe", "read a file with `mtlv.load`")
     need_header(Path("DataFrame"), list(map(str, frame.columns)))
     index = frame.index
-    if "id" not in columns and isinstance(index.name, str) and index.is_unique and index.name not in frame:
+    wanted = columns.get("id") in (None, index.name)
+    if wanted and isinstance(index.name, str) and index.is_unique and index.name not in frame:
         frame, columns = frame.reset_index(), {**columns, "id": index.name}
 
     def save(path: Path) -> None:
@@ -340,13 +341,18 @@ def _in_memory(
     try:
         return Corpus(settings, memory)
     except DataError as error:
-        raise DataError(_as_arguments(str(error), memory)) from error
+        raise DataError(_as_arguments(str(error), memory)) from None
+    except ConfigError as error:
+        raise ConfigError(_as_arguments(problem, memory) for problem in error.problems) from None
 
 
 def _as_arguments(text: str, memory: InMemory) -> str:
     """Return a message about a file and settings as one about the DataFrame and arguments."""
     file = re.escape(f"`{memory.what}{memory.suffix}`")
-    text = re.sub(rf"{file} (row \d+)", rf"\1 of the {memory.what}", text.replace(CHECK_PATH, ""))
+    text = text.removeprefix("arguments: ").replace(CHECK_PATH, "")
+    text = text.replace("`data.alias`", "`data.columns.name`")
+    text = text.replace("`data.descriptions", "`data.columns.descriptions")
+    text = re.sub(rf"{file} (row \d+)", rf"\1 of the {memory.what}", text)
     return re.sub(SETTING, _argument, re.sub(file, f"the {memory.what}", text))
 
 

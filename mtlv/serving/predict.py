@@ -119,7 +119,8 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
     raise TrackingError(
         f"there is no run `{text}` in the store",
         allowed=f"a run's id or uid, a run's name{examples}, or a folder with a model",
-        then=nearest(text, known) or "`mtlv ui` shows the runs; `--uri` names another store",
+        then=nearest(text, known)
+        or "`mtlv ui` shows the runs; `--uri` (in Python `uri=`) names another store",
     )
 
 

@@ -35,6 +35,8 @@ from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
 
+NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
+
 if TYPE_CHECKING:
     from mtlv.settings import Suite
     from mtlv.settings.suite_schema import SearchSettings
@@ -223,6 +225,10 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
+def _wants_private_layers(member: ResolvedMember) -> bool:
+    return any(each.architecture.private_layers for each in member.member.settings.each_stage)
+
+
 def _tell_notes(
     resolved: list[ResolvedMember], cache: InputCache, callback: Callback, told: set[str]
 ) -> None:
@@ -241,6 +247,10 @@ def _tell_notes(
             more = [note for note in groups.grouping.notes if note not in groups.reason]
             for note in (f"{groups.grouping.k} groups; {groups.reason}", *more):
                 notes.setdefault(note, {})[f"`{member.name}`"] = None
+        if _wants_private_layers(member) and not any(
+            head.private for job in member.jobs for head in job.unit.model.heads
+        ):
+            notes.setdefault(NO_PRIVATE, {})[f"`{member.name}`"] = None
         notes |= {note: {} for note in encoder.notes}
     for note, named in notes.items():
         text = f"{enumerated(list(named), 3)}: {note}" if named else note

@@ -43,7 +43,8 @@ class MlflowReader:
         if file is not None and not file.exists():
             raise TrackingError(
                 f"there are no runs yet: the tracking store `{self.uri}` does not exist",
-                then="run `mtlv run CONFIG` first, use its working folder, or give a store with `--uri`",
+                then="run `mtlv run CONFIG` first, use its working folder, or give a store with `--uri` (in "
+                "Python `uri=`)",
             )
         if file is None:
             address.check_answers(self.uri)  # for a file, it would check that it can be written

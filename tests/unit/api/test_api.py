@@ -99,7 +99,9 @@ def test_a_corpus_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_named_index_has_the_ids(tmp_path: Path) -> None:
     numbered = frame().set_axis(pd.Index([f"r{n}" for n in range(60)], name="report_id"))
-    assert mtlv.from_dataframe(numbered, text="report", labels=["heart"]).documents.ids[:2] == ("r0", "r1")
+    for named in ({}, {"id": "report_id"}):
+        found = mtlv.from_dataframe(numbered, text="report", labels=["heart"], **named)
+        assert found.documents.ids[:2] == ("r0", "r1")
     twice = numbered.set_axis(pd.Index(["r"] * 60, name="report_id"))
     for other in (frame(), numbered.rename_axis(None), twice):
         assert mtlv.from_dataframe(other, text="report", labels=["heart"]).documents.ids[:2] == ("1", "2")
@@ -496,8 +498,24 @@ WRONG = {
     "a typing mistake": (
         lambda _: mtlv.from_dataframe(frame(), text="report", label=["heart"]),
         ConfigError,
-        "`data.columns.label`: unknown key; did you mean `data.columns.labels`",
+        "^argument `label`: unknown key; did you mean argument `labels`",
     ),
+    "a setting of training": (
+        lambda _: mtlv.from_dataframe(frame(), text="report", labels=["heart"], max_length=3),
+        ConfigError,
+        "^argument `max_length`: unknown key; did you mean `data.max_length`",
+    ),
+    "a name": (
+        lambda _: mtlv.from_dataframe(frame(), text="report", labels=["heart"], name=3),
+        ConfigError,
+        "^argument `name`: got 3",
+    ),
+    "a description": (
+        lambda _: mtlv.from_dataframe(frame(), text="report", labels=["heart"], descriptions={"hart": "x"}),
+        DataError,
+        "^argument `descriptions`: .* has no label `hart`",
+    ),
+    "a list of results": (lambda _: mtlv.compare([1]), DataError, r"write `mtlv.compare\(\*results\)`"),
     "no target": (
         lambda _: mtlv.from_dataframe(frame(), text="report", kind="regression"),
         ConfigError,

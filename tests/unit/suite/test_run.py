@@ -271,6 +271,20 @@ def test_truncated_documents_are_noted(
     )
 
 
+@pytest.mark.parametrize(("architecture", "told"), [("mtl", True), ("gmhl", False)])
+def test_private_layers_without_effect_are_noted(
+    table: Callable, suite: Callable, tmp_path: Path, architecture: str, told: bool
+) -> None:
+    notes: list[str] = []
+    layers = f"architecture={{name: {architecture}, private_layers: 1}}"
+    run_suite(
+        suite(table("t"), layers, "training.epochs=1", "grouping.k=2"),
+        lambda event: notes.append(event.text) if isinstance(event, NoteGiven) else None,
+        MemoryTracker(),
+    )
+    assert any("`architecture.private_layers` has no effect" in note for note in notes) == told
+
+
 def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
     from mtlv.reporting.metrics import params
 
