@@ -39,7 +39,8 @@ result.predict(["The heart is enlarged."])
 ```
 
 - **Settings** are keyword arguments, named by the last part of their key: `epochs=3` is `training.epochs`.
-  If several keys end in the same word, add the section: `encoder__features="cls"`.
+  If several keys end in the same word, add the section: `encoder__features="cls"`. A section is a
+  mapping: `lora={"rank": 8}` is `encoder.lora`.
 - **Errors** are `mtlv.errors.MtlvError` and its subclasses, with the messages of the command.
 - **Files** are written to the folder that you name. Without one, `train` and `run` write `mtlv-store` and
   `mlflow.db` to the working folder, and `compare` writes `mtlv-compare`. `load`, `from_dataframe`,

@@ -176,7 +176,8 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
     Args:
         name: name in the catalog (see `mtlv data list`), or path of a CSV, TSV, JSONL or Parquet file.
         path: path of its files; None is where `mtlv data fetch` puts them.
-        settings: other `data` settings, such as `labels`, `limit`, or for a table `columns`.
+        settings: other `data` settings, such as `limit`, `labels` (some of the corpus), or for a table
+            `columns={"text": ..., "labels": [...]}`.
 
     Raises:
         DataError: the documents do not exist or cannot be read.
