@@ -260,7 +260,9 @@ def _write(
         return write_files(comparison, parts, pictures, folder)
     except OSError as error:
         raise TrackingError(
-            f"the page cannot be written to {folder}", got=error.strerror, then="choose another folder"
+            f"the page cannot be written to {folder}",
+            got=error.strerror,
+            then="choose another folder with `--out` (in Python `folder=`)",
         ) from error
 
 
