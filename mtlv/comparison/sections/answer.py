@@ -249,7 +249,7 @@ def _chance(comparison: Comparison, found: Sequence[Standing], chosen: ComparedR
     if chosen.groups and not is_random(chosen) and against_random(comparison, chosen) is None:
         said = (
             f" No run has random groups of the same sizes and training as “{chosen.name}” "
-            "(`grouping.method: random`), so chance may have done as well."
+            "(`grouping.method: random`), so its groups may be no better than chance."
         )
     compared = (against_random(comparison, each.run) for each in found)
     return said + next((f" {in_words_of_chance(each)}" for each in compared if each), "")
