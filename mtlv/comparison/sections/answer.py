@@ -26,7 +26,7 @@ from mtlv.comparison.sections.times import KEY, training
 from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
-from mtlv.evaluation.pairs import different_tasks, tasks_of
+from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
@@ -64,7 +64,9 @@ def build(comparison: Comparison) -> Section | None:
     if chosen is None:
         return _no_answer(comparison, found[0])
     gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, chosen.run)
-    reason = _why(comparison, found, chosen) + gained + _tried(comparison)
+    reason = (
+        _why(comparison, found, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
+    )
     blocks: list[Block] = [TextBlock(_advice(comparison, found, chosen.run), "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
@@ -84,10 +86,18 @@ def _tried(comparison: Comparison) -> str:
     return f" The values of {kept} were chosen on validation, among {len(tried)} that were trained."
 
 
+def _elsewhere(comparison: Comparison, chosen: ComparedRun) -> str:
+    """Name the runs that cannot be compared with the chosen one."""
+    names = [f"“{run.name}”" for run in comparison.runs if run.mains and not comparable(run, chosen)]
+    why = "they have other documents or splits (such as by `data.folds`)"
+    return f" Not compared, because {why}: {enumerated(names)}." if names else ""
+
+
 def _no_answer(comparison: Comparison, only: Standing) -> Section:
     said = f"Only “{only.run.name}” ({plan_title(comparison)} {only.mean:.3f}) can be ranked."
     if len(learned_nothing(comparison)) == len(comparison.runs) - 1:
         said += " The others predict no better than a constant answer: train longer."
+    said += _elsewhere(comparison, only.run)
     blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(said, "finding")]
     blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, [only], None)])

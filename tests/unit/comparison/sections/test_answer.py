@@ -480,6 +480,13 @@ def test_runs_that_cannot_be_ranked_are_named_and_not_recommended(answered):
         "half": "not finished",
         "elsewhere": "no comparable score",
     }
+    other = (
+        "Not compared, because they have other documents or splits (such as by `data.folds`): “elsewhere”."
+    )
+    assert section.blocks[1].text.endswith(f" {other}")
+    alone = answered([runs[0], runs[-1]], [])
+    assert answer_of([alone]).endswith(f"Only “good” (macro F1 0.500) can be ranked. {other}")
+    assert "Not compared" not in answer_of([answered(runs[:4], [], nothing=["flat"])])
     assert answer_of([answered(runs[2:3] * 2, [], nothing=["flat"])]) == NOTHING
     assert answered(runs[3:4] * 2) is None
 
