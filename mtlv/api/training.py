@@ -154,6 +154,8 @@ def train(
 
 def _places(folder: str | Path) -> dict[str, str]:
     """Return the settings of the store and of the tracking store in a folder."""
+    if not isinstance(folder, (str, Path)):
+        raise wrong_type(folder, "path", "folder", "name a folder, such as `folder='runs'`")
     home = Path(folder).absolute()
     return {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
 
@@ -216,6 +218,8 @@ def _given(
 
 
 def _run(suite: Suite, callback: Callback | None) -> SuiteRun:
+    if callback is not None and not callable(callback):
+        raise wrong_type(callback, "function", "callback", "write `callback=print` to see all events")
     with progress(callback) as call:
         for note in suite.notes:
             call(NoteGiven(note))

@@ -515,6 +515,16 @@ WRONG = {
         DataError,
         "^argument `descriptions`: .* has no label `hart`",
     ),
+    "no callback": (
+        lambda _: mtlv.run({"data": {"name": "synthetic"}}, callback="x"),
+        DataError,
+        r"`callback` takes a `function` \(got a `str`\)",
+    ),
+    "no folder": (
+        lambda _: mtlv.train(mtlv.load("synthetic", documents=60), folder=3),
+        DataError,
+        r"`folder` takes a `path` \(got a `int`\)",
+    ),
     "a list of results": (lambda _: mtlv.compare([1]), DataError, r"write `mtlv.compare\(\*results\)`"),
     "no target": (
         lambda _: mtlv.from_dataframe(frame(), text="report", kind="regression"),
