@@ -1,7 +1,8 @@
-"""Keyword arguments as settings, with the names of `defaults.yml`."""
+"""Keyword arguments as settings, with the names of `defaults.yml`, and settings in messages as arguments."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,8 @@ from mtlv.settings.problems import nearest_key
 from mtlv.settings.schema import Settings
 
 T = TypeVar("T")
+CHECK_PATH = "; check `data.path`"  # in messages about files
+SETTING = r"`data\.columns\.([\w.]+)(?:: (\w+))?`"
 
 
 def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
@@ -54,6 +57,26 @@ def _keys(keyword: str, section: str) -> list[str]:
         return [key]
     own = [f"{section}.{key}"] if is_section((section, key)) else []
     return own or [each for each in known_keys() if each.endswith(f".{key}")]
+
+
+def in_python(text: str, what: str, suffix: str) -> str:
+    """Return a message about a file and settings of `data` as one about an object and arguments.
+
+    Args:
+        text: a message about the file that was written.
+        what: what its content was given as, such as `DataFrame`; the name of the file without its suffix.
+        suffix: suffix of the file.
+    """
+    file = re.escape(f"`{what}{suffix}`")
+    text = text.removeprefix("arguments: ").replace(CHECK_PATH, "")
+    text = text.replace("`data.alias`", "`data.columns.name`")
+    text = text.replace("`data.descriptions", "`data.columns.descriptions")
+    text = re.sub(rf"{file} (row \d+)", rf"\1 of the {what}", text)
+    return re.sub(SETTING, _argument, re.sub(file, f"the {what}", text))
+
+
+def _argument(setting: re.Match[str]) -> str:
+    return f"`{setting[1]}={setting[2]!r}`" if setting[2] else f"argument `{setting[1]}`"
 
 
 def several(values: Sequence[T], name: str) -> list[T]:

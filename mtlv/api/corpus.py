@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mtlv.api.arguments import as_settings, of_type, several, wrong_type
+from mtlv.api.arguments import as_settings, in_python, of_type, several, wrong_type
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
@@ -36,8 +35,6 @@ NO_LABELS = (
     "arguments: `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
 )
-CHECK_PATH = "; check `data.path`"  # in messages about files
-SETTING = r"`data\.columns\.([\w.]+)(?:: (\w+))?`"
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
@@ -342,20 +339,7 @@ def _in_memory(
     try:
         return Corpus(settings, memory)
     except DataError as error:
-        raise DataError(_as_arguments(str(error), memory)) from None
+        raise DataError(in_python(str(error), memory.what, memory.suffix)) from None
     except ConfigError as error:
-        raise ConfigError(_as_arguments(problem, memory) for problem in error.problems) from None
-
-
-def _as_arguments(text: str, memory: InMemory) -> str:
-    """Return a message about a file and settings as one about the DataFrame and arguments."""
-    file = re.escape(f"`{memory.what}{memory.suffix}`")
-    text = text.removeprefix("arguments: ").replace(CHECK_PATH, "")
-    text = text.replace("`data.alias`", "`data.columns.name`")
-    text = text.replace("`data.descriptions", "`data.columns.descriptions")
-    text = re.sub(rf"{file} (row \d+)", rf"\1 of the {memory.what}", text)
-    return re.sub(SETTING, _argument, re.sub(file, f"the {memory.what}", text))
-
-
-def _argument(setting: re.Match[str]) -> str:
-    return f"`{setting[1]}={setting[2]!r}`" if setting[2] else f"argument `{setting[1]}`"
+        said = (in_python(problem, memory.what, memory.suffix) for problem in error.problems)
+        raise ConfigError(said) from None
