@@ -111,8 +111,8 @@ def compare(
     listed = (each.results if isinstance(each, SuiteRun) else (each,) for each in results)
     given = (*chain.from_iterable(listed), *([baseline] if baseline else []))
     for result in given:
-        then = "make one with `mtlv.train` or `mtlv.run`"
-        then = "write `mtlv.compare(*results)`" if isinstance(result, (list, tuple)) else then
+        several = isinstance(result, (list, tuple))
+        then = "write `mtlv.compare(*results)`" if several else "make one with `mtlv.train` or `mtlv.run`"
         of_type(result, Result, "mtlv.compare", then)
     if not given:
         raise ConfigError(["`mtlv.compare` takes one result or more, and none is given"])

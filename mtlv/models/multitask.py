@@ -233,9 +233,11 @@ class MultiTaskModel(nn.Module):
         """Return the output of the encoder that each head reads."""
         if self.private is None:
             return dict.fromkeys(heads, self._encoded(ids, mask, given, padded, row))
-        packing: AnyPacking | None = Packing(mask) if padded and self.packs else None
+        packing: AnyPacking | None = None
         if row is not None:
             packing = JaggedPacking(mask, row)
+        elif padded and self.packs:
+            packing = Packing(mask)
         names = {module_of(name): name for name in heads}
         found = self.private(ids, mask if padded else None, given, packing, names)
         return {names[module]: output for module, output in found.items()}

@@ -35,12 +35,12 @@ from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
 
-NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
-
 if TYPE_CHECKING:
     from mtlv.settings import Suite
     from mtlv.settings.suite_schema import SearchSettings
     from mtlv.store.local import Store
+
+NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
 
 
 @dataclass(frozen=True)
