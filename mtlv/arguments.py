@@ -250,7 +250,9 @@ def _add_predict(commands: Any) -> None:
         help=f"marked entities of a text as [[start, end, role], ...], in characters{behind}",
     )
     predict.add_argument("--task", metavar="NAME", action="append", help="predict only this task; repeatable")
-    predict.add_argument("--column", help="column of the file that holds the texts (default: text)")
+    predict.add_argument(
+        "--column", help="column of the file that holds the texts (default: as in training, or text)"
+    )
     predict.add_argument(
         "--out", type=Path, metavar="FILE", help="write the predictions to this .csv or .jsonl file"
     )

@@ -36,9 +36,9 @@ class Model(ABC):
     - one number: [N] values
     - anything else: a DataFrame, as `predict_frame`
 
-    Texts are a list, a Series, or a DataFrame with a column `text` (or only one column). Some tasks need more
-    than a text: a DataFrame, or a list of mappings, has it in `text_pair`, `words` or `mentions`. A `Result`
-    also reads the columns that it was trained on, with their own names.
+    Texts are a list, a Series, or a DataFrame. Its text column has the name of the training table's, or
+    `text`, or is the only one. Some tasks need more than a text: a DataFrame, or a list of mappings, has it
+    in columns named as in training, or in `text_pair`, `words` or `mentions`.
     """
 
     @property
@@ -49,10 +49,6 @@ class Model(ABC):
     @property
     @abstractmethod
     def _model(self) -> ServedPlan: ...
-
-    def _renamed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table of inputs with the names that all models have for its columns."""
-        return frame
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -112,9 +108,7 @@ class Model(ABC):
         import pandas as pd
 
         whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
-        if isinstance(texts, pd.DataFrame):
-            texts = self._renamed(texts)
-        frame = as_frame(texts if whole else several(texts, "texts"))
+        frame = as_frame(texts if whole else several(texts, "texts"), self._model.description.columns)
         return self._model.predict(as_texts(frame)), frame.index
 
     @property
@@ -130,6 +124,9 @@ class Model(ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # as `fit` does: a copy without what was trained would predict nothing
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags

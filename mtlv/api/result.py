@@ -15,7 +15,6 @@ from mtlv.api.model import Model
 from mtlv.api.notebook import html
 from mtlv.errors import TrackingError
 from mtlv.reporting.member_result import MemberResult
-from mtlv.serving.inputs import OPTIONAL, TEXT
 from mtlv.serving.model import ServedPlan
 from mtlv.serving.package import CONTENT
 from mtlv.store import open_store
@@ -105,18 +104,6 @@ class Result(Model):
     @property
     def _known(self) -> Sequence[Task]:
         return self._found.resolved.known
-
-    def _renamed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a table with the columns of training named as a model reads them."""
-        names, data = list(frame.columns), self.member.settings.data
-        own = {
-            column: name
-            for column in (TEXT, *OPTIONAL)
-            for each in data.each
-            if names.count(name := getattr(each.columns, column)) == 1
-        }
-        rest = frame.drop(columns=list(own.values()))
-        return rest.assign(**{column: frame[name] for column, name in own.items()})
 
     @cached_property
     def _model(self) -> ServedPlan:

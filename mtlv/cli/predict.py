@@ -10,27 +10,26 @@ from mtlv.formatting import many
 
 def predict(args: argparse.Namespace) -> int:
     """Predict texts with the trained model of a run."""
+    from mtlv.data.tables.rows import read_table
     from mtlv.errors import DataError
-    from mtlv.serving.texts import from_file, given
+    from mtlv.serving.answers import check_target, write_answers
+    from mtlv.serving.predict import ModelQuery, load_plan, predict_texts
+    from mtlv.serving.texts import from_table, given
 
     if bool(args.texts) == (args.file is not None):
         what = "both texts and `--file` were given" if args.texts else "no text was given"
         raise DataError(what, then="give the text after the run, or a file: `--file reports.txt`")
+    out = None if args.out is None else check_target(args.out, args.file)
+    place = ModelQuery(args.run, args.uri, args.experiment)
     if args.file is None:
         texts = given(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
+        plan = load_plan(place, args.device)
     else:
-        typed = [name for name in ("pair", "words", "mentions") if getattr(args, name)]
-        if typed:
-            then = "a file has it in a column: docs/serving.md"
-            raise DataError(f"both `--file` and `--{typed[0]}` were given", then=then)
-        texts = from_file(args.file, args.column)
-    from mtlv.serving.answers import check_target, write_answers
-
-    out = None if args.out is None else check_target(args.out, args.file)
-    from mtlv.serving.predict import ModelQuery, predict_texts
-
-    place = ModelQuery(args.run, args.uri, args.experiment)
-    answers = predict_texts(place, texts, tasks=args.task, device=args.device)
+        _need_no_options(args)
+        rows = read_table(args.file)
+        plan = load_plan(place, args.device)
+        texts = from_table(rows, args.column, plan.description.columns)
+    answers = predict_texts(plan, texts, tasks=args.task)
     for note in answers.found.notes:
         complain(f"note: {note}")
     if out is not None:
@@ -41,3 +40,13 @@ def predict(args: argparse.Namespace) -> int:
 
     table(console(), answers.header, answers.rows, title=answers.origin, left=answers.text_columns)
     return OK
+
+
+def _need_no_options(args: argparse.Namespace) -> None:
+    """Raise an error for options of texts, which a file has in columns."""
+    from mtlv.errors import DataError
+
+    for option in ("pair", "words", "mentions"):
+        if getattr(args, option):
+            then = "a file has it in a column: docs/serving.md"
+            raise DataError(f"both `--file` and `--{option}` were given", then=then)

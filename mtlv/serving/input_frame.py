@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mtlv.data.tables.cells import text_of_words
 from mtlv.errors import DataError
+from mtlv.serving.columns import input_columns
 from mtlv.serving.inputs import OPTIONAL, WORDS
 from mtlv.serving.texts import COLUMN, InputTexts
 
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def as_frame(given: object) -> pd.DataFrame:
+def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
 
-    A list of mappings is also a table, with one row per mapping.
+    A list of mappings is also a table, with one row per mapping. `named` has the names of the inputs in
+    training, by input, which a table may have instead.
 
     Raises:
         DataError: another input, or a data frame without a clear text column.
@@ -28,13 +31,13 @@ def as_frame(given: object) -> pd.DataFrame:
     if isinstance(given, str):
         return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
     if isinstance(given, pd.DataFrame):
-        return _named(given)
+        return _inputs(given, named)
     if isinstance(given, pd.Series):
         return given.to_frame(COLUMN)
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
         rows = list(given)
         if rows and all(isinstance(row, dict) for row in rows):
-            return _named(pd.DataFrame.from_records(rows))
+            return _inputs(pd.DataFrame.from_records(rows), named)
         return pd.DataFrame({COLUMN: pd.Series(rows, dtype=object)})
     raise DataError(
         "the input",
@@ -45,21 +48,24 @@ def as_frame(given: object) -> pd.DataFrame:
 
 def as_texts(frame: pd.DataFrame) -> InputTexts:
     """Return the texts of a table of `as_frame`, with the other columns that tasks may read."""
-    names = list(frame.columns)
-    more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if names.count(name) == 1}
+    more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if name in frame}
     return InputTexts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
 
 
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
+def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return the inputs that a table has, by their own names."""
     names = list(frame.columns)
-    if names.count(COLUMN) == 1:
-        return frame
-    if names.count(COLUMN) == 0 and names.count(WORDS) == 1:
-        return frame.assign(**{COLUMN: [text_of_words(cell) for cell in frame[WORDS]]})
-    if len(names) == 1:
+    known = input_columns(names, named)
+    if not known and len(names) == 1:
         return frame.set_axis([COLUMN], axis=1)
+    found = frame[list(known.values())].set_axis(list(known), axis=1)
+    if COLUMN in known:
+        return found
+    if WORDS in known:
+        return found.assign(**{COLUMN: [text_of_words(cell) for cell in found[WORDS]]})
+    allowed = " or ".join(f"`{name}`" for name in (*named.get(COLUMN, ()), COLUMN))
     raise DataError(
         "it is not clear which column contains the texts",
         got=", ".join(map(str, names)) or "none",
-        allowed=f"one column, or one named `{COLUMN}`",
+        allowed=f"one column, or one named {allowed}",
     )

@@ -113,7 +113,7 @@ class ServedTask:
         texts, lists = ("kind", "source", "shown"), ("classes", "negative", "reads", "roles")
         if not all(isinstance(content.get(key, ""), str) for key in texts):
             raise ValueError(f"a value of task `{name}` that is not text")
-        if not all(_are_names(content.get(key, [])) for key in lists):
+        if not all(are_names(content.get(key, [])) for key in lists):
             raise ValueError(f"a value of task `{name}` that is not a list of names")
         values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in content.items()}
         task = Task(name, **{key: values.pop(key) for key in KEPT if key in values})
@@ -128,7 +128,7 @@ KEPT = ("kind", "source", "classes", "negative")
 """Attributes of a task in its description."""
 
 
-def _are_names(found: object) -> bool:
+def are_names(found: object) -> bool:
     """Whether it is a list of texts without duplicates."""
     return (
         isinstance(found, list)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
-from mtlv.serving.inputs import ServedTask
+from mtlv.serving.columns import INPUT_COLUMNS
+from mtlv.serving.inputs import ServedTask, are_names
 from mtlv.serving.kinds import ANSWERS
 
 MOST_BYTES = 20_000_000  # maximum bytes of a JSON file
 DESCRIPTION = "served.json"
-FORMAT = 4
-"""Increase it when older versions of mtlv can no longer read the folder; only this format is read."""
+FORMAT = 5
+"""Increase it when older versions of mtlv can no longer read the folder."""
+READABLE = (4, FORMAT)  # 4 had no `columns`
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class ModelManifest:
     precision: str  # `fp32` or `bf16`, as in the test
     mtlv: str  # version of mtlv that wrote it
     sha256: Mapping[str, str]  # checksums of the networks' files, by file
+    # names of the inputs in the tables of the training documents, if they differ: {"text": ["report"]}
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     format: int = FORMAT  # of the folder
 
     @property
@@ -49,7 +53,7 @@ class ModelManifest:
         return list(dict.fromkeys((*self.networks.values(), *self.own.values())))
 
     def as_json(self) -> str:
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content = {each.name: getattr(self, each.name) for each in fields(self)}
         content["tasks"] = {name: each.as_json() for name, each in self.tasks.items()}
         return json.dumps(content, indent=1, ensure_ascii=False)
 
@@ -62,11 +66,11 @@ class ModelManifest:
         """
         content = read_json_file(folder / DESCRIPTION)
         found = content.get("format") if isinstance(content, dict) else None
-        if type(found) is not int or found != FORMAT:
+        if type(found) is not int or found not in READABLE:
             raise TrackingError(
                 f"the model in {folder} has a format that this version of mtlv does not support",
                 got=found,
-                allowed=str(FORMAT),
+                allowed=" or ".join(map(str, READABLE)),
                 then="use the version of mtlv in its requirements.txt",
             )
         try:
@@ -90,6 +94,11 @@ def _check(found: Mapping[str, Any]) -> None:
         raise ValueError("`networks` with a value that is not text")
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
+    columns = found.get("columns", {})
+    if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS}:
+        raise ValueError("`columns` of unknown inputs")
+    if not all(map(are_names, columns.values())):
+        raise ValueError("`columns` with a value that is not a list of names")
     if not found["sha256"].keys() >= set(files):
         raise ValueError("`sha256` without a file of `networks`")
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):

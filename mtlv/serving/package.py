@@ -17,6 +17,7 @@ from mtlv import __version__
 from mtlv.disk import flush
 from mtlv.models.encoder_config import tokenizer_digest, write_bare
 from mtlv.plan import as_json
+from mtlv.serving.columns import training_columns
 from mtlv.serving.frame import column_types
 from mtlv.serving.inputs import ServedTask
 from mtlv.serving.kinds import COLUMNS
@@ -114,6 +115,7 @@ def describe(
         precision=child.jobs[0].precision,
         mtlv=__version__,
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
+        columns=training_columns(settings.data),
     )
 
 

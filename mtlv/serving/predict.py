@@ -41,16 +41,13 @@ class ModelQuery:
 
 
 def predict_texts(
-    place: ModelQuery, texts: InputTexts, *, tasks: Collection[str] | None = None, device: str = "auto"
+    plan: ServedPlan, texts: InputTexts, *, tasks: Collection[str] | None = None
 ) -> PredictionTable:
-    """Predict texts with the model at `place`, for all tasks or the named ones.
+    """Predict texts for all tasks or the named ones.
 
     Raises:
-        TrackingError: the run or its model is missing, or several runs match.
-        EncoderError, DeviceError: the model cannot be loaded here.
         DataError: a text lacks an input of a task, or has one that none reads, or a task does not exist.
     """
-    plan = load_plan(place, device)
     from mtlv.serving.answers import PredictionTable
 
     read = {name for task in plan.description.tasks.values() for name in task.schema.reads}

@@ -40,7 +40,7 @@ class PyfuncPlan(PythonModel):
         """
         given = params or {}
         try:
-            frame = as_frame(model_input)
+            frame = as_frame(model_input, self._plan.description.columns)
             found = self._plan.predict(as_texts(frame), tasks=_names(given.get("tasks", "")))
             columns = as_columns(found, given.get("columns", COLUMNS[0]))
         except MtlvError as error:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from mtlv.data.tables.cells import text_of_words
-from mtlv.data.tables.rows import also, read_table, read_text
+from mtlv.data.tables.rows import Table, also
 from mtlv.errors import DataError
+from mtlv.serving.columns import input_columns
 from mtlv.serving.inputs import OPTIONAL, TEXT, WORDS
 
 COLUMN = TEXT
@@ -41,43 +41,37 @@ def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
     return _checked(InputTexts(tuple(texts), tuple(range(1, len(texts) + 1)), more=held), "the texts given")
 
 
-def from_file(path: Path, column: str | None = None) -> InputTexts:
-    """Read a text per line of a `.txt` file (blank lines are skipped), or a column of a table.
+def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[str]]) -> InputTexts:
+    """Return the texts of a table, with the other columns that tasks may read.
 
-    A table's columns `text_pair`, `words` and `mentions` are also read; with only words, the text is the
-    words joined by spaces.
+    With only words, the text is the words joined by spaces.
 
     Args:
-        path: `.txt`, or a table that `read_table` reads.
-        column: text column of the table; None means `text`.
+        table: N documents.
+        column: its text column; None means the one named as in training, or `text`.
+        named: names of the inputs in training, by input.
 
     Raises:
-        DataError: the file cannot be read, has no such column, no text, or an empty text.
+        DataError: there is no such column, or a text is missing or empty.
     """
-    if path.suffix.lower() == ".txt":
-        if column is not None:
-            raise DataError(f"`{path.name}` has no columns", got=f"--column {column}", then="leave it out")
-        every = enumerate(read_text(path).split("\n"), 1)  # other line separators may occur in a text
-        lines = [(n, line.rstrip("\r")) for n, line in every if line.strip()]
-        if not lines:
-            raise DataError(f"`{path.name}` contains no text", then="write one text per line")
-        return InputTexts(tuple(line for _, line in lines), tuple(n for n, _ in lines), "line")
-    table, name = read_table(path), column or COLUMN
-    if column is None and name not in table.columns and WORDS in table.columns:
-        name = WORDS
+    known = input_columns(table.columns, named)
+    usual = known.get(TEXT) or known.get(WORDS) or (*named.get(TEXT, ()), TEXT)[0]
+    name = usual if column is None else column
     table.need([name], "--column")
-    columns = {key: tuple(row.get(key) for _, row in table.rows) for key in (name, *OPTIONAL)}
+    cells = table.column(name)
+    if name == known.get(WORDS):
+        cells = tuple(map(text_of_words, cells))
     numbers = tuple(number for number, _ in table.rows)
-    cells = columns[name] if name != WORDS else tuple(map(text_of_words, columns[WORDS]))
     wrong = [n for n, cell in zip(numbers, cells, strict=True) if not isinstance(cell, str)]
     if wrong:
         raise DataError(
-            f"`{path.name}` has no text in column `{name}` at {table.unit} {wrong[0]}"
+            f"`{table.path.name}` has no text in column `{name}` at {table.unit} {wrong[0]}"
             + also(table.unit, wrong[1:]),
             then="give another `--column`, or correct the file",
         )
-    more = {key: columns[key] for key in OPTIONAL if key in table.columns and key != column}
-    return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{path.name}`")
+    rest = {key: known[key] for key in OPTIONAL if key in known and known[key] != column}
+    more = {key: table.column(each) for key, each in rest.items()}
+    return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{table.path.name}`")
 
 
 def _checked(found: InputTexts, where: str) -> InputTexts:

@@ -25,7 +25,6 @@ HOMES = {
     "compare_store": "mtlv.comparison.load.compare",
     "check_suite": "mtlv.planning.check",
     "cluster_suite": "mtlv.suite.cluster",
-    "predict_texts": "mtlv.serving.predict",
     "run_suite": "mtlv.suite.run",
 }
 Captured = pytest.CaptureFixture[str]

@@ -39,6 +39,10 @@ class Table:
         """Unit of a row's number."""
         return "line" if self.path.suffix.lower() in LINES else "row"
 
+    def column(self, name: str) -> tuple[Any, ...]:
+        """Return the N cells of a column; None where a row has none."""
+        return tuple(row.get(name) for _, row in self.rows)
+
     def need(self, columns: Sequence[str], setting: str) -> None:
         """Raise an error if the table lacks one of `columns`.
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from mtlv.api.corpus import stored_path
 from mtlv.api.training import SuiteRun
 from mtlv.errors import ConfigError, DataError, GroupingError, TrackingError
 from mtlv.plan.spans import Span
+from mtlv.serving.pyfunc import PyfuncPlan
 from mtlv.suite.keep_models import package
 from mtlv.suite.run import SuiteResult
 
@@ -188,11 +190,12 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
     both = grouped.predict_frame(TEXTS)
     np.testing.assert_allclose(both["lung probability"], probabilities[:, 1])
     np.testing.assert_array_equal(both["lung decided"], decided[:, 1])
-    from sklearn.base import is_classifier
+    from sklearn.base import clone, is_classifier
     from sklearn.metrics import f1_score, get_scorer
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(grouped.fit())
+    assert clone(grouped) is grouped
     assert is_classifier(grouped)
     texts, truth = frame()["report"].tolist(), frame()[list(WORDS)].to_numpy()
     score = get_scorer("f1_macro")(grouped, texts, truth)
@@ -201,6 +204,12 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
     loaded = mtlv.load_model(saved)
     np.testing.assert_allclose(loaded.predict_proba(TEXTS), probabilities, rtol=1e-5)
     np.testing.assert_array_equal(loaded.predict(TEXTS), decided)
+    table = pd.DataFrame({"text": ["of another column"] * 2, "report": TEXTS})
+    np.testing.assert_array_equal(loaded.predict_proba(table), loaded.predict_proba(TEXTS))
+    served, context = PyfuncPlan(), SimpleNamespace(artifacts={"served": saved / "served"}, model_config=None)
+    served.load_context(context)
+    found = served.predict(context, table, params={"columns": "probabilities"})
+    np.testing.assert_allclose(found.to_numpy(), probabilities, rtol=1e-5)
     assert loaded.tasks == tuple(loaded.classes_) == grouped.tasks
     assert repr(loaded) == f"Model('{loaded._plan.description.origin}', 3 tasks)"
     with pytest.raises(TrackingError, match="contains no model"):
@@ -230,8 +239,12 @@ def test_texts_may_stand_in_a_table(trained) -> None:
     assert grouped.predict([]).shape == (0, 3)
     both = pd.DataFrame({"text": ["of another column"] * 2, "report": TEXTS})
     np.testing.assert_array_equal(grouped.predict_proba(both), wanted)
+    np.testing.assert_array_equal(grouped.predict_proba(both.to_dict("records")), wanted)
     for wrong, text in (
-        (pd.DataFrame({"n": [1], "note": ["x"]}), r"not clear which column .* \(got n, note\)"),
+        (
+            pd.DataFrame({"n": [1], "note": ["x"]}),
+            r"not clear which column .* \(got n, note\); allowed: .* named `report` or `text`",
+        ),
         ({"text": TEXTS}, r"the input \(got dict\); allowed: .*a list of texts"),
     ):
         with pytest.raises(DataError, match=text):

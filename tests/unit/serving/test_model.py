@@ -62,7 +62,7 @@ def write_table(path: Path) -> dict[str, str]:
     rng, texts = np.random.default_rng(0), {}
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "text", *LABELS])
+        writer.writerow(["id", "report", *LABELS])
         for n in range(60):
             bears = rng.random(len(LABELS)) < 0.45
             words = " ".join(words for words, on in zip(LABELS.values(), bears, strict=True) if on)
@@ -79,7 +79,7 @@ def make_suite(folder: Path, *changes: str) -> Suite:
         [
             "data.name=table",
             f"data.path={folder / 't.csv'}",
-            f"data.columns={{labels: {json.dumps(list(LABELS), ensure_ascii=False)}, id: id}}",
+            f"data.columns={{text: report, labels: {json.dumps(list(LABELS), ensure_ascii=False)}, id: id}}",
             f"data.descriptions={json.dumps(LABELS, ensure_ascii=False)}",
             "data.max_length=16",
             "encoder=tiny",
@@ -357,6 +357,9 @@ def test_harmed_files_are_refused_by_what_they_say(
         {"heads": None},
         {"precision": None},
         {"sha256": {}},
+        {"columns": ["report"]},
+        {"columns": {"label": ["report"]}},
+        {"columns": {"text": "report"}},
         {"more": 1},
     ],
     ids=str,
@@ -407,9 +410,9 @@ def named(folder: Path, harm: Callable[[Path], None]) -> None:
         *(
             (
                 _of("served.json", format=other),
-                rf"a format that this version of mtlv does not support \(got {other}\); allowed: 4; use the",
+                rf"a format that this version of mtlv does not support \(got {other}\); allowed: 4 or 5;",
             )
-            for other in (3, 5, 4.0)
+            for other in (3, 6, 4.0)
         ),
         (_lost_network, r"networks/.*safetensors cannot be read .*get the model again from its run"),
         (_cut_network, r"networks/.*safetensors cannot be read"),

@@ -10,9 +10,8 @@ from shelf import Shelf, stored
 
 from mtlv.cli import main
 from mtlv.errors import DataError, TrackingError
-from mtlv.serving import predict
 from mtlv.serving.inputs import InputSchema
-from mtlv.serving.predict import ModelQuery, find_run, predict_texts
+from mtlv.serving.predict import ModelQuery, find_run, load_plan, predict_texts
 from mtlv.serving.texts import given
 from mtlv.tracking.reader import COMPARISON, FOLD
 
@@ -71,22 +70,21 @@ def test_what_is_not_there_is_said(place: ModelQuery, said: str) -> None:
 
 def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"contains no model; give one with the file MLmodel"):
-        predict_texts(ModelQuery(str(tmp_path)), given(["a"]))
+        load_plan(ModelQuery(str(tmp_path)))
     with pytest.raises(TrackingError, match=r"the folder nowhere does not exist"):
-        predict_texts(ModelQuery("./nowhere"), given(["a"]))
+        load_plan(ModelQuery("./nowhere"))
 
 
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"there are no runs yet"):
-        predict_texts(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"), given(["a"]))
+        load_plan(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"))
 
 
-def test_an_input_that_no_task_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_that_no_task_reads_is_refused() -> None:
     schema = InputSchema(max_length=8)
     plan = SimpleNamespace(description=SimpleNamespace(tasks={"a": SimpleNamespace(schema=schema)}))
-    monkeypatch.setattr(predict, "load_plan", lambda *_: plan)
     with pytest.raises(DataError, match=r"no task of the model reads `text_pair`; leave it out"):
-        predict_texts(ModelQuery("mtl"), given(["a"], text_pair=["b"]))
+        predict_texts(plan, given(["a"], text_pair=["b"]))  # type: ignore[arg-type]
 
 
 def test_options_of_typed_texts_are_refused_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -254,7 +254,7 @@ def test_what_is_missing_is_named_for_every_task(kept: Kept) -> None:
 
 def test_a_description_says_what_each_task_is_and_reads(kept: Kept) -> None:
     content = json.loads(kept.model.texts["served/served.json"])
-    assert content["format"] == 4
+    assert content["format"] == 5
     assert content["sha256"].keys() == {*content["networks"].values()}
     assert content["tasks"]["drugs"] == {
         "kind": "multiclass",

@@ -7,14 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
-from mtlv.serving.texts import from_file, given
+from mtlv.serving.columns import input_columns, training_columns
+from mtlv.serving.texts import InputTexts, from_table, given
+from mtlv.settings import load_overrides
 
 
 def written(folder: Path, name: str, content: str) -> Path:
     path = folder / name
     path.write_text(content, encoding="utf-8")
     return path
+
+
+def from_file(path: Path, column: str | None = None, named: dict[str, list[str]] | None = None) -> InputTexts:
+    return from_table(read_table(path), column, named or {})
 
 
 def test_a_text_file_has_a_text_a_line_without_blank_ones(tmp_path: Path) -> None:
@@ -46,8 +53,8 @@ def test_tables_give_one_column(tmp_path: Path) -> None:
             None,
             r"no text in column `text` at line 2; also at",
         ),
-        ("t.txt", "a\n", "text", r"`t.txt` has no columns \(got --column text\); leave it out"),
-        ("t.txt", "\n \n", None, r"`t.txt` contains no text"),
+        ("t.txt", "a\n", "note", r"`t.txt` has no column `note` \(--column\); allowed: text"),
+        ("t.txt", "\n \n", None, r"`t.txt` has no rows"),
         ("t.doc", "a", None, r"an unknown file type; allowed: a file ending in .csv, .tsv, .jsonl, .txt"),
     ],
 )
@@ -84,3 +91,31 @@ def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
         given(["a"], text_pair=["b", "c"])
     with pytest.raises(DataError, match=r"no text in column `words` at line 2"):
         from_file(written(tmp_path, "w.csv", "words\nno list\n"))
+
+
+def test_columns_named_in_training_are_read(tmp_path: Path) -> None:
+    named = {"text": ["report", "note"], "words": ["tokens"], "text_pair": ["second"]}
+    table = written(tmp_path, "t.csv", "text,note,second,mentions\na,b,c,d\n")
+    found = from_file(table, named=named)
+    assert (found.texts, found.more) == (("b",), {"text_pair": ("c",), "mentions": ("d",)})
+    assert from_file(table, "text", named).texts == ("a",)
+    assert from_file(written(tmp_path, "u.csv", "text,n\na,1\n"), named=named).texts == ("a",)
+    rows = written(tmp_path, "t.jsonl", '{"tokens": ["a", "b"], "words": "c"}\n')
+    found = from_file(rows, named=named)
+    assert (found.texts, found.more) == (("a b",), {"words": (["a", "b"],)})
+    with pytest.raises(DataError, match=r"no column `report` \(--column\); allowed: n"):
+        from_file(written(tmp_path, "v.csv", "n\na\n"), named=named)
+
+
+def test_sources_have_names_of_their_own() -> None:
+    columns = ("text: report", "text: note, text_pair: text", "words: words")
+    sources = ", ".join(f"{{name: table, alias: s{n}, columns: {{{c}}}}}" for n, c in enumerate(columns))
+    data = load_overrides([f"data.sources=[{sources}]"]).members[0].settings.data
+    assert training_columns(data) == {"text": ["report", "note"], "text_pair": ["text"]}
+    assert input_columns(["text", "note", "words"], training_columns(data)) == {
+        "text": "note",
+        "text_pair": "text",
+        "words": "words",
+    }
+    assert input_columns(["text"], training_columns(data)) == {"text_pair": "text"}
+    assert input_columns(["text", "text", "n"], {}) == {}

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
-from mtlv.data.tables.rows import FORMATS
+from mtlv.data.tables.rows import FORMATS, read_table
 from mtlv.errors import MtlvError
 from mtlv.plan.names import slugs
-from mtlv.serving.texts import from_file
+from mtlv.serving.texts import from_table
 
 CODECS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "latin-1", "cp1252", "shift_jis", "utf-7")
 DELIMITED = (".csv", ".tsv")
@@ -99,7 +99,7 @@ def as_corpus(path: Path, columns: Columns) -> None:
 
 
 def as_texts(path: Path, columns: Columns) -> None:
-    for text in from_file(path, columns.text).texts:
+    for text in from_table(read_table(path), columns.text, {}).texts:
         text.encode("utf-8")
 
 
