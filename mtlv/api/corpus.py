@@ -173,8 +173,8 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
     Args:
         name: name in the catalog (see `mtlv data list`), or path of a CSV, TSV, JSONL or Parquet file.
         path: path of its files; None is where `mtlv data fetch` puts them.
-        settings: other `data` settings, such as `limit`, `labels` (some of the corpus), or for a table
-            `columns={"text": ..., "labels": [...]}`.
+        settings: other `data` settings, such as `limit` and `labels` (some of the corpus). For a table: its
+            columns, as for `from_dataframe`, such as `text="report", labels=["heart", "lung"]`.
 
     Raises:
         DataError: the documents do not exist or cannot be read.
@@ -195,6 +195,8 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
             if found := conll_path(Path(name)):
                 raise DataError(f"`{name}` {NO_TABLE}", then=f'write `mtlv.load("conll", "{found}")`')
             name, path = "table", name
+            if "columns" not in settings and "labels" in settings:
+                settings["columns__labels"] = settings.pop("labels")
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")
     where = {} if path is None else {"data.path": str(Path(path).absolute())}

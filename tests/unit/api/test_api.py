@@ -140,6 +140,10 @@ def test_a_table_by_its_path(tmp_path: Path) -> None:
     frame().to_csv(tmp_path / "t.csv", index=False)
     corpus = mtlv.load(tmp_path / "t.csv", columns={"text": "report", "labels": list(WORDS)})
     assert corpus.to_frame()["lung"].tolist() == frame()["lung"].tolist()
+    named = mtlv.load(tmp_path / "t.csv", text="report", labels=list(WORDS))
+    pd.testing.assert_frame_equal(named.to_frame(), corpus.to_frame())
+    some = mtlv.load(tmp_path / "t.csv", columns={"text": "report", "labels": list(WORDS)}, labels=["lung"])
+    assert some.tasks == ("lung",)
     assert len(mtlv.load("synthetic", documents=40, labels=["Catheter"]).tasks) == 1
 
 
