@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
 
 from mtlv.evaluation.bootstrap import (
     Resampled,
+    Weights,
     document_interval,
     document_weights,
     not_of_sums,
@@ -20,7 +21,7 @@ from mtlv.evaluation.pairs import pairs_of, siblings
 from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs
 from mtlv.evaluation.verdict import Verdict, verdicts
-from mtlv.plan import Scores, Task
+from mtlv.plan import Task
 
 
 @dataclass(frozen=True)
@@ -116,28 +117,45 @@ def gain_intervals(comparison: Comparison) -> dict[tuple[str, str], Interval]:
     }
 
 
-def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
-    """Return the metrics on resampled documents by child (`run_id`); keep the weights of one set of documents
-    at a time."""
-    by_ids: dict[tuple[str, ...], list[tuple[str, Scores, list[Task]]]] = {}
-    held = {}
+def each_draw(
+    children: Iterable[ComparedFold],
+) -> Iterator[tuple[Weights, int | None, list[ComparedFold]]]:
+    """Yield resamples of each set of test documents, see `document_weights`, how many groups of documents it
+    has (None if unknown), and the children with scores of it."""
+    by_ids: dict[tuple[str, ...], list[ComparedFold]] = {}
     for child in children:
-        names = sorted(child.test.tasks) if child.test is not None and child.test.ids else []
-        own = [tasks.get(name, Task(name)) for name in names]
-        limits = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
-        known = limits.keys() == set(thresholded(own)) and child.tasks.keys() == set(names)
-        if child.test is not None and own and known and not not_of_sums(own):
-            by_ids.setdefault(child.test.ids, []).append((child.run_id, child.test, own))
-            held[child.run_id] = limits
-    out: dict[str, _Drawn] = {}
-    for ids, scored in by_ids.items():
+        if child.test is not None and child.test.ids:
+            by_ids.setdefault(child.test.ids, []).append(child)
+    for ids, held in by_ids.items():
         # The corpus is the same, so the groups logged by any run can be used.
-        groups = next((scores.groups for _, scores, _ in scored if scores.groups is not None), None)
-        weights = document_weights(ids, groups)
-        for run_id, scores, own in scored:
-            found = resampled(scores, own, held[run_id], weights)
-            out[run_id] = _Drawn(found, len(ids), None if groups is None else len(set(groups)))
-    return out
+        known = (child.test.groups for child in held if child.test is not None)
+        groups = next((each for each in known if each is not None), None)
+        yield document_weights(ids, groups), None if groups is None else len(set(groups)), held
+
+
+def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
+    """Return the metrics on resampled documents by child (`run_id`)."""
+    own: dict[str, list[Task]] = {}
+    limits: dict[str, dict[str, float]] = {}
+    kept = []
+    for child in children:
+        names = sorted(child.test.tasks) if child.test is not None else []
+        found = [tasks.get(name, Task(name)) for name in names]
+        held = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
+        known = held.keys() == set(thresholded(found)) and child.tasks.keys() == set(names)
+        if found and known and not not_of_sums(found):
+            own[child.run_id], limits[child.run_id] = found, held
+            kept.append(child)
+    return {
+        child.run_id: _Drawn(
+            resampled(child.test, own[child.run_id], limits[child.run_id], weights),
+            len(child.test.ids),
+            groups,
+        )
+        for weights, groups, held in each_draw(kept)
+        for child in held
+        if child.test is not None
+    }
 
 
 def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]) -> DocumentIntervals | None:

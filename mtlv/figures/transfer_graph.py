@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.evaluation.transfer import POINTS, Transfers, Verdict, effects
-from mtlv.evaluation.transfer_words import RULE, pairs_text
+from mtlv.evaluation.transfer.words import RULE, pairs_text
 from mtlv.figures import canvas
 from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, bezier, circle, edges
 from mtlv.figures.transfer_matrix import name_lines

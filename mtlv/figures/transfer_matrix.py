@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, effects, points
-from mtlv.evaluation.transfer_words import RULE, pairs_text
+from mtlv.evaluation.transfer.words import RULE, pairs_text
 from mtlv.figures import canvas
 from mtlv.figures.palette import DIVERGING
 

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from mtlv import __version__
 from mtlv.evaluation.partners import as_markdown as partners_as_markdown
 from mtlv.evaluation.partners import best_partners
-from mtlv.evaluation.transfer_detection import TransferRun, mean_score, transfers_among
-from mtlv.evaluation.transfer_words import not_learned
+from mtlv.evaluation.transfer.detection import TransferRun, mean_score, transfers_among
+from mtlv.evaluation.transfer.words import not_learned
 from mtlv.figures.suite import draw_suite
 from mtlv.figures.transfer_graph import draw_helping
 from mtlv.figures.transfer_matrix import draw_transfer

@@ -24,7 +24,16 @@ from mtlv.figures.transfer_graph import draw_helping
 from mtlv.figures.transfer_matrix import draw_transfer
 from mtlv.grouping.elbow import Elbow
 
-KINDS = {"overview", "cost", "curves", "tasks", "groups", "significance", "errors"}  # sections with figures
+KINDS = {
+    "overview",
+    "cost",
+    "curves",
+    "tasks",
+    "groups",
+    "significance",
+    "reliability",
+    "errors",
+}  # sections with figures
 STYLE = (
     "body { font: 15px sans-serif; margin: 2rem } main { columns: 2; column-gap: 2rem }"
     "figure { break-inside: avoid; margin: 0 0 2rem } img { max-width: 100% }"

@@ -21,6 +21,7 @@ ORDER = (
     "benchmark",
     "groups",
     "significance",
+    "calibration",
     "errors",
     "published",
 )

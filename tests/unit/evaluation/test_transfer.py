@@ -21,7 +21,7 @@ from mtlv.evaluation.transfer import (
     points,
     verdict_of,
 )
-from mtlv.evaluation.transfer_words import chance, dependence, pairs_text
+from mtlv.evaluation.transfer.words import chance, dependence, pairs_text
 
 THREE = {(0, seed): 0.5 + seed / 10 for seed in range(3)}
 

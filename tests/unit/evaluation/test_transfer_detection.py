@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
-from mtlv.evaluation.transfer_detection import TransferRun, _learner, mean_score, transfers_among
-from mtlv.evaluation.transfer_words import not_learned
+from mtlv.evaluation.transfer.detection import TransferRun, _learner, mean_score, transfers_among
+from mtlv.evaluation.transfer.words import not_learned
 
 
 def learner(*stages: tuple[str, ...], score: float = 0.5) -> TransferRun:

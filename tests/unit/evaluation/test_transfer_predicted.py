@@ -10,7 +10,7 @@ from made_transfers import a_matrix
 
 from mtlv.comparison.sections.transfer import transfer_section
 from mtlv.evaluation.transfer import Transfers, effects
-from mtlv.evaluation.transfer_predicted import measured_transfers
+from mtlv.evaluation.transfer.predicted import measured_transfers
 
 
 def told(transfers: Transfers, sign: float = 1.0, noise: float = 0.0) -> Transfers:

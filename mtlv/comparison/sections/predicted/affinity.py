@@ -23,7 +23,7 @@ from mtlv.comparison.sections.channels import (
 from mtlv.comparison.sections.heatmap import CELL, ink, slanted
 from mtlv.comparison.sections.parts import of_run
 from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
-from mtlv.comparison.sections.transfer_matrix import LIGHT, NARROW, hatching
+from mtlv.comparison.sections.transfer.matrix import LIGHT, NARROW, hatching
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.transfer import POINTS
 from mtlv.figures.palette import DIVERGING

@@ -9,7 +9,7 @@ from mtlv.comparison.blocks import Block, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.predicted.untrained import shown
 from mtlv.evaluation.predictors import FEWEST
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers
-from mtlv.evaluation.transfer_predicted import MeasuredTransfer, measured_transfers
+from mtlv.evaluation.transfer.predicted import MeasuredTransfer, measured_transfers
 from mtlv.formatting import enumerated, many
 
 TITLE = "Measures of transferability and measured gains"

@@ -7,13 +7,13 @@ from collections import Counter
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import listed
 from mtlv.comparison.sections.predicted.transfers import said_and_came
-from mtlv.comparison.sections.transfer_graph import graph
-from mtlv.comparison.sections.transfer_matrix import matrix
+from mtlv.comparison.sections.transfer.graph import graph
+from mtlv.comparison.sections.transfer.matrix import matrix
 from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
 from mtlv.evaluation.transfer import POINTS, Transfers, effects, points
-from mtlv.evaluation.transfer_detection import transfers_of
-from mtlv.evaluation.transfer_words import chance, dependence, not_learned
+from mtlv.evaluation.transfer.detection import transfers_of
+from mtlv.evaluation.transfer.words import chance, dependence, not_learned
 
 
 def build(comparison: Comparison) -> tuple[Section, ...]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.channels import GREY, dots, label, number
-from mtlv.comparison.sections.transfer_matrix import tips
+from mtlv.comparison.sections.transfer.matrix import tips
 from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
-from mtlv.evaluation.transfer_words import RULE
+from mtlv.evaluation.transfer.words import RULE
 from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 
 RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the margin for names

@@ -9,7 +9,7 @@ from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.channels import GREY, ZERO, dots, label, number, only, task_axis, tip
 from mtlv.comparison.sections.heatmap import ink, slanted
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
-from mtlv.evaluation.transfer_words import RULE, pairs_text
+from mtlv.evaluation.transfer.words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
 from mtlv.figures.transfer_matrix import HATCH, reach
 

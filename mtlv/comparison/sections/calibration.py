@@ -1,0 +1,239 @@
+"""Calibration: whether labels are as frequent as the runs' probabilities say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.pairwise_tests import each_draw
+from mtlv.comparison.pooled_scores import one_after_the_other
+from mtlv.comparison.sections.channels import GREY, dots, number, run_header, small_multiples, tip
+from mtlv.comparison.sections.parts import of_run, open_ends
+from mtlv.evaluation.bootstrap import Floats, document_interval
+from mtlv.evaluation.calibration import (
+    BINS,
+    Bin,
+    calibration_error,
+    known_pairs,
+    reliability,
+    squared_errors,
+    temperature,
+)
+from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.pairs import comparable, siblings
+from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.significance import Interval
+from mtlv.figures.palette import run_colour
+
+FEWEST = 20  # predictions in a bin that is shown
+PANEL = 196, 196  # width and height of a panel in pixels
+INTRO = (
+    "Of the labels that get a probability of 0.8, 80% should be true. Yes/no tasks of the runs that are "
+    "switched on when the page opens."
+)
+TABLE = (
+    "Brier score: mean squared error of the probabilities on the test documents, with its standard deviation "
+    "over folds and seeds; lower is better. Calibration error: mean distance between probability and share "
+    "of true labels in ten bins of equal width, of the pooled scores. Temperature: what logits would have to "
+    "be divided by, fitted on the validation documents; above 1, probabilities are too close to 0 and 1. The "
+    "last three columns are of labels with a probability of 0.9 or more."
+)
+FIGURE = (
+    "Share of true labels over the mean probability, in ten bins of equal width with at least "
+    f"{FEWEST} predictions; test scores of all tasks, folds and seeds are pooled. Bars are 95% intervals if "
+    "predictions are independent. On the dashed line, probabilities are right; below it they are too high."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """The calibration of a run's yes/no tasks."""
+
+    run: ComparedRun
+    errors: Mapping[str, tuple[Floats, Floats]]  # `squared_errors` by child (`run_id`)
+    bins: Sequence[Bin]
+    temperature: float | None
+
+    @cached_property
+    def brier(self) -> dict[str, float]:
+        """The Brier score of each child."""
+        return {key: float(errors.sum() / count.sum()) for key, (errors, count) in self.errors.items()}
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.brier.values())
+
+    @property
+    def sure(self) -> Bin | None:
+        """The bin of the probabilities of 0.9 or more, if it has enough."""
+        last = self.bins[-1]
+        return last if last.probability >= 1 - 1 / BINS and last.count >= FEWEST else None
+
+
+def build(comparison: Comparison) -> Section | None:
+    """Build the section; None if no run shown at first has scores of a yes/no task."""
+    names = set(thresholded(comparison.tasks))
+    runs = [run for run in comparison.runs if run.key in comparison.shown]
+    found = [each for run in runs if (each := _calibrated(run, names))]
+    if not found:
+        return None
+    base = next((each for each in found if each.run.key == comparison.baseline), None)
+    intervals = {} if base is None else _intervals(found, base)
+    rows = _points(found)
+    blocks: list[Block] = [
+        TextBlock(_finding(found, base, intervals) + open_ends(comparison), "finding"),
+        _table(found, base, intervals),
+        *(
+            [FigureBlock("reliability", "Reliability", FIGURE, _spec(comparison), rows, wide=True)]
+            if rows
+            else []
+        ),
+    ]
+    return Section("calibration", "Calibration", INTRO, blocks)
+
+
+def _calibrated(run: ComparedRun, names: set[str]) -> Calibrated | None:
+    test, validation = (one_after_the_other(run, split) for split in ("test", "validation"))
+    own = sorted(names & test.tasks.keys()) if test else []
+    tested = {child.run_id: child.test for child in run.children if child.test and child.test.ids}
+    found = {key: squared_errors(scores, own) for key, scores in tested.items()}
+    errors = {key: value for key, value in found.items() if value[1].any()}  # with a target
+    if test is None or not errors:
+        return None
+    fitted = None if validation is None else temperature(*known_pairs(validation, own))
+    return Calibrated(run, errors, reliability(*known_pairs(test, own)), fitted)
+
+
+def _intervals(found: Sequence[Calibrated], base: Calibrated) -> dict[str, Interval]:
+    """Return the interval over test documents of each run's Brier score minus that of the baseline."""
+    errors = {key: value for each in found for key, value in each.errors.items()}
+    drawn: dict[str, Floats] = {}
+    groups: list[int] = []
+    for weights, count, children in each_draw(child for each in found for child in each.run.children):
+        groups.append(weights.shape[1] if count is None else count)
+        for key in (child.run_id for child in children if child.run_id in errors):
+            above, below = errors[key]
+            drawn[key] = (weights @ above) / (weights @ below)
+    out = {}
+    for each in found:
+        both = _pairs(each, base)
+        first, second = [drawn[a.run_id] for a, _ in both], [drawn[b.run_id] for _, b in both]
+        interval = document_interval(first, second, groups=min(groups)) if both else None
+        if interval is not None:
+            out[each.run.key] = interval
+    return out
+
+
+def _pairs(each: Calibrated, base: Calibrated) -> list[tuple[ComparedFold, ComparedFold]]:
+    """Return the children of a run and of the baseline that were tested on the same documents."""
+    if each is base or not comparable(each.run, base.run):
+        return []
+    both = siblings(each.run, base.run)
+    scored = [(a, b) for a, b in both if a.run_id in each.errors and b.run_id in base.errors]
+    return [(a, b) for a, b in scored if a.test and b.test and a.test.ids == b.test.ids]
+
+
+def _difference(each: Calibrated, base: Calibrated) -> float | None:
+    both = _pairs(each, base)
+    return fmean(each.brier[a.run_id] - base.brier[b.run_id] for a, b in both) if both else None
+
+
+def _finding(found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval]) -> str:
+    best = min(found, key=lambda each: each.mean)
+    text = f"“{best.run.name}” has the lowest Brier score, {best.mean:.4f}."
+    if base is not None and base is not best:
+        gap = _difference(best, base)
+        text += f" “{base.run.name}” has {base.mean:.4f}"
+        if gap is not None and best.run.key in intervals:
+            text += f": a difference of {_signed(gap)} (95% interval {_interval(intervals[best.run.key])})"
+        text += "."
+    named = [best] if base is None or base is best else [best, base]
+    said = [
+        f"{top.share:.1%} of “{each.run.name}” (mean probability {top.probability:.1%})"
+        for each in named
+        if (top := each.sure)
+    ]
+    share = f" Of the labels with a probability of 0.9 or more, these are true: {'; '.join(said)}."
+    return text + share if said else text
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.4f}".replace("-", "−")
+
+
+def _interval(found: Interval | None) -> str | None:
+    return None if found is None else f"{_signed(found.low)} to {_signed(found.high)}"
+
+
+def _table(
+    found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval]
+) -> TableBlock:
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("brier", "Brier score", digits=4, best="low", spread="brier_sd"),
+        TableColumn("error", "calibration error", digits=4, best="low"),
+        TableColumn("temperature", "temperature", digits=2),
+        TableColumn("probability", "mean probability", digits=3),
+        TableColumn("share", "share true", digits=3),
+        TableColumn("count", "labels", digits=0),
+    ]
+    if intervals and base is not None:
+        columns[2:2] = [
+            TableColumn("difference", f"minus “{base.run.name}”", digits=4, signed=True),
+            TableColumn("interval", "95% interval over test documents", kind="text"),
+        ]
+    rows = [_row(each, base, intervals) for each in found]
+    return TableBlock("calibration", "Brier scores and temperatures", TABLE, columns, rows)
+
+
+def _row(each: Calibrated, base: Calibrated | None, intervals: Mapping[str, Interval]) -> dict[str, Any]:
+    mean, spread = mean_and_sd(list(each.brier.values()))
+    sure = each.sure
+    return of_run(each.run) | {
+        "brier": mean,
+        "brier_sd": spread,
+        "difference": None if base is None else _difference(each, base),
+        "interval": _interval(intervals.get(each.run.key)),
+        "error": calibration_error(each.bins),
+        "temperature": each.temperature,
+        "probability": sure and sure.probability,
+        "share": sure and sure.share,
+        "count": sure and sure.count,
+    }
+
+
+def _points(found: Sequence[Calibrated]) -> list[dict[str, Any]]:
+    return [
+        of_run(each.run)
+        | {"order": order, "probability": part.probability, "share": part.share, "count": part.count}
+        | {"low": part.interval.low, "high": part.interval.high}
+        for order, each in enumerate(found)
+        for part in each.bins
+        if part.count >= FEWEST
+    ]
+
+
+def _spec(comparison: Comparison) -> dict[str, Any]:
+    """Return a panel per run."""
+    tips = [
+        tip("name", "run"), tip("probability", "mean probability", ".3f"), tip("share", "share true", ".3f"),
+        tip("low", "lowest", ".3f"), tip("high", "highest", ".3f"), tip("count", "predictions", ",d"),
+    ]  # fmt: skip
+    scale, axis = {"domain": [0, 1], "nice": False}, {"format": ".1f", "tickCount": 3}
+    x = number("probability", title="mean probability", scale=scale, axis=axis)
+    y = number("share", title="share true", scale=scale, axis=axis)
+    colour = run_colour(comparison) | {"legend": None}
+    right = {
+        "transform": [{"aggregate": [{"op": "count", "as": "all"}]}],
+        "mark": {"type": "rule", "strokeDash": [5, 3], "color": GREY},
+        "encoding": {"x": {"datum": 0}, "y": {"datum": 0}, "x2": {"datum": 1}, "y2": {"datum": 1}},
+    }
+    ends = {"y": y | {"field": "low"}, "y2": {"field": "high"}, "tooltip": tips}
+    bars = {"mark": {"type": "rule"}, "encoding": ends}
+    points = {"mark": dots(45), "encoding": {"y": y, "tooltip": tips}}
+    of_run_rows = {"encoding": {"x": x, "color": colour}, "layer": [bars, points]}
+    return small_multiples({"layer": [right, of_run_rows]}, "name", PANEL, header=run_header(PANEL[0]))
