@@ -233,14 +233,16 @@ class MultiTaskModel(nn.Module):
         """Return the output of the encoder that each head reads."""
         if self.private is None:
             return dict.fromkeys(heads, self._encoded(ids, mask, given, padded, row))
-        packing: AnyPacking | None = None
-        if row is not None:
-            packing = JaggedPacking(mask, row)
-        elif padded and self.packs:
-            packing = Packing(mask)
         names = {module_of(name): name for name in heads}
+        packing = self._packing(mask, padded, row)
         found = self.private(ids, mask if padded else None, given, packing, names)
         return {names[module]: output for module, output in found.items()}
+
+    def _packing(self, mask: torch.Tensor, padded: bool, row: int | None) -> AnyPacking | None:
+        """Return how a batch is computed without padding; None if it has none, or the encoder needs it."""
+        if row is not None:
+            return JaggedPacking(mask, row)
+        return Packing(mask) if padded and self.packs else None
 
     def _encoded(
         self,
@@ -254,13 +256,11 @@ class MultiTaskModel(nn.Module):
         if self.training and self._graphs is not None:  # always with a mask, for fewer recordings
             length = {} if row is None else {"length": row}
             return self._graphs(input_ids=ids, attention_mask=mask, **length, **given)
-        if row is not None:
-            return encode(self.encoder, ids, JaggedPacking(mask, row), given)
+        packing = self._packing(mask, padded, row)
         if self._above and ids.device.type == "cpu":
-            packing = Packing(mask) if self.packs else None
             return self._above[0](ids, mask, given.get("token_type_ids"), packing)
-        if padded and self.packs:
-            return encode(self.encoder, ids, Packing(mask), given)
+        if packing is not None:
+            return encode(self.encoder, ids, packing, given)
         return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
 
 

@@ -200,10 +200,12 @@ def test_outputs_have_one_column_per_task(bert: BertModel) -> None:
     }
 
 
-def test_padding_changes_nothing(bert: BertModel) -> None:
+@pytest.mark.parametrize("packs", [True, False])
+def test_padding_changes_nothing(bert: BertModel, packs: bool) -> None:
     ids, mask, _ = batch()
     (model,) = build(bert, "mtl", layers=1)
     model.eval()
+    model._packable = packs  # if not, the encoder gets the mask
     longer = torch.nn.functional.pad(ids, (0, 4)), torch.nn.functional.pad(mask, (0, 4))
     for ours, theirs in zip(model(ids, mask).values(), model(*longer).values(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
