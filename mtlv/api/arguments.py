@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mtlv.errors import ConfigError, DataError
+import yaml
+
+from mtlv.errors import ConfigError, DataError, MtlvError
 from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, is_section, known_keys
 from mtlv.settings.problems import nearest_key
 from mtlv.settings.schema import Settings
 
 T = TypeVar("T")
-CHECK_PATH = "; check `data.path`"  # in messages about files
-SETTING = r"`data\.columns\.([\w.]+)(?:: (\w+))?`"
+NAMES = ("encoder.name", "architecture.name")  # settings whose argument has the name of their section
+SETTING = re.compile(r"(?:arguments: )?`(\w+(?:\.\w+)+)(?:: ([^`]+))?`")
 
 
-def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
+def as_settings(
+    arguments: Mapping[str, Any], section: str, only: Collection[str] | None = None
+) -> dict[str, Any]:
     """Return settings by dotted key.
 
     A keyword is the last part of a name, such as `epochs` for `training.epochs`. If several settings have the
@@ -25,14 +30,17 @@ def as_settings(arguments: Mapping[str, Any], section: str) -> dict[str, Any]:
     Args:
         arguments: values by keyword.
         section: section that takes precedence, such as `grouping`.
+        only: sections with an effect; None is all.
 
     Raises:
-        ConfigError: a keyword matches no setting, or several.
+        ConfigError: a keyword matches no setting, or several, or one without effect.
     """
     found, problems = {}, []
     for keyword, value in arguments.items():
         keys = _keys(keyword, section)
-        if len(keys) == 1:
+        if len(keys) == 1 and only is not None and keys[0].partition(".")[0] not in only:
+            problems.append(f"argument `{keyword}`: has no effect here; give it to `mtlv.train`")
+        elif len(keys) == 1:
             found[keys[0]] = value
         elif keys:
             options = " or ".join(f"`{key.replace('.', '__')}`" for key in keys)
@@ -59,24 +67,41 @@ def _keys(keyword: str, section: str) -> list[str]:
     return own or [each for each in known_keys() if each.endswith(f".{key}")]
 
 
-def in_python(text: str, what: str, suffix: str) -> str:
-    """Return a message about a file and settings of `data` as one about an object and arguments.
+@contextmanager
+def errors_name_arguments(section: str, rewrite: Callable[[str], str] = lambda text: text) -> Iterator[None]:
+    """Let errors raised within name keyword arguments where they name settings, without inner tracebacks.
 
     Args:
-        text: a message about the file that was written.
-        what: what its content was given as, such as `DataFrame`; the name of the file without its suffix.
-        suffix: suffix of the file.
+        section: section that takes precedence, as for `as_settings`.
+        rewrite: function applied to each message before.
     """
-    file = re.escape(f"`{what}{suffix}`")
-    text = text.removeprefix("arguments: ").replace(CHECK_PATH, "")
-    text = text.replace("`data.alias`", "`data.columns.name`")
-    text = text.replace("`data.descriptions", "`data.columns.descriptions")
-    text = re.sub(rf"{file} (row \d+)", rf"\1 of the {what}", text)
-    return re.sub(SETTING, _argument, re.sub(file, f"the {what}", text))
+    try:
+        yield
+    except MtlvError as error:
+        error.problems = tuple(_in_python(rewrite(problem), section) for problem in error.problems)
+        error.args = ("\n".join(error.problems),)
+        raise error.with_traceback(None) from None
 
 
-def _argument(setting: re.Match[str]) -> str:
-    return f"`{setting[1]}={setting[2]!r}`" if setting[2] else f"argument `{setting[1]}`"
+def _in_python(text: str, section: str) -> str:
+    """Return a message with `training.epochs` as argument `epochs`, and `k: auto` as `k='auto'`."""
+
+    def argument(found: re.Match[str]) -> str:
+        key, value = found.groups()
+        if key not in known_keys():
+            return found[0]
+        name = _keyword(key, section)
+        return f"argument `{name}`" if value is None else f"`{name}={yaml.safe_load(value)!r}`"
+
+    return SETTING.sub(argument, text)
+
+
+def _keyword(key: str, section: str) -> str:
+    """Return the keyword of a setting: the reverse of `_keys`."""
+    above, _, last = key.rpartition(".")
+    if key in NAMES:
+        return above
+    return last if _keys(last, section) == [key] else key.replace(".", "__")
 
 
 def several(values: Sequence[T], name: str) -> list[T]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mtlv.api.arguments import as_settings, in_python, of_type, several, wrong_type
+from mtlv.api.arguments import as_settings, errors_name_arguments, of_type, several, wrong_type
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
@@ -21,7 +22,7 @@ from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
 from mtlv.settings import load_suite
-from mtlv.settings.data_schema import WITHOUT_TARGET, ColumnSettings
+from mtlv.settings.data_schema import WITHOUT_TARGET
 from mtlv.units.corpora import read_corpus
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     from mtlv.plan import Task
 
-TARGETS = {"labels", "label_list", "target", "tags"}  # of `data.columns`, of which one is needed
+TARGETS = {f"data.columns{key}" for key in ("", ".labels", ".label_list", ".target", ".tags")}
 NO_LABELS = (
-    "arguments: `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
+    "argument `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
 )
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
@@ -73,6 +74,13 @@ class InMemory:
                     got=error.strerror or str(error),
                     then="choose another `folder`",
                 ) from error
+
+    def name_object(self, text: str) -> str:
+        """Return a message about the file as one about the object that was given."""
+        file = re.escape(f"`{self.what}{self.suffix}`")
+        text = text.replace("; check `data.path`", "").replace("`data.alias`", "argument `name`")
+        text = re.sub(rf"{file} (row \d+)", rf"\1 of the {self.what}", text.removeprefix("arguments: "))
+        return re.sub(file, f"the {self.what}", text)
 
 
 class Corpus:
@@ -167,6 +175,11 @@ def stored_path(corpus: Corpus, store: Path) -> Path | None:
     return store.absolute() / FOLDER / f"{key}{corpus.memory.suffix}"
 
 
+def _no_target(settings: Mapping[str, Any]) -> bool:
+    """Return whether no column with targets is named, although the kind of task needs one."""
+    return not settings.keys() & TARGETS and settings.get("data.columns.kind") not in WITHOUT_TARGET
+
+
 def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, **settings: Any) -> Corpus:
     """Read a corpus from the catalog, or your own table.
 
@@ -200,7 +213,11 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")
     where = {} if path is None else {"data.path": str(Path(path).absolute())}
-    return Corpus({"data.name": str(name), **where, **as_settings(settings, "data")})
+    values = {"data.name": str(name), **where, **as_settings(settings, "data", ("data",))}
+    if name == "table" and _no_target(values):
+        raise ConfigError([NO_LABELS])
+    with errors_name_arguments("data.columns" if name == "table" else "data"):
+        return Corpus(values)
 
 
 def from_dataframe(
@@ -220,8 +237,8 @@ def from_dataframe(
         labels: T columns of 0 and 1, one yes/no task each.
         descriptions: descriptions of tasks by name, used to group them.
         name: name of the corpus.
-        columns: other settings of `data.columns`, such as `id`, `part`, or for other kinds of task `kind`,
-            `target`, `tags` and `classes`.
+        columns: other `data` settings, such as `id`, `part`, `max_length`, or for other kinds of task
+            `kind`, `target`, `tags` and `classes`.
 
     Raises:
         DataError: `frame` is no DataFrame, or a column is missing or has invalid values; the message names
@@ -328,20 +345,14 @@ def _in_memory(
     name: str,
     columns: Mapping[str, Any],
 ) -> Corpus:
-    others = ColumnSettings.model_fields.keys() - TARGETS
-    if labels is None and columns.keys() <= others and columns.get("kind") not in WITHOUT_TARGET:
-        raise ConfigError([NO_LABELS])
     settings: dict[str, Any] = {"data.name": kind, "data.alias": name, "data.columns.text": text}
     if labels is not None:
         settings["data.columns.labels"] = several(labels, "labels")
     if descriptions is not None:
         of_type(descriptions, Mapping, "descriptions", "write `{TASK: TEXT}`")
         settings["data.descriptions"] = dict(descriptions)
-    settings |= {f"data.columns.{key}": value for key, value in columns.items()}
-    try:
+    settings |= as_settings(columns, "data.columns", ("data",))
+    if _no_target(settings):
+        raise ConfigError([NO_LABELS])
+    with errors_name_arguments("data.columns", memory.name_object):
         return Corpus(settings, memory)
-    except DataError as error:
-        raise DataError(in_python(str(error), memory.what, memory.suffix)) from None
-    except ConfigError as error:
-        said = (in_python(problem, memory.what, memory.suffix) for problem in error.problems)
-        raise ConfigError(said) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from mtlv.api.arguments import as_settings
+from mtlv.api.arguments import as_settings, errors_name_arguments
 from mtlv.api.corpus import Corpus, readable, the_corpus
 from mtlv.api.notebook import displayed, html
 from mtlv.errors import GroupingError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure
+USED = ("data", "encoder", "grouping", "seed", "execution")  # sections that may change groups
 
 
 class TaskGroups:
@@ -127,8 +128,9 @@ def cluster(
         >>> groups.to_frame().shape
         (9, 2)
     """
-    with readable(the_corpus(corpus, "mtlv.cluster")) as data:
-        values = {**data, "architecture.name": "gmtl", **as_settings(settings, "grouping")}
+    given = as_settings(settings, "grouping", USED)
+    with errors_name_arguments("grouping"), readable(the_corpus(corpus, "mtlv.cluster")) as data:
+        values = {**data, "architecture.name": "gmtl", **given}
         if k != "auto":
             values["grouping.k"] = k
         if encoder is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.api.arguments import as_settings, wrong_type
+from mtlv.api.arguments import as_settings, errors_name_arguments, wrong_type
 from mtlv.api.corpus import Corpus, readable, stored_path, the_corpus
 from mtlv.api.groups import TaskGroups
 from mtlv.api.notebook import html, progress
@@ -132,21 +132,24 @@ def train(
     if tune is not None:
         values["tune"] = _tried(tune, values)
     if groups is not None:
-        values |= _given(groups, architecture)
+        values |= _given(groups)
     if folder is not None:
         values |= _places(folder)
     path = _stored_path(corpus, values)
     data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
-    suite = load_suite({}, {**data, **values})
-    if len(suite.members) > 1 and tune is None:
-        raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
-    if corpus.memory is not None and path is not None:
-        with readable(corpus) as read:  # so that nothing is written if a setting does not suit the corpus
-            check_suite(load_suite({}, {**read, **values}))
-        corpus.memory.write(path)
-    if folder is not None:
-        _make(Path(folder))
-    found = _run(suite, callback)
+    with errors_name_arguments("training"):
+        if "stages" not in values:
+            _need_groups(architecture, values)
+        suite = load_suite({}, {**data, **values})
+        if len(suite.members) > 1 and tune is None:
+            raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
+        if corpus.memory is not None and path is not None:
+            with readable(corpus) as read:  # so that nothing is written if a setting does not suit the corpus
+                check_suite(load_suite({}, {**read, **values}))
+            corpus.memory.write(path)
+        if folder is not None:
+            _make(Path(folder))
+        found = _run(suite, callback)
     if not found.results:  # with `tune`, some may have failed
         raise TrainingError(found.failed[0])
     return found.results[0]
@@ -198,23 +201,32 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _given(
-    groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]], architecture: str
-) -> dict[str, Any]:
+def _given(groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the settings of given groups.
 
     Raises:
-        ConfigError: the architecture has no groups, or these are no lists of tasks.
+        ConfigError: these are no lists of tasks.
     """
-    if architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
-        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
-        raise ConfigError([f"`groups`: `architecture` has none (got {architecture}); allowed: {grouped}"])
     given = groups.groups if isinstance(groups, TaskGroups) else groups
     given = list(given.values()) if isinstance(given, Mapping) else given
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in given):
         got = shorten(repr(groups), 60)
         raise ConfigError([f"`groups` is a list of lists of tasks (got {got}); write [['A', 'B'], ['C']]"])
     return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
+
+
+def _need_groups(architecture: str, values: Mapping[str, Any]) -> None:
+    """Check that an architecture has groups if there are settings of groups.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    settings = [key for key in values if key.startswith("grouping.")]
+    if settings and architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
+        grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
+        raise ConfigError(
+            [f"`{settings[-1]}` has no effect with `architecture={architecture!r}`; allowed: {grouped}"]
+        )
 
 
 def _run(suite: Suite, callback: Callback | None) -> SuiteRun:

@@ -11,7 +11,7 @@ from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
 from mtlv.planning.known_data import KnownData
 from mtlv.planning.names import nearly_known
-from mtlv.planning.outline import clusters, layers, outline
+from mtlv.planning.outline import NO_PRIVATE, clusters, layers, outline
 from mtlv.planning.problems import problems_of
 from mtlv.planning.sources import check_sources
 from mtlv.settings.problems import Problem
@@ -107,6 +107,7 @@ def _checked(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
     trains = outline(member, data.tasks, suite.members)
     stages = member.settings.each_stage
     warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
+    warnings |= dict.fromkeys([NO_PRIVATE] if trains.no_private else [])
     warnings |= dict.fromkeys(data.constant(member.settings.data))
     return MemberCheck(member.name, trains.lines, trains.units, tuple(warnings), trains.learned is None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mtlv.settings import Member, Settings
     from mtlv.settings.schema import StageSettings
 
+NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
+
 
 @dataclass(frozen=True)
 class MemberOutline:
@@ -28,11 +30,13 @@ class MemberOutline:
         lines: the plans as trees, or how they will be made.
         units: a mark of each model over all folds and seeds, equal if two members share it.
         learned: tasks of each model of the last stage; None if its groups are not known yet.
+        no_private: whether private layers are set, but no model will have any.
     """
 
     lines: tuple[str, ...]
     units: frozenset[str]
     learned: tuple[tuple[str, ...], ...] | None = None
+    no_private: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,15 @@ def outline(
     last = laid[settings.stages[-1].name if settings.stages else ""]
     learned = tuple(model.tasks for model in last.models) or None
     units = frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
-    return MemberOutline(tuple(lines), units, learned)
+    every = [each.models for each in laid.values()]
+    no_private = all(every) and lacks_private_layers(member, [model for models in every for model in models])
+    return MemberOutline(tuple(lines), units, learned, no_private)
+
+
+def lacks_private_layers(member: Member, models: Iterable[ModelSpec]) -> bool:
+    """Return whether a member's settings ask for private layers, but none of its models has any."""
+    wanted = any(own.architecture.private_layers for own in member.settings.each_stage)
+    return wanted and not any(head.private for model in models for head in model.heads)
 
 
 def _first(

@@ -12,6 +12,7 @@ from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, 
 from mtlv.execution.choose import executor_of
 from mtlv.formatting import enumerated
 from mtlv.planning.check import check_suite
+from mtlv.planning.outline import NO_PRIVATE, lacks_private_layers
 from mtlv.planning.resolve import ResolvedMember
 from mtlv.planning.reuse import IfExists
 from mtlv.reporting.descriptions import describe_experiment
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from mtlv.settings import Suite
     from mtlv.settings.suite_schema import SearchSettings
     from mtlv.store.local import Store
-
-NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
 
 
 @dataclass(frozen=True)
@@ -225,10 +224,6 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
     return (f"Look at the runs: mtlv ui {suite.path}",)
 
 
-def _wants_private_layers(member: ResolvedMember) -> bool:
-    return any(each.architecture.private_layers for each in member.member.settings.each_stage)
-
-
 def _tell_notes(
     resolved: list[ResolvedMember], cache: InputCache, callback: Callback, told: set[str]
 ) -> None:
@@ -247,9 +242,7 @@ def _tell_notes(
             more = [note for note in groups.grouping.notes if note not in groups.reason]
             for note in (f"{groups.grouping.k} groups; {groups.reason}", *more):
                 notes.setdefault(note, {})[f"`{member.name}`"] = None
-        if _wants_private_layers(member) and not any(
-            head.private for job in member.jobs for head in job.unit.model.heads
-        ):
+        if lacks_private_layers(member.member, [job.unit.model for job in member.jobs]):
             notes.setdefault(NO_PRIVATE, {})[f"`{member.name}`"] = None
         notes |= {note: {} for note in encoder.notes}
     for note, named in notes.items():

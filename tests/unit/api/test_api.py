@@ -145,6 +145,12 @@ def test_a_table_by_its_path(tmp_path: Path) -> None:
     some = mtlv.load(tmp_path / "t.csv", columns={"text": "report", "labels": list(WORDS)}, labels=["lung"])
     assert some.tasks == ("lung",)
     assert len(mtlv.load("synthetic", documents=40, labels=["Catheter"]).tasks) == 1
+    with pytest.raises(ConfigError, match=r"^argument `labels` is missing; name the columns"):
+        mtlv.load(tmp_path / "t.csv", text="report")
+    with pytest.raises(DataError, match=r"no column `hart` \(argument `labels`\)"):
+        mtlv.load(tmp_path / "t.csv", text="report", labels=["hart"])
+    short = mtlv.from_dataframe(frame(), text="report", labels=list(WORDS), max_length=4, limit=12)
+    assert (len(short), short.settings["data.max_length"]) == (12, 4)
 
 
 def test_groups_as_numbers_and_figures() -> None:
@@ -366,7 +372,7 @@ def test_one_text_is_no_list_of_letters(trained) -> None:
         (
             lambda: mtlv.train(from_frame(), groups=[["heart"], ["lung", "bone"]]),
             ConfigError,
-            r"`groups`: `architecture` has none \(got mtl\); allowed: gmtl or gmhl",
+            "argument `groups` has no effect with `architecture='mtl'`; allowed: gmtl or gmhl",
         ),
         (
             lambda: mtlv.train(from_frame(), seed=[0, 1, 0], encoder="tiny"),
@@ -490,7 +496,27 @@ WRONG = {
         ConfigError,
         "encoder__features` or `grouping__feat",
     ),
-    "value": (lambda c: mtlv.train(c, epochs="x"), ConfigError, "arguments: `training.epochs`: got 'x'"),
+    "value": (lambda c: mtlv.train(c, epochs="x"), ConfigError, "^argument `epochs`: got 'x'"),
+    "an encoder": (
+        lambda c: mtlv.cluster(c, encoder="tinny"),
+        ConfigError,
+        "^argument `encoder`: `tinny` is",
+    ),
+    "an architecture without groups": (
+        lambda c: mtlv.train(c, k=2),
+        ConfigError,
+        "argument `k` has no effect with `architecture='mtl'`; allowed: gmtl or gmhl",
+    ),
+    "groups of a stage": (
+        lambda c: mtlv.train(c, k=2, encoder="tinny", stages=[{"name": "a", "architecture": "gmtl"}]),
+        ConfigError,
+        "^argument `encoder`: `tinny` is",
+    ),
+    "only in training": (
+        lambda c: mtlv.cluster(c, encoder="tiny", epochs=2),
+        ConfigError,
+        "argument `epochs`: has no effect here; give it to `mtlv.train`",
+    ),
     "suite": (
         lambda c: mtlv.train(c, matrix={"architecture": ["stl", "mtl"]}),
         ConfigError,
@@ -515,12 +541,12 @@ WRONG = {
     "a typing mistake": (
         lambda _: mtlv.from_dataframe(frame(), text="report", label=["heart"]),
         ConfigError,
-        "^argument `label`: unknown key; did you mean argument `labels`",
+        "^argument `label`: no setting has this name; did you mean `labels`",
     ),
     "a setting of training": (
-        lambda _: mtlv.from_dataframe(frame(), text="report", labels=["heart"], max_length=3),
+        lambda _: mtlv.from_dataframe(frame(), text="report", labels=["heart"], epochs=3),
         ConfigError,
-        "^argument `max_length`: unknown key; did you mean `data.max_length`",
+        "^argument `epochs`: has no effect here; give it to `mtlv.train`",
     ),
     "a name": (
         lambda _: mtlv.from_dataframe(frame(), text="report", labels=["heart"], name=3),

@@ -14,6 +14,8 @@ from safetensors.numpy import load_file
 from mtlv.errors import TrackingError
 from mtlv.events import NoteGiven, ignore
 from mtlv.execution.local import LocalExecutor
+from mtlv.planning.check import check_suite
+from mtlv.planning.outline import NO_PRIVATE
 from mtlv.planning.resolve import resolve
 from mtlv.settings import Suite
 from mtlv.store.local import Store
@@ -277,12 +279,14 @@ def test_private_layers_without_effect_are_noted(
 ) -> None:
     notes: list[str] = []
     layers = f"architecture={{name: {architecture}, private_layers: 1}}"
+    planned = suite(table("t"), layers, "training.epochs=1", "grouping.k=2")
+    assert (NO_PRIVATE in check_suite(planned).members[0].warnings) == told
     run_suite(
-        suite(table("t"), layers, "training.epochs=1", "grouping.k=2"),
+        planned,
         lambda event: notes.append(event.text) if isinstance(event, NoteGiven) else None,
         MemoryTracker(),
     )
-    assert any("`architecture.private_layers` has no effect" in note for note in notes) == told
+    assert any(NO_PRIVATE in note for note in notes) == told
 
 
 def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
