@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import yaml
-
 from mtlv.errors import ConfigError, DataError, MtlvError
 from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, is_section, known_keys
 from mtlv.settings.problems import nearest_key
 from mtlv.settings.schema import Settings
+from mtlv.settings.text import parse
 
 T = TypeVar("T")
 NAMES = ("encoder.name", "architecture.name")  # settings whose argument has the name of their section
@@ -91,9 +90,17 @@ def _in_python(text: str, section: str) -> str:
         if key not in known_keys():
             return found[0]
         name = _keyword(key, section)
-        return f"argument `{name}`" if value is None else f"`{name}={yaml.safe_load(value)!r}`"
+        return f"argument `{name}`" if value is None else f"`{name}={_as_literal(value)}`"
 
     return SETTING.sub(argument, text)
+
+
+def _as_literal(text: str) -> str:
+    """Return a value of YAML as Python writes it; a shortened one, which may not be YAML, as it is."""
+    try:
+        return repr(parse(text, "value").value)
+    except ConfigError:
+        return text
 
 
 def _keyword(key: str, section: str) -> str:

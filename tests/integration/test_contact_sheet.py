@@ -31,7 +31,7 @@ KINDS = {
     "tasks",
     "groups",
     "significance",
-    "reliability",
+    "calibration",
     "errors",
 }  # sections with figures
 STYLE = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import each_draw
@@ -24,10 +24,11 @@ from mtlv.evaluation.calibration import (
     temperature,
 )
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, mean_and_sd
-from mtlv.evaluation.pairs import comparable, siblings
+from mtlv.evaluation.pairs import comparable, different_tasks, siblings
 from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.significance import Interval
 from mtlv.figures.palette import run_colour
+from mtlv.reporting.metric_titles import APART
 
 FEWEST = 20  # predictions in a bin that is shown
 PANEL = 196, 196  # width and height of a panel in pixels
@@ -84,9 +85,11 @@ def build(comparison: Comparison) -> Section | None:
     base = next((each for each in found if each.run.key == comparison.baseline), None)
     intervals = {} if base is None else _intervals(found, base)
     rows = _points(found)
+    apart = different_tasks(comparison)
+    said = f"{APART}, so their scores cannot be compared." if apart else _finding(found, base, intervals)
     blocks: list[Block] = [
-        TextBlock(_finding(found, base, intervals) + open_ends(comparison), "finding"),
-        _table(found, base, intervals),
+        TextBlock(said + open_ends(comparison), "finding"),
+        _table(found, base, intervals, ranked=not apart),
         *(
             [FigureBlock("reliability", "Reliability", FIGURE, _spec(comparison), rows, wide=True)]
             if rows
@@ -170,12 +173,13 @@ def _interval(found: Interval | None) -> str | None:
 
 
 def _table(
-    found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval]
+    found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval], ranked: bool
 ) -> TableBlock:
+    best: Literal["low", ""] = "low" if ranked else ""
     columns = [
         TableColumn("name", "run", kind="text"),
-        TableColumn("brier", "Brier score", digits=4, best="low", spread="brier_sd"),
-        TableColumn("error", "calibration error", digits=4, best="low"),
+        TableColumn("brier", "Brier score", digits=4, best=best, spread="brier_sd"),
+        TableColumn("error", "calibration error", digits=4, best=best),
         TableColumn("temperature", "temperature", digits=2),
         TableColumn("probability", "mean probability", digits=3),
         TableColumn("share", "share true", digits=3),

@@ -27,6 +27,7 @@ def test_the_section_of_a_function_takes_precedence() -> None:
         ("arguments: `training.epochs`: got -1", "training", "argument `epochs`: got -1"),
         ("set `training.select: best`", "training", "set `select='best'`"),
         ("set `grouping.k: 2`", "training", "set `k=2`"),
+        ('got `encoder.name: "a long ...`', "training", 'got `encoder="a long ...`'),
         ("`encoder.name`: unknown", "grouping", "argument `encoder`: unknown"),
         (
             "`grouping.features` and `encoder.features`",

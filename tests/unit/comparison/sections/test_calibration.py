@@ -96,6 +96,16 @@ def test_runs_of_other_documents_have_no_difference(comparison):
     assert (found["r1"]["difference"], found["r1"]["interval"]) == (None, None)
 
 
+def test_runs_of_other_tasks_are_not_ranked(comparison):
+    run = comparison.runs[1]
+    children = [replace(c, tasks=dict(list(c.tasks.items())[1:])) for c in run.children]
+    runs = (comparison.runs[0], replace(run, children=tuple(children)))
+    section = calibration.build(replace(comparison, runs=runs))
+    assert "their scores cannot be compared" in section.blocks[0].text
+    assert "lowest" not in section.blocks[0].text
+    assert not any(column.best for column in block(section, "calibration").columns)
+
+
 def test_without_scores_or_yes_no_tasks_there_is_no_section(comparison):
     def without(run):
         return replace(run, children=tuple(replace(c, test=None, validation=None) for c in run.children))
