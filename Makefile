@@ -111,7 +111,7 @@ mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that 
 	$(ONE_THREAD) $(BIN)/python tests/mutants/run.py
 
 # Without what is no benchmark itself, but shared by them or made of their results.
-BENCHMARKS := $(filter-out %/gpu.py %/gpu_training.py %/harness.py %/random_encoder.py %/throughput.py %/figure.py %/summary.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %/gpu.py %/gpu_training.py %/harness.py %/random_encoder.py %/throughput.py %/summary.py,$(wildcard benchmarks/*.py))
 
 # Training, inference and STL are claimed of Open-I: MTLV_OPENI=FOLDER/indiana_reports.csv make bench
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.

@@ -1,8 +1,8 @@
-"""Shared code of the benchmarks: measuring peers in turn, claims with limits, tables, JSON and figures.
+"""Shared code of the benchmarks: measuring peers in turn, claims with limits, tables and JSON.
 
 A benchmark measures named peers in one run (`interleaved`; `alone` if each needs a separate process) and
-passes a `Result` to `publish`, which prints it and writes results/NAME.json and results/NAME.png. The exit
-code is 1 if a claim is not met. `summary.py` prints the claims of all results, `figure.py` draws the figures.
+passes a `Result` to `publish`, which prints it and writes results/NAME.json. The exit code is 1 if a
+claim is not met. `summary.py` prints the claims of all results.
 
 Environment variables:
     MTLV_BENCH_QUICK=FOLDER: use the smallest sizes, only to check that it runs, and write to FOLDER.
@@ -98,7 +98,6 @@ class Result:
         setting: what was trained or grouped, as plain values.
         profile: profile as text.
         details: anything else, as plain values.
-        apart: whether each row has its own axis in the figure, because rows differ very much.
     """
 
     name: str
@@ -109,7 +108,6 @@ class Result:
     setting: dict[str, Any] = field(default_factory=dict)
     profile: str = ""
     details: dict[str, Any] = field(default_factory=dict)
-    apart: bool = False
 
     def ratio(self, row: str, peer: str, other: str) -> float:
         """Return the median of `peer` divided by the median of `other`."""
@@ -250,17 +248,11 @@ def publish(result: Result) -> int:
 
 
 def write(name: str, content: dict[str, Any]) -> None:
-    """Write a result's JSON, and its figure if matplotlib is installed."""
-    from figure import draw
-
+    """Write a result's JSON."""
     RESULTS.mkdir(exist_ok=True, parents=True)
     path, part = RESULTS / f"{name}.json", RESULTS / f".{name}.part"
     part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(part, path)
-    try:
-        draw(content, path.with_suffix(".png"))
-    except ImportError as missing:  # such as on a bare machine with a GPU
-        print(f"no figure: {missing}")
 
 
 def bound(claim: Claim) -> str:
@@ -297,7 +289,6 @@ def plain(result: Result) -> dict[str, Any]:
         "versions": versions(),
         "setting": result.setting,
         "unit": result.unit,
-        "apart": result.apart,
         "values": result.values,
         "medians": {row: {p: median(v) for p, v in peers.items()} for row, peers in result.values.items()},
         "claims": [asdict(claim) | {"verdict": claim.verdict} for claim in result.claims],

@@ -174,7 +174,7 @@ def main():
         values[row] = measure(items, curves.setdefault(row, {}), cpu.setdefault(row, {}))
     title = f"Elbow, k = 1..{K_MAX} (to the number of labels): seconds"
     details = {"inertia": curves, "cpu_seconds": cpu}
-    result = Result("kmedoids_elbow", title, "s", values, details=details, apart=True)
+    result = Result("kmedoids_elbow", title, "s", values, details=details)
     result.claims = claims(values, curves, cpu)
     result.setting = {"width": WIDTH, "centres": CENTRES, "threads": os.environ.get("OMP_NUM_THREADS", "all")}
     features = made_up(max(REPEATS))

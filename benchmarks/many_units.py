@@ -155,7 +155,7 @@ def main() -> int:
     ]
     setting = {"workers": args.workers, "units": list(SIZES)}
     title = "The driver alone, seconds of its processor"
-    result = Result("many_units", title, "s", values, claims, setting, profile(), details, apart=True)
+    result = Result("many_units", title, "s", values, claims, setting, profile(), details)
     return publish(result)
 
 

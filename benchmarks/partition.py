@@ -99,9 +99,7 @@ def main() -> int:
     claims.append(
         Claim(f"local search below the best partition, {items} tasks", None, below, "draws", why=why)
     )
-    result = Result(
-        "partition", "The best partition by gains of pairs: seconds", "s", values, claims, apart=True
-    )
+    result = Result("partition", "The best partition by gains of pairs: seconds", "s", values, claims)
     result.details = details
     result.setting = {"starts": 50, "threads": os.environ.get("OMP_NUM_THREADS", "all")}
     table = PairMeans(gains(sized(200, 24), "noise"))

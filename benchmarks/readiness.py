@@ -144,7 +144,7 @@ def main():
         "the machine": limits(),
     }
     title = "Tokenisation, time to the first step, evaluation, and what the machine can do"
-    result = Result("readiness", title, "units beside each row", values, apart=True)
+    result = Result("readiness", title, "units beside each row", values)
     result.profile = profiled(tokenisation)
     until = values["until [s]"]
     waits = np.median(until["first step is made"]) - np.median(until["encoder is loaded"])

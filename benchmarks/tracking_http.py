@@ -119,7 +119,7 @@ def main():
         values, left, profile = measure(uri, Path(place))
     values["training"] = {f"an epoch of {DOCUMENTS} documents, minilm": [epoch_seconds()]}
     title = "Tracking an epoch's metrics over HTTP: seconds"
-    result = Result("tracking_http", title, "s", values, apart=True)
+    result = Result("tracking_http", title, "s", values)
     ours = np.median(values["3000 metrics"][JOURNAL])
     epoch = next(iter(values["training"].values()))[0]
     text = "tracking, 3,000 metrics an epoch over HTTP, of training time"

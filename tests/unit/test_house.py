@@ -1,4 +1,4 @@
-"""The scripts that measure the code count what they say."""
+"""The script that measures the code counts what it says."""
 
 from __future__ import annotations
 
@@ -41,8 +41,3 @@ def test_the_measures_of_a_small_package(tmp_path: Path) -> None:
     assert found["names to know (functions + classes)"] == "3"
     assert found["imports across folders, by origin"] == "1: part 1"
     assert found["most ifs in one function"] == "1"
-
-
-def test_stays_are_runs_of_one_file() -> None:
-    stays = runpy.run_path(str(TESTS / "walk.py"))["stays"]
-    assert stays(["a", "a", "b", "a", "a", "c"]) == ["a", "b", "a", "c"]
