@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtlv.evaluation.transfer import (
-    POINTS,
     TransferEffect,
     Transfers,
     baseline_mean,
@@ -15,11 +14,9 @@ from mtlv.evaluation.transfer import (
     numbers,
     points,
 )
-from mtlv.formatting import plain
 
 NONE_HELPS, TOO_FEW, UNMEASURED = "no partner helps", "too few pairs to say", "not measured"
 NOT_LEARNED = "not learned"
-UNKNOWN = "–"
 
 
 @dataclass(frozen=True)
@@ -95,40 +92,6 @@ def _record(partner: Partner) -> dict[str, Any]:
     }
 
 
-def as_text(
-    partners: Sequence[Partner], transfers: Transfers
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return header and rows for a terminal; scores and differences are in points."""
-    header = ("target", "baseline", f"best {transfers.wording.partner}", "difference", "95% interval")
-    return (*header, "p (Holm)", "n", "by the rule"), tuple(_cells(partner) for partner in partners)
-
-
-def _cells(partner: Partner) -> tuple[str, ...]:
-    best = partner.best
-    alone = UNKNOWN if partner.baseline is None else f"{POINTS * partner.baseline:.1f}"
-    if best is None:
-        return (partner.target, alone, *[UNKNOWN] * 4, "0", partner.follows)
-    p = UNKNOWN if best.p_holm is None else f"{best.p_holm:.2g}"
-    return (
-        partner.target,
-        alone,
-        best.source,
-        points(best.mean),
-        interval_text(best) or UNKNOWN,
-        p,
-        str(best.n),
-        partner.follows,
-    )
-
-
 def interval_text(cell: TransferEffect) -> str:
     """Format the interval in points: `−0.4 to +2.1`; empty if there is none."""
     return "" if cell.low is None or cell.high is None else f"{points(cell.low)} to {points(cell.high)}"
-
-
-def as_markdown(partners: Sequence[Partner], transfers: Transfers) -> str:
-    """Return a Markdown table."""
-    header, rows = as_text(partners, transfers)
-    rule = ["---" if name in ("target", header[2], header[-1]) else "---:" for name in header]
-    lines = [header, rule, *([plain(cell) for cell in row] for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from mtlv.figures import canvas
 from mtlv.figures.palette import DIVERGING
-from mtlv.figures.transfer_matrix import CELL, HATCH, HATCHES, NAME, name_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+CELL = (0.62, 0.4)  # size of a cell in inches
+NAME = 20  # letters per line of a name
+HATCH = "#6B7075"  # colour of the hatching of uncertain signs
 MOST = 60  # tasks; with more, names are not legible
 WRITTEN = 25  # tasks; with more, numbers are not written into the cells
 
@@ -60,6 +62,11 @@ def draw_affinity(
         return canvas.save(page, path)
 
 
+def name_lines(name: str, width: int, lines: int = 2) -> str:
+    """Wrap a name like `canvas.wrapped`, but also at its underscores."""
+    return canvas.wrapped(name.replace("_", "_ "), width, lines).replace("_ ", "_")
+
+
 def _cells(axes: Axes, values: NDArray[np.float64], uncertain: NDArray[np.bool_]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
@@ -72,7 +79,7 @@ def _cells(axes: Axes, values: NDArray[np.float64], uncertain: NDArray[np.bool_]
         value = values[row, column]
         if uncertain[row, column]:
             axes.add_patch(
-                Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch=HATCHES["neutral"], linewidth=0,
+                Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", linewidth=0,
                           edgecolor=HATCH, alpha=0.55)
             )  # fmt: skip
         if len(values) <= WRITTEN:

@@ -9,14 +9,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from mtlv import __version__
-from mtlv.evaluation.partners import as_markdown as partners_as_markdown
-from mtlv.evaluation.partners import best_partners
-from mtlv.evaluation.transfer.detection import TransferRun, mean_score, transfers_among
-from mtlv.evaluation.transfer.words import not_learned
 from mtlv.figures.suite import draw_suite
-from mtlv.figures.transfer_graph import draw_helping
-from mtlv.figures.transfer_matrix import draw_transfer
-from mtlv.formatting import plain
 from mtlv.reporting.descriptions import describe_comparison
 from mtlv.reporting.member_result import MemberResult, error_bars, judged_by, member_rows
 from mtlv.reporting.pictures import log_picture
@@ -49,45 +42,7 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
     groups = {name: found.groups for name, found in grouped.items() if found is not None}
     tracker.text(run, json.dumps(groups, indent=1, ensure_ascii=False), "groups.json")
     drawn = ["comparison.png"] if _drawn(tracker, run, results) else []
-    files = ["comparison.md", *drawn, *_transfers(tracker, run, results)]
-    tracker.describe(run, describe_comparison(results, rows, files))
-
-
-def _transfers(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> list[str]:
-    """Log transfers between tasks learned in sequence or in pairs; return the names of the files."""
-    names = []
-    with TemporaryDirectory() as folder:
-        for found in transfers_among([_learner(result) for result in results]):
-            id, title = found.wording.id, f"{found.wording.title} on {results[0].title.split(' on ', 1)[1]}"
-            for draw, kind in ((draw_transfer, "matrix"), (draw_helping, "graph")):
-                names.append(f"{id}_{kind}.png")
-                log_picture(tracker, run, draw(found, Path(folder) / names[-1], title=title))
-            names.append(f"{id}.md")
-            table = partners_as_markdown(best_partners(found), found)
-            left = not_learned(found, plain)
-            tracker.text(run, f"{table}\n{left}\n" if left else table, names[-1])
-    return names
-
-
-def _learner(result: MemberResult) -> TransferRun:
-    """Return what a member learned and the results of its last stage."""
-    known, stages = result.resolved.known, result.resolved.member.settings.each_stage
-
-    def scores(name: str) -> dict[tuple[int, int], float]:
-        found = {}
-        for child in result.children:
-            figures = {task: held.as_dict() for task, held in child.outcome.metrics.tasks.items()}
-            value = mean_score(name, known, figures)
-            if value is not None:
-                found[child.child.fold.index, child.child.seed] = value
-        return found
-
-    return TransferRun(
-        tuple(stage.tasks or () for stage in stages),
-        scores,
-        result.learning.nothing,
-        together=len(result.resolved.children[0].plan.models) == 1,
-    )
+    tracker.describe(run, describe_comparison(results, rows, ["comparison.md", *drawn]))
 
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:

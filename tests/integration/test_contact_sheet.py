@@ -20,8 +20,6 @@ from mtlv.figures.elbow import draw_elbow
 from mtlv.figures.per_task import draw_per_task
 from mtlv.figures.suite import draw_suite
 from mtlv.figures.task_map import draw_map
-from mtlv.figures.transfer_graph import draw_helping
-from mtlv.figures.transfer_matrix import draw_transfer
 from mtlv.grouping.elbow import Elbow
 
 KINDS = {
@@ -65,8 +63,6 @@ def by_matplotlib(folder: Path) -> list[Path]:
         "suite_spread": lambda path: draw_suite(
             members, names, scores, support, macro, path, title="Seeds", macro_spread=[np.nan, 0.01, 0.02]
         ),
-        "transfer_matrix": lambda path: draw_transfer(a_matrix(), path, title="Transfer"),
-        "transfer_graph": lambda path: draw_helping(a_matrix(), path, title="Transfer"),
     }
     return [draw(folder / f"{name}.png") for name, draw in drawn.items()]
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
 from mtlv.comparison.pooled_scores import one_after_the_other
 from mtlv.comparison.sections.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.sections.parts import of_run
+from mtlv.evaluation.calibration import known_pairs
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
@@ -87,7 +85,7 @@ def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator
     if scores is None:
         return
     for order, name in _scored(comparison, scores):
-        truth, outputs = _known(scores, name)
+        outputs, truth = known_pairs(scores, [name])
         recall, precision = precision_recall_steps(truth, outputs, most)
         row = of_run(run) | {"task": name, "order": order, "positive": int(truth.sum())}
         row["average_precision"] = round(average_precision(truth, outputs), 4)
@@ -101,12 +99,6 @@ def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
     """Return index and name of the tasks with a threshold and scores."""
     curved = {*thresholded(comparison.tasks)} & scores.tasks.keys()
     return [(at, task.name) for at, task in enumerate(comparison.tasks) if task.name in curved]
-
-
-def _known(scores: Scores, name: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return targets and outputs of the documents with a target, [N] each."""
-    task = scores.tasks[name]
-    return (task.targets == 1)[task.mask], np.asarray(task.outputs, np.float64)[task.mask]
 
 
 def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:

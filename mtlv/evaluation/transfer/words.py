@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mtlv.evaluation.significance import ALPHA, FEWEST
 from mtlv.evaluation.transfer import TransferEffect, Transfers
@@ -14,9 +14,9 @@ RULE = (
 )
 
 
-def not_learned(transfers: Transfers, named: Callable[[str], str] = str) -> str:
+def not_learned(transfers: Transfers) -> str:
     """Name the tasks that are in no claim, because a model of their own does not learn them."""
-    names = [named(name) for name in transfers.names if name in transfers.unlearned]
+    names = [name for name in transfers.names if name in transfers.unlearned]
     if not names:
         return ""
     why = "no better than a constant answer when learned alone, so nothing is claimed with them"

@@ -8,8 +8,8 @@ import pytest
 from made_transfers import a_matrix
 from stilt_tables import BERT, published
 
-from mtlv.evaluation.partners import as_markdown, as_records, as_text, best_partners
-from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects
+from mtlv.evaluation.partners import as_records, best_partners
+from mtlv.evaluation.transfer import Transfers, effects
 
 
 def of(**gains):
@@ -50,30 +50,15 @@ def test_what_follows(gains, best, follows):
 def test_a_target_without_sources_is_not_measured():
     partner = best_partners(Transfers(("t",), ("s",), {}, {}))[0]
     assert (partner.best, partner.baseline, partner.follows) == (None, None, "not measured")
-    transfers = Transfers(("t",), ("s",), {}, {})
-    assert as_text([partner], transfers)[1] == (("t", "–", "–", "–", "–", "–", "0", "not measured"),)
     (record,) = as_records([partner])
     assert {key for key, value in record.items() if value is not None} == {"target", "n", "tried", "follows"}
 
 
-def test_text_has_points_and_records_fractions():
-    transfers = published(BERT)
-    partners = best_partners(transfers)
-    header, rows = as_text(partners, transfers)
-    assert header[2] == "best intermediate task"
-    assert rows[-1] == ("BioASQ", "61.4", "DDI", "+15.2", "–", "–", "1", "too few pairs to say")
-    last = as_records(partners)[-1]
+def test_records_have_fractions():
+    last = as_records(best_partners(published(BERT)))[-1]
+    assert (last["target"], last["partner"], last["follows"]) == ("BioASQ", "DDI", "too few pairs to say")
     assert last["difference"] == pytest.approx(0.1523)
     assert last["p_holm"] is None
-
-
-def test_markdown_is_a_table_of_plain_names():
-    transfers = a_matrix(wording=LEARNED_WITH)
-    lines = as_markdown(best_partners(transfers), transfers).splitlines()
-    assert len(lines) == 2 + 6
-    assert lines[0].startswith("| target | baseline | best partner | difference | 95% interval | p (Holm) |")
-    assert lines[1] == "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- |"
-    assert lines[3].startswith("| bc5cdr\\_disease | ")
 
 
 def without(transfers: Transfers, *unlearned: str) -> Transfers:

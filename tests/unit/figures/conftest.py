@@ -31,17 +31,3 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
     monkeypatch.setattr(canvas, "save", keep)
     return figures
-
-
-@pytest.fixture
-def figure_of(kept: list[Figure], tmp_path: Path) -> Callable:
-    """From a function that draws transfers to one that gives the figure."""
-
-    def with_draw(draw: Callable) -> Callable:
-        def run(transfers: object, title: str = "t") -> Figure:
-            draw(transfers, tmp_path / "x.png", title=title)
-            return kept[-1]
-
-        return run
-
-    return with_draw

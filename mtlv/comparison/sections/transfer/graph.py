@@ -1,4 +1,4 @@
-"""Transfer graph of the page: the same circle and arrows as in the figure of a suite."""
+"""Transfer graph of the page: an arrow from each source to each target, with its effect."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.channels import GREY, dots, label, number
+from mtlv.comparison.sections.transfer.layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 from mtlv.comparison.sections.transfer.matrix import tips
 from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers
 from mtlv.evaluation.transfer.words import RULE
-from mtlv.figures.graph_layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 
 RADIUS, SIDE, LETTER, TOP = 215, 30, 7.0, 34  # pixels: of the circle, and of the margin for names
 PLACES = ("x0", "y0", "x1", "y1", "x2", "y2", "x", "y", "angle", "width")

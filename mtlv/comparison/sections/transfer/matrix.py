@@ -11,11 +11,12 @@ from mtlv.comparison.sections.heatmap import ink, slanted
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer.words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
-from mtlv.figures.transfer_matrix import HATCH, reach
 
 CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: height and widths of a cell, and width of a row
 BASELINE, ALONE, SAME, UNMEASURED, MEASURED = "baseline", "alone", "same", "not measured", "measured"
 LIGHT = 0.85  # share of the colour scale, from its middle, up to which cells are bright and need dark text
+LEAST = 0.01  # minimum range of the scale, so that tiny differences have pale colours
+HATCH = "#6B7075"
 CORNERS = (0.16, 0.32)  # shares of a cell covered by hatching, which leaves the number free
 
 
@@ -74,6 +75,11 @@ def tips(transfers: Transfers) -> list[dict[str, str]]:
         tip("baseline", "score alone", ".4f"),
         tip("after", "score of the cell", ".4f"),
     ]
+
+
+def reach(found: Sequence[TransferEffect]) -> float:
+    """Return half the range of the colours: the largest difference of all cells, at least 1 point."""
+    return max((LEAST, *(abs(cell.mean) for cell in found)))
 
 
 def _axis(names: Sequence[str], title: str | None) -> dict[str, Any]:

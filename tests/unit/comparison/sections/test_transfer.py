@@ -17,8 +17,8 @@ from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TextBlock
 from mtlv.comparison.page import page_html
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.comparison.sections.transfer import transfer_section
+from mtlv.comparison.sections.transfer.matrix import HATCH, reach
 from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects, points
-from mtlv.figures.transfer_matrix import HATCH
 
 
 def words(figure):
@@ -50,6 +50,8 @@ def test_the_scale_is_symmetric_and_one_for_all_rows():
     low, middle, high = scale["domain"]
     assert (low, middle, scale["type"]) == (-high, 0, "sqrt")
     assert high == pytest.approx(100 * max(abs(cell.mean) for cell in effects(a_matrix())))
+    tiny = Transfers(("t",), ("s",), {"t": {(0, 0): 0.5}}, {("s", "t"): {(0, 0): 0.5}})
+    assert reach(effects(tiny)) == reach(()) == 0.01
 
 
 def test_neutral_cells_are_hatched():

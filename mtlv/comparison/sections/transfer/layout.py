@@ -32,7 +32,7 @@ class Edge:
     effect: TransferEffect
     curve: Points  # [3, 2] control points of a quadratic Bézier curve, from the source to the arrow's head
     head: Points  # [3, 2] corners of the arrow's head, its tip first
-    width: float  # width of the line, in points or pixels
+    width: float  # width of the line, in pixels
 
 
 def circle(names: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -48,13 +48,6 @@ def edges(found: Sequence[TransferEffect], places: Mapping[str, tuple[float, flo
     ordered = sorted(drawn, key=lambda cell: (ORDER.index(cell.verdict), abs(cell.mean)))
     size = min(1.0, (CROWDED / max(1, len(drawn))) ** 0.5)
     return [_edge(cell, places, (abs(cell.mean) / (largest or 1)) ** 0.5, size) for cell in ordered]
-
-
-def bezier(curve: Points) -> Points:
-    """Return points [25, 2] on a quadratic curve with control points [3, 2]."""
-    t = np.linspace(0, 1, 25)[:, None]
-    out: Points = (1 - t) ** 2 * curve[0] + 2 * t * (1 - t) * curve[1] + t**2 * curve[2]
-    return out
 
 
 def _edge(cell: TransferEffect, places: Mapping[str, tuple[float, float]], share: float, size: float) -> Edge:
