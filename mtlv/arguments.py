@@ -251,6 +251,11 @@ def _add_predict(commands: Any) -> None:
     )
     predict.add_argument("--task", metavar="NAME", action="append", help="predict only this task; repeatable")
     predict.add_argument(
+        "--calibrated",
+        action="store_true",
+        help="give probabilities at the temperature fitted on validation; decisions stay the same",
+    )
+    predict.add_argument(
         "--column", help="column of the file that holds the texts (default: as in training, or text)"
     )
     predict.add_argument(

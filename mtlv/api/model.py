@@ -73,43 +73,50 @@ class Model(ABC):
             return np.stack([found[task] for task in tasks], axis=1).astype(int)
         return np.asarray(found[tasks[0]])
 
-    def predict_proba(self, texts: Texts) -> NDArray[np.float64]:
+    def predict_proba(self, texts: Texts, *, calibrated: bool = False) -> NDArray[np.float64]:
         """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
 
+        Args:
+            texts: N texts.
+            calibrated: whether logits are divided by the temperature that was fitted on validation (Guo et
+                al., ICML 2017), for tasks that have one. Decisions stay the same.
+
         Raises:
-            DataError: as for `predict`, or the tasks do not have probabilities of the same shape.
+            DataError: as for `predict`, the tasks do not have probabilities of the same shape, or there is
+                no temperature.
         """
-        found, _ = self._predict(texts)
+        found, _ = self._predict(texts, calibrated=calibrated)
         if self._kind == "binary":
-            return np.stack([found[task].outputs for task in self.tasks], axis=1).astype(np.float64)
+            return np.stack([found[task].values for task in self.tasks], axis=1)
         if self._kind == "multiclass":
-            return np.asarray(found[self.tasks[0]].outputs, np.float64)
+            return found[self.tasks[0]].values
         raise DataError(
             "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
         )
 
-    def predict_frame(self, texts: Texts, *, columns: str = BOTH) -> pd.DataFrame:
+    def predict_frame(self, texts: Texts, *, columns: str = BOTH, calibrated: bool = False) -> pd.DataFrame:
         """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.
 
         Args:
             texts: N texts.
             columns: `both`, `probabilities` or `decisions`.
+            calibrated: as for `predict_proba`.
 
         Raises:
-            DataError: as for `predict`.
+            DataError: as for `predict`, or there is no temperature.
         """
         import pandas as pd
 
-        found, index = self._predict(texts)
+        found, index = self._predict(texts, calibrated=calibrated)
         return pd.DataFrame(as_columns(found, columns), index=index)
 
-    def _predict(self, texts: Texts) -> tuple[Prediction, pd.Index]:
+    def _predict(self, texts: Texts, *, calibrated: bool = False) -> tuple[Prediction, pd.Index]:
         """Return predictions of N texts, and the index of the table that they stand in."""
         import pandas as pd
 
         whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
         frame = as_frame(texts if whole else several(texts, "texts"), self._model.description.columns)
-        return self._model.predict(as_texts(frame)), frame.index
+        return self._model.predict(as_texts(frame), calibrated=calibrated), frame.index
 
     @property
     def classes_(self) -> NDArray:

@@ -29,7 +29,7 @@ def predict(args: argparse.Namespace) -> int:
         rows = read_table(args.file)
         plan = load_plan(place, args.device)
         texts = from_table(rows, args.column, plan.description.columns)
-    answers = predict_texts(plan, texts, tasks=args.task)
+    answers = predict_texts(plan, texts, tasks=args.task, calibrated=args.calibrated)
     for note in answers.found.notes:
         complain(f"note: {note}")
     if out is not None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation.significance import Interval
 from mtlv.plan.scores import Scores
+from mtlv.plan.temperature import at_temperature, both_classes
 
 BINS = 10
-SMALLEST = 1e-7  # probabilities are at least this far from 0 and 1, so that their logits are finite
+SMALLEST = 1e-7  # of probabilities, so that their logarithms are finite
 NORMAL = 1.96  # quantile of a standard normal for a 95% interval
 RANGE = (0.05, 20.0)  # of temperatures
 
@@ -52,19 +53,23 @@ def known_pairs(scores: Scores, tasks: Sequence[str]) -> tuple[Floats, Truth]:
     return np.concatenate(outputs), np.concatenate([(each.targets == 1)[each.mask] for each in held])
 
 
-def squared_errors(scores: Scores, tasks: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return the sum of squared errors of each document's probabilities [N], and their number [N].
-
-    The Brier score is the ratio of their sums over documents (Brier, "Verification of forecasts expressed in
-    terms of probability", Monthly Weather Review 78, 1950): 0 is the best; a constant probability of one half
-    has 0.25.
-    """
+def squared_errors(scores: Scores, tasks: Sequence[str], temperature: float = 1.0) -> tuple[Floats, Floats]:
+    """Return the sum of squared errors of each document's probabilities [N], and their number [N]; after
+    the logits were divided by `temperature`."""
     errors, count = np.zeros(len(scores.ids)), np.zeros(len(scores.ids))
     for held in (scores.tasks[name] for name in tasks):
-        own = (np.asarray(held.outputs, np.float64) - (held.targets == 1)) ** 2
+        own = (at_temperature(held.outputs, temperature) - (held.targets == 1)) ** 2
         errors += np.where(held.mask, own, 0.0)
         count += held.mask
     return errors, count
+
+
+def brier_score(errors: Floats, count: Floats) -> float:
+    """Return the Brier score of `squared_errors`: 0 is the best; a constant probability of one half has 0.25.
+
+    Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather Review 78, 1950.
+    """
+    return float(errors.sum() / count.sum())
 
 
 def reliability(probabilities: Floats, truth: Truth) -> list[Bin]:
@@ -83,28 +88,43 @@ def calibration_error(bins: Sequence[Bin]) -> float:
     return sum(each.count * abs(each.probability - each.share) for each in bins) / sum(b.count for b in bins)
 
 
-def temperature(probabilities: Floats, truth: Truth) -> float | None:
-    """Return the T for which sigmoid(logit(p) / T) has the lowest log loss: above 1 for over-confidence.
+def temperature(probabilities: Floats, truth: NDArray) -> float | None:
+    """Return the temperature at which probabilities have the lowest log loss: above 1 for over-confidence.
 
-    Guo et al., "On calibration of modern neural networks", ICML 2017. None if the lowest is out of `RANGE`,
-    as without errors or documents.
+    None if the lowest is out of `RANGE`, as without errors or documents.
+
+    Args:
+        probabilities: of "yes" [N], or of C classes [N, C].
+        truth: [N] whether "yes" is true, or the index of the true class.
+
+    Guo et al., "On calibration of modern neural networks", ICML 2017.
     """
     from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
 
     if not len(truth):
         return None
-    clipped = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
-    logits = np.log(clipped) - np.log1p(-clipped)
-    signed = np.where(truth, -logits, logits)
+    logs = np.log(np.maximum(both_classes(probabilities), SMALLEST))
+    of_truth = logs[np.arange(len(truth)), np.asarray(truth, int)]
 
-    def loss(inverse: float) -> float:
-        return float(np.logaddexp(0.0, inverse * signed).mean())
+    def loss(power: float) -> float:
+        return float((logsumexp(logs / exp(power), axis=1) - of_truth / exp(power)).mean())
 
-    found = minimize_scalar(
-        lambda power: loss(exp(-power)),
-        bounds=tuple(map(log, RANGE)),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
+    found = minimize_scalar(loss, bounds=tuple(map(log, RANGE)), method="bounded", options={"xatol": 1e-4})
     inside = RANGE[0] * 1.01 < exp(found.x) < RANGE[1] / 1.01
     return exp(found.x) if inside else None
+
+
+def temperatures(validation: Scores, labels: Sequence[str]) -> dict[str, float]:
+    """Return temperatures by task, as far as they can be fitted.
+
+    Yes/no tasks (`labels`) share one, because many have few positives; tasks with classes have one each.
+    """
+    shared = temperature(*known_pairs(validation, labels)) if labels else None
+    found: dict[str, float | None] = dict.fromkeys(labels, shared)
+    for name, held in validation.tasks.items():
+        if held.outputs.ndim == 2:
+            found[name] = temperature(
+                np.asarray(held.outputs, np.float64)[held.mask], held.targets[held.mask]
+            )
+    return {name: value for name, value in found.items() if value is not None}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import thresholded
@@ -45,6 +46,11 @@ class PlanResult:
             "cost/peak_memory_mb": max(record.peak_memory_mb for record in self.records),
             "cost/parameters": float(sum(record.parameters for record in self.records)),
         }
+
+    @property
+    def temperatures(self) -> dict[str, float]:
+        """Return the temperatures of tasks with probabilities, fitted on `validation`."""
+        return temperatures(self.validation, list(self.thresholds.values))
 
     @property
     def best_epoch(self) -> int:

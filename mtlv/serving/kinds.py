@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from mtlv.data.targets import TARGETS
 from mtlv.data.words import Words
 from mtlv.formatting import enumerated
 from mtlv.plan import Task
+from mtlv.plan.temperature import at_temperature
 from mtlv.serving.inputs import WORDS
 
 COLUMNS = ("both", "probabilities", "decisions")
@@ -36,10 +37,23 @@ class TaskPrediction:
     outputs: NDArray  # [N], [N, C] or N tuples of spans in words, as in `mtlv.plan.TaskScores`
     threshold: float = 0.0  # decision threshold of a yes/no task
     words: Sequence[Words] = ()  # words of each row, if the task reads words
+    temperature: float = 1.0  # at which probabilities are given; it does not change what is decided
 
     @property
     def kind(self) -> OutputFormat:
         return ANSWERS[self.task.kind]
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """[N] numbers or probabilities of "yes", or [N, C] of classes."""
+        if self.temperature == 1:
+            return self.outputs.astype(np.float64)
+        return at_temperature(self.outputs, self.temperature)
+
+    @property
+    def limit(self) -> float:
+        """The threshold for `values`."""
+        return float(at_temperature([self.threshold], self.temperature)[0])
 
     @property
     def decided(self) -> NDArray[np.bool_]:
@@ -61,6 +75,7 @@ class OutputFormat(Protocol):
 
     Args:
         thresholded: whether its outputs are probabilities decided by a threshold.
+        probable: whether its outputs are probabilities, which a temperature calibrates.
         classed: whether its tasks have classes.
         needs: required column besides the text; empty for none.
         title: column title for several rows, if all tasks are of this kind.
@@ -70,6 +85,7 @@ class OutputFormat(Protocol):
     """
 
     thresholded: bool = False
+    probable: bool = False
     classed: bool = False
     needs: str = ""
     title: str
@@ -108,13 +124,13 @@ class OutputFormat(Protocol):
 class BinaryOutput(OutputFormat):
     """A probability, and a decision at the task's threshold."""
 
-    thresholded = True
+    thresholded = probable = True
     title = "decided"
     header: tuple[str, ...] = ("probability", "threshold", "decided")
     gives = "probability and decision at the threshold fitted on validation"
 
     def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
-        probability = OutputColumn(f"{task.name} probability", "double", _float)
+        probability = OutputColumn(f"{task.name} probability", "double", _values)
         decided = OutputColumn(f"{task.name} decided", "boolean", lambda prediction: prediction.decided)
         alone = {PROBABILITIES: probability, DECISIONS: decided}
         if wanted in alone:
@@ -123,21 +139,21 @@ class BinaryOutput(OutputFormat):
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         decided = "yes" if prediction.decided[row] else "no"
-        return (f"{prediction.outputs[row]:.3f}", f"{prediction.threshold:.3g}", decided)
+        return (f"{prediction.values[row]:.3f}", f"{prediction.limit:.3g}", decided)
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         probability, threshold, decided = self.cells(prediction, row)
         return decided, f"probability {probability}, threshold {threshold}"
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
-        return f"{prediction.task.name} {prediction.outputs[row]:.2f}" if prediction.decided[row] else ""
+        return f"{prediction.task.name} {prediction.values[row]:.2f}" if prediction.decided[row] else ""
 
     def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
-        return not prediction.decided[row], -float(prediction.outputs[row])
+        return not prediction.decided[row], -float(prediction.values[row])
 
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
         return {
-            "probabilities": {each.task.name: float(each.outputs[row]) for each in prediction},
+            "probabilities": {each.task.name: float(each.values[row]) for each in prediction},
             "decided": [each.task.name for each in prediction if each.decided[row]],
         }
 
@@ -148,7 +164,7 @@ class BinaryOutput(OutputFormat):
 class ClassOutput(OutputFormat):
     """The class with the highest probability (on ties the first), and all probabilities."""
 
-    classed = True
+    classed = probable = True
     title = "class"
     header: tuple[str, ...] = ("class", "probability", "next")
     text_columns = 4
@@ -165,8 +181,8 @@ class ClassOutput(OutputFormat):
         ]
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        order = np.argsort(-prediction.outputs[row], kind="stable").tolist()
-        best, *others = [f"{prediction.task.classes[n]} {prediction.outputs[row, n]:.3f}" for n in order]
+        order = np.argsort(-prediction.values[row], kind="stable").tolist()
+        best, *others = [f"{prediction.task.classes[n]} {prediction.values[row, n]:.3f}" for n in order]
         return (*best.rsplit(" ", 1), enumerated(others, SHOWN_CLASSES))
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
@@ -181,7 +197,7 @@ class ClassOutput(OutputFormat):
         return {"classes": {each.task.name: self._one(each, row) for each in prediction}}
 
     def _one(self, prediction: TaskPrediction, row: int) -> dict[str, Any]:
-        probabilities = dict(zip(prediction.task.classes, _float(prediction)[row].tolist(), strict=True))
+        probabilities = dict(zip(prediction.task.classes, prediction.values[row].tolist(), strict=True))
         return {"class": str(_classes(prediction)[row]), "probabilities": probabilities}
 
     def none(self, task: Task, rows: int) -> NDArray:
@@ -197,16 +213,16 @@ class NumberOutput(OutputFormat):
 
     def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
         names = {BOTH: f"{task.name} value", DECISIONS: task.name}
-        return [OutputColumn(names[wanted], "double", _float)] if wanted in names else []
+        return [OutputColumn(names[wanted], "double", _values)] if wanted in names else []
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        return (f"{prediction.outputs[row]:.3f}",)
+        return (f"{prediction.values[row]:.3f}",)
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
-        return f"{prediction.task.name}: {prediction.outputs[row]:.2f}"
+        return f"{prediction.task.name}: {prediction.values[row]:.2f}"
 
     def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        return {"values": {each.task.name: float(each.outputs[row]) for each in prediction}}
+        return {"values": {each.task.name: float(each.values[row]) for each in prediction}}
 
 
 class NoOutput(NumberOutput):
@@ -264,12 +280,12 @@ def spans_found(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:
     return found
 
 
-def _float(prediction: TaskPrediction) -> NDArray[np.float64]:
-    return prediction.outputs.astype(np.float64)
+def _values(prediction: TaskPrediction) -> NDArray[np.float64]:
+    return prediction.values
 
 
 def _of_class(prediction: TaskPrediction, number: int) -> NDArray[np.float64]:
-    return _float(prediction)[:, number]
+    return prediction.values[:, number]
 
 
 def _classes(prediction: TaskPrediction) -> NDArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -18,7 +19,7 @@ MOST_BYTES = 20_000_000  # maximum bytes of a JSON file
 DESCRIPTION = "served.json"
 FORMAT = 5
 """Increase it when older versions of mtlv can no longer read the folder."""
-READABLE = (4, FORMAT)  # 4 had no `columns`
+READABLE = (4, FORMAT)  # 4 had no `columns` and `temperatures`
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class ModelManifest:
     sha256: Mapping[str, str]  # checksums of the networks' files, by file
     # names of the inputs in the tables of the training documents, if they differ: {"text": ["report"]}
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    temperatures: Mapping[str, float] = field(default_factory=dict)  # of tasks with probabilities
     format: int = FORMAT  # of the folder
 
     @property
@@ -99,10 +101,17 @@ def _check(found: Mapping[str, Any]) -> None:
         raise ValueError("`columns` of unknown inputs")
     if not all(map(are_names, columns.values())):
         raise ValueError("`columns` with a value that is not a list of names")
+    temperatures = found.get("temperatures", {})
+    if not isinstance(temperatures, dict) or not all(map(_is_temperature, temperatures.values())):
+        raise ValueError("`temperatures` with a value that is not a positive number")
     if not found["sha256"].keys() >= set(files):
         raise ValueError("`sha256` without a file of `networks`")
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
         raise ValueError("`networks` with a file outside the folder")
+
+
+def _is_temperature(value: object) -> bool:
+    return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
 
 
 def _check_kinds(found: ModelManifest) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -109,17 +109,23 @@ class ServedPlan:
         return tuple(name for name, each in known if TARGETS[each.task.kind].own)
 
     def predict(
-        self, texts: Sequence[str] | InputTexts, *, tasks: Collection[str] | None = None
+        self,
+        texts: Sequence[str] | InputTexts,
+        *,
+        tasks: Collection[str] | None = None,
+        calibrated: bool = False,
     ) -> Prediction:
         """Predict N texts, in the same way as the test part was predicted.
 
         Args:
             texts: N texts, or texts with the other inputs of the tasks.
             tasks: names of the tasks to predict; None is all.
+            calibrated: whether probabilities are given at the temperatures fitted on validation, of tasks
+                that have one.
 
         Raises:
-            DataError: an element of `texts` is not text, a row lacks an input of a task, or a task does not
-                exist.
+            DataError: an element of `texts` is not text, a row lacks an input of a task, a task does not
+                exist, or none has a temperature.
         """
         given = (
             texts
@@ -129,13 +135,35 @@ class ServedPlan:
         need_texts(given.texts)
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
         predictions: dict[str, TaskPrediction] = {}
-        notes: dict[str, None] = {}
+        uncalibrated = self._need_temperatures(wanted) if calibrated else ""
+        notes: dict[str, None] = dict.fromkeys([uncalibrated] if uncalibrated else [])
         for schema, own, documents in self._read(given, wanted):
             found, truncated = self._ask(documents, schema, own)
             predictions |= found
             if truncated:
                 notes[_not_read(truncated, schema.max_length)] = None
-        return Prediction(tuple(predictions[each.task.name] for each in wanted), tuple(notes))
+        ordered = [predictions[each.task.name] for each in wanted]
+        at = self.description.temperatures if calibrated else {}
+        ordered = [replace(each, temperature=at.get(each.task.name, 1.0)) for each in ordered]
+        return Prediction(tuple(ordered), tuple(notes))
+
+    def _need_temperatures(self, wanted: Sequence[ServedTask]) -> str:
+        """Return a note on tasks with probabilities without a temperature; empty if all have one.
+
+        Raises:
+            DataError: none has one.
+        """
+        names = [each.task.name for each in wanted if ANSWERS[each.task.kind].probable]
+        lost = [name for name in names if name not in self.description.temperatures]
+        if len(lost) == len(names):
+            raise DataError(
+                f"`calibrated`: the model has no temperature of {enumerated(names, 3) or 'these tasks'}",
+                allowed=", ".join(self.description.temperatures) or None,
+                then="leave `calibrated` out; it needs probabilities, errors on validation, and a model of "
+                "this version or later",
+            )
+        why = "no temperature could be fitted on validation"
+        return f"not calibrated: {enumerated(lost, 3)}; {why}" if lost else ""
 
     def _wanted(self, tasks: Collection[str] | None) -> list[str]:
         """Return the tasks that are named, by themselves or by their data set."""

@@ -116,6 +116,7 @@ def describe(
         mtlv=__version__,
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
         columns=training_columns(settings.data),
+        temperatures={name: value for name, value in found.temperatures.items() if name in tasks},
     )
 
 
@@ -132,7 +133,9 @@ def lay_out(
         f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
     }
     outputs = column_types([each.task for each in description.tasks.values()])
-    return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": ""})
+    return TrackedModel(
+        files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": "", "calibrated": False}
+    )
 
 
 def _network_file(path: Path) -> str:

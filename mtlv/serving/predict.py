@@ -41,12 +41,17 @@ class ModelQuery:
 
 
 def predict_texts(
-    plan: ServedPlan, texts: InputTexts, *, tasks: Collection[str] | None = None
+    plan: ServedPlan,
+    texts: InputTexts,
+    *,
+    tasks: Collection[str] | None = None,
+    calibrated: bool = False,
 ) -> PredictionTable:
     """Predict texts for all tasks or the named ones.
 
     Raises:
-        DataError: a text lacks an input of a task, or has one that none reads, or a task does not exist.
+        DataError: a text lacks an input of a task, or has one that none reads, a task does not exist,
+            or none has a temperature if probabilities are to be `calibrated`.
     """
     from mtlv.serving.answers import PredictionTable
 
@@ -54,7 +59,9 @@ def predict_texts(
     unread = [name for name in texts.more if name not in read]
     if texts.unit == "text" and unread:  # a file may have further columns
         raise DataError(f"no task of the model reads `{unread[0]}`", then="leave it out")
-    return PredictionTable(texts, plan.predict(texts, tasks=tasks), plan.description.origin)
+    return PredictionTable(
+        texts, plan.predict(texts, tasks=tasks, calibrated=calibrated), plan.description.origin
+    )
 
 
 def load_plan(place: ModelQuery, device: str = "auto") -> ServedPlan:

@@ -32,7 +32,8 @@ class PyfuncPlan(PythonModel):
         model_input: pd.DataFrame,  # or other inputs of `as_frame`; this hint keeps MLflow from converting
         params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """Return columns of every task, with the index of the input; `params` may have `columns` and `tasks`.
+        """Return columns of every task, with the index of the input; `params` may have `columns`, `tasks` and
+        `calibrated`.
 
         Raises:
             MlflowException: an input that is not text, a row without an input of a task, or an unknown
@@ -41,7 +42,11 @@ class PyfuncPlan(PythonModel):
         given = params or {}
         try:
             frame = as_frame(model_input, self._plan.description.columns)
-            found = self._plan.predict(as_texts(frame), tasks=_names(given.get("tasks", "")))
+            found = self._plan.predict(
+                as_texts(frame),
+                tasks=_names(given.get("tasks", "")),
+                calibrated=bool(given.get("calibrated")),
+            )
             columns = as_columns(found, given.get("columns", COLUMNS[0]))
         except MtlvError as error:
             raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from error

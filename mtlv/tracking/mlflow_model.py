@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NAME = "model"
 """Name of a run's model: `runs:/RUN/model`."""
 SOURCE = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
+PARAMS: Mapping[type, str] = {str: "string", bool: "boolean"}  # MLflow's names of types
 REQUIREMENTS = "requirements.txt"
 TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 PATIENCE = 600  # seconds for the upload of a weights file; the server responds when the file is stored
@@ -166,7 +167,7 @@ def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
     signature = ModelSignature(
         Schema([ColSpec("string")]),
         Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),
-        ParamSchema([ParamSpec(name, "string", value) for name, value in model.params.items()]),
+        ParamSchema([ParamSpec(name, PARAMS[type(value)], value) for name, value in model.params.items()]),
     )
     # MLflow would convert numbers and null to text; with this flag the model checks its input itself.
     signature._is_signature_from_type_hint = True

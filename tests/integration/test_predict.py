@@ -138,6 +138,7 @@ def test_what_it_takes_and_what_it_refuses(ran):
     assert model.predict(pd.DataFrame({"id": ["1"], "text": [TEXT]})).equals(one)
     assert list(model.predict([TEXT], params={"columns": "probabilities"})) == list(LABELS)
     assert model.predict([TEXT], params={"columns": "decisions"}).dtypes.eq(bool).all()
+    assert not model.predict([TEXT], params={"calibrated": True}).equals(one)
     for wrong in (
         [1],
         [None],

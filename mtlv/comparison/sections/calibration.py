@@ -17,6 +17,7 @@ from mtlv.evaluation.bootstrap import Floats, document_interval
 from mtlv.evaluation.calibration import (
     BINS,
     Bin,
+    brier_score,
     calibration_error,
     known_pairs,
     reliability,
@@ -40,8 +41,9 @@ TABLE = (
     "Brier score: mean squared error of the probabilities on the test documents, with its standard deviation "
     "over folds and seeds; lower is better. Calibration error: mean distance between probability and share "
     "of true labels in ten bins of equal width, of the pooled scores. Temperature: what logits would have to "
-    "be divided by, fitted on the validation documents; above 1, probabilities are too close to 0 and 1. The "
-    "last three columns are of labels with a probability of 0.9 or more."
+    "be divided by, fitted on the validation documents of each fold and seed; above 1, probabilities are too "
+    "close to 0 and 1. Calibrated: the Brier score after that, as `mtlv predict --calibrated` gives them. "
+    "The last three columns are of labels with a probability of 0.9 or more."
 )
 FIGURE = (
     "Share of true labels over the mean probability, in ten bins of equal width with at least "
@@ -57,12 +59,18 @@ class Calibrated:
     run: ComparedRun
     errors: Mapping[str, tuple[Floats, Floats]]  # `squared_errors` by child (`run_id`)
     bins: Sequence[Bin]
-    temperature: float | None
+    temperatures: Mapping[str, float]  # fitted on the validation documents of children (`run_id`)
+    calibrated: float | None  # mean Brier score of the children at their temperatures, if all have one
+
+    @property
+    def temperature(self) -> float | None:
+        """The mean over children."""
+        return fmean(self.temperatures.values()) if self.temperatures else None
 
     @cached_property
     def brier(self) -> dict[str, float]:
         """The Brier score of each child."""
-        return {key: float(errors.sum() / count.sum()) for key, (errors, count) in self.errors.items()}
+        return {key: brier_score(*sums) for key, sums in self.errors.items()}
 
     @property
     def mean(self) -> float:
@@ -100,15 +108,22 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _calibrated(run: ComparedRun, names: set[str]) -> Calibrated | None:
-    test, validation = (one_after_the_other(run, split) for split in ("test", "validation"))
+    test = one_after_the_other(run, "test")
     own = sorted(names & test.tasks.keys()) if test else []
     tested = {child.run_id: child.test for child in run.children if child.test and child.test.ids}
     found = {key: squared_errors(scores, own) for key, scores in tested.items()}
     errors = {key: value for key, value in found.items() if value[1].any()}  # with a target
     if test is None or not errors:
         return None
-    fitted = None if validation is None else temperature(*known_pairs(validation, own))
-    return Calibrated(run, errors, reliability(*known_pairs(test, own)), fitted)
+    fitted = {
+        child.run_id: value
+        for child in run.children
+        if child.run_id in errors and child.validation and child.validation.ids
+        if (value := temperature(*known_pairs(child.validation, own))) is not None
+    }
+    after = [brier_score(*squared_errors(tested[key], own, value)) for key, value in fitted.items()]
+    calibrated = fmean(after) if len(after) == len(errors) else None
+    return Calibrated(run, errors, reliability(*known_pairs(test, own)), fitted, calibrated)
 
 
 def _intervals(found: Sequence[Calibrated], base: Calibrated) -> dict[str, Interval]:
@@ -155,6 +170,9 @@ def _finding(found: Sequence[Calibrated], base: Calibrated | None, intervals: Ma
             text += f": a difference of {_signed(gap)} (95% interval {_interval(intervals[best.run.key])})"
         text += "."
     named = [best] if base is None or base is best else [best, base]
+    after = [f"{each.calibrated:.4f}" for each in named if each.calibrated is not None]
+    if len(after) == len(named):
+        text += f" Calibrated on validation: {' and '.join(after)}."
     said = [
         f"{top.share:.1%} of “{each.run.name}” (mean probability {top.probability:.1%})"
         for each in named
@@ -181,6 +199,7 @@ def _table(
         TableColumn("brier", "Brier score", digits=4, best=best, spread="brier_sd"),
         TableColumn("error", "calibration error", digits=4, best=best),
         TableColumn("temperature", "temperature", digits=2),
+        TableColumn("calibrated", "calibrated", digits=4, best=best),
         TableColumn("probability", "mean probability", digits=3),
         TableColumn("share", "share true", digits=3),
         TableColumn("count", "labels", digits=0),
@@ -204,6 +223,7 @@ def _row(each: Calibrated, base: Calibrated | None, intervals: Mapping[str, Inte
         "interval": _interval(intervals.get(each.run.key)),
         "error": calibration_error(each.bins),
         "temperature": each.temperature,
+        "calibrated": each.calibrated,
         "probability": sure and sure.probability,
         "share": sure and sure.share,
         "count": sure and sure.count,

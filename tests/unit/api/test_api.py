@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -232,6 +233,29 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
         mtlv.run([1])  # type: ignore[arg-type]
     with pytest.raises(TrackingError, match="there already"):
         grouped.save(saved)
+
+
+def test_probabilities_may_be_calibrated(trained, tmp_path: Path) -> None:
+    saved = trained[0].save(tmp_path / "model")
+    described = saved / "served" / "served.json"
+    content = json.loads(described.read_text(encoding="utf-8"))
+    described.write_text(json.dumps(content | {"temperatures": {}}), encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"^`calibrated`: the model has no temperature of heart, lung, bone; leave"
+    ):
+        mtlv.load_model(saved).predict_frame(TEXTS, calibrated=True)
+    described.write_text(json.dumps(content | {"temperatures": dict.fromkeys(WORDS, 2.0)}), encoding="utf-8")
+    model = mtlv.load_model(saved)
+    odds = model.predict_proba(TEXTS) / (1 - model.predict_proba(TEXTS))
+    wanted = 1 / (1 + odds**-0.5)
+    np.testing.assert_allclose(model.predict_proba(TEXTS, calibrated=True), wanted, rtol=1e-5)
+    named = model.predict_frame(TEXTS, calibrated=True)
+    np.testing.assert_allclose(named["lung probability"], wanted[:, 1], rtol=1e-5)
+    np.testing.assert_array_equal(named["lung decided"], model.predict(TEXTS)[:, 1])
+    served, context = PyfuncPlan(), SimpleNamespace(artifacts={"served": saved / "served"}, model_config=None)
+    served.load_context(context)
+    found = served.predict(context, TEXTS, params={"columns": "probabilities", "calibrated": True})
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_texts_may_stand_in_a_table(trained) -> None:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, softmax
 from scipy.stats import binomtest
 from sklearn.metrics import brier_score_loss
 
 from mtlv.evaluation.calibration import (
     Bin,
+    brier_score,
     calibration_error,
     known_pairs,
     reliability,
     squared_errors,
     temperature,
+    temperatures,
 )
 from mtlv.plan import Scores
 from mtlv.plan.scores import TaskScores
+from mtlv.plan.temperature import at_temperature
 
 
 def scores() -> Scores:
@@ -36,7 +39,9 @@ def test_the_brier_score_is_that_of_scikit_learn():
     errors, count = squared_errors(scores(), ["a", "c"])
     assert errors.shape == count.shape == (50,)
     assert count.tolist() == (scores().tasks["a"].mask + 0 + scores().tasks["c"].mask).tolist()
-    assert errors.sum() / count.sum() == pytest.approx(brier_score_loss(truth, probabilities))
+    assert brier_score(errors, count) == pytest.approx(brier_score_loss(truth, probabilities))
+    after = brier_score(*squared_errors(scores(), ["a", "c"], 3.0))
+    assert after == pytest.approx(brier_score_loss(truth, at_temperature(probabilities, 3.0)))
 
 
 def test_bins_have_the_mean_probability_and_the_share_of_true_labels():
@@ -62,6 +67,27 @@ def test_the_temperature_undoes_what_logits_were_multiplied_by(wanted):
     logits = rng.normal(-1, 2, 40_000)
     truth = rng.random(40_000) < expit(logits)
     assert temperature(expit(wanted * logits), truth) == pytest.approx(wanted, rel=0.04)
+
+
+def test_yes_no_tasks_share_a_temperature_and_classes_have_their_own():
+    rng = np.random.default_rng(0)
+    found, known = {}, rng.random(9000) < 0.7
+    for name, wanted in {"a": 2.0, "b": 2.0, "few": 2.0, "kind": 0.5}.items():
+        logits = rng.normal(0, 2, (9000, 3 if name == "kind" else 2))
+        truth = (rng.random((9000, 1)) > np.cumsum(softmax(logits, 1), 1)).sum(1)
+        outputs = softmax(wanted * logits, 1)
+        found[name] = TaskScores(
+            outputs if name == "kind" else outputs[:, 1], np.where(known, truth, 1 - truth), known
+        )
+    found["length"] = TaskScores(rng.random(9000), rng.random(9000), known)
+    found["right"] = TaskScores(np.eye(2)[[0, 1]], np.array([0, 1]), np.array([True, True]))
+    validation = Scores((), "validation", (), found)
+    got = temperatures(validation, ["a", "b", "few"])
+    assert got.keys() == {"a", "b", "few", "kind"}
+    assert got["a"] == got["b"] == got["few"] == pytest.approx(2.0, rel=0.05)
+    assert got["a"] == temperature(*known_pairs(validation, ["a", "b", "few"]))
+    assert got["kind"] == pytest.approx(0.5, rel=0.05)
+    assert temperatures(validation, []).keys() == {"kind"}
 
 
 def test_probabilities_without_errors_or_documents_have_no_temperature():

@@ -216,14 +216,21 @@ def test_calibration_is_that_of_the_experiment():
     lines = re.findall(r"^\| `([^`]+)` \|(.+)\|$", text, re.MULTILINE)
     assert len(lines) == 8
     for name, told in lines:
-        brier, probability, share = (float(cell.strip(" *%")) for cell in told.split("|"))
+        brier, calibrated, probability, share = (float(cell.strip(" *%")) for cell in told.split("|"))
         row = found[name]
         assert brier == round(float(row["brier"]), 4)
+        assert calibrated == round(float(row["calibrated"]), 4)
         assert probability == pytest.approx(100 * float(row["probability"]), abs=0.0501)
         assert share == pytest.approx(100 * float(row["share"]), abs=0.0501)
     order = [float(found[name]["brier"]) for name, _ in lines]
     assert order == sorted(order)
+    after = [float(found[name]["calibrated"]) for name, _ in lines]
+    assert (after[0], after[-1]) == (min(after), max(after)), "the best and the worst stay"
     said = " ".join(text.split())
+    long = found["gmhl, private layers, 20 passes"]
+    assert f"it is {float(long['temperature']):.2f} for layers for each group with 20 passes" in said
+    for row in (long, found["stl, 190 passes, 0.0001"]):
+        assert f"from {float(row['brier']):.4f} to {float(row['calibrated']):.4f}" in said
     layers, one = found["gmhl, private layers, 0.0001"], found["mtl, 20 passes, 0.0002"]
     best = float(found["gmhl, private layers, 20 passes"]["brier"])
     assert (layers["interval"], one["interval"]) == ("−0.0027 to −0.0015", "−0.0014 to −0.0002")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,23 @@ def answers(*kinds: str, count: int = 2) -> PredictionTable:
     told = (TOLD[kind] for kind in kinds)
     part = tuple(TaskPrediction(t.task, t.outputs[:count], t.threshold, t.words[:count]) for t in told)
     return PredictionTable(given(TEXTS[:count]), Prediction(part), "run")
+
+
+def test_a_temperature_changes_probabilities_and_no_decision() -> None:
+    told = replace(TOLD["binary"], outputs=np.array([0.8, 0.2]), threshold=0.8, temperature=2.0)
+    assert told.values.tolist() == pytest.approx([2 / 3, 1 / 3])  # odds of 4 and 1/4 become 2 and 1/2
+    assert told.decided.tolist() == [True, False]
+    assert told.kind.cells(told, 0) == ("0.667", "0.667", "yes")
+    assert told.kind.record([told], 0) == {"probabilities": {"heart": told.values[0]}, "decided": ["heart"]}
+    assert told.kind.short(told, 0) == "heart 0.67"
+    assert as_columns(Prediction((told,)), "both")["heart probability"].tolist() == told.values.tolist()
+    classes = replace(TOLD["multiclass"], temperature=0.5)
+    squares = np.square([0.1, 0.6, 0.2, 0.05, 0.05])
+    assert classes.values[0].tolist() == pytest.approx((squares / squares.sum()).tolist())
+    assert classes.kind.cells(classes, 0)[:2] == ("blocks", f"{0.36 / squares.sum():.3f}")
+    columns = as_columns(Prediction((classes,)), "both")
+    assert columns["relation probability of blocks"][0] == pytest.approx(0.36 / squares.sum())
+    assert columns["relation class"].tolist() == ["blocks", "none"]
 
 
 def test_answers_of_every_kind_are_tested() -> None:

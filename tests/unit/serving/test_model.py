@@ -15,8 +15,10 @@ from listening import Watcher
 from memory_tracker import MemoryTracker
 
 from mtlv.errors import DataError, EncoderError, TrackingError
+from mtlv.evaluation.calibration import known_pairs, temperature
 from mtlv.events import ignore
 from mtlv.plan import Task
+from mtlv.plan.temperature import at_temperature
 from mtlv.serving.frame import as_columns, column_types
 from mtlv.serving.kinds import TaskPrediction
 from mtlv.serving.model import Prediction, ServedPlan
@@ -441,6 +443,28 @@ def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
             plan.predict(["fine", wrong])  # type: ignore[list-item]
     assert [len(told.outputs) for told in plan.predict([]).predictions] == [0, 0, 0]
     assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).predictions] == [2, 2, 2]
+
+
+def test_calibrated_probabilities_are_at_the_temperature_of_validation(
+    trained: Trained, place: Callable
+) -> None:
+    folder = place(trained.model("gmtl"))
+    plan, texts = ServedPlan.load(folder), list(trained.texts.values())[:8]
+    validation = trained.outcomes("gmtl")[0].validation
+    fitted = temperature(*known_pairs(validation, list(LABELS)))
+    assert plan.description.temperatures == dict.fromkeys(LABELS, fitted)
+    plain, found = plan.predict(texts), plan.predict(texts, calibrated=True)
+    for one, other in zip(plain.predictions, found.predictions, strict=True):
+        np.testing.assert_allclose(other.values, at_temperature(one.values, fitted))
+        assert not np.allclose(other.values, one.values)
+        np.testing.assert_array_equal(other.decided, one.decided)
+    content = json.loads((folder / "served.json").read_text(encoding="utf-8"))
+    last = list(LABELS)[-1]
+    for wrong in ([], {last: 0}, {last: "1"}, {last: True}, {last: float("nan")}):
+        content["temperatures"] = wrong
+        (folder / "served.json").write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(TrackingError, match="`temperatures` with a value"):
+            ServedPlan.load(folder)
 
 
 # ---- Columns ---------------------------------------------------------------------------------------------

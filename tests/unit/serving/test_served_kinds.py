@@ -18,6 +18,7 @@ from mtlv.data import catalog
 from mtlv.data.source import Corpus
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
+from mtlv.evaluation.calibration import temperatures
 from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -244,6 +245,23 @@ def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, sai
         kept.plan.predict(rows(ROW | {"words": None}, {"text": "short", **row}), tasks=[task])
 
 
+def test_tasks_with_probabilities_have_temperatures(kept: Kept) -> None:
+    known = kept.plan.description.temperatures
+    assert dict(known) == temperatures(kept.outcome.validation, ["has heart", "has lung"])
+    assert known.keys() == {"has heart", "has lung", "relation"}, "there are too few drugs for errors"
+    assert known["has heart"] == known["has lung"] != known["relation"]
+    plain, found = (kept.plan.predict(rows(ROW), calibrated=each) for each in (False, True))
+    for name in TASKS:
+        assert found[name].temperature == known.get(name, 1.0)
+        if name != "organs":
+            assert np.allclose(found[name].values, plain[name].values) == (name not in known)
+    (note,) = {*found.notes} - {*plain.notes}
+    assert note == "not calibrated: drugs; no temperature could be fitted on validation"
+    for tasks, said in ((["similarity", "organs"], "of these tasks"), (["drugs", "similarity"], "of drugs")):
+        with pytest.raises(DataError, match=f"no temperature {said}"):
+            kept.plan.predict(rows(ROW), tasks=tasks, calibrated=True)
+
+
 def test_what_is_missing_is_named_for_every_task(kept: Kept) -> None:
     with pytest.raises(DataError) as error:
         kept.plan.predict(["a text"])
@@ -333,6 +351,10 @@ def test_the_command_answers_each_kind(
     table = pd.read_csv(tmp_path / "o.csv")
     assert table["drugs class"].tolist() == [first["classes"]["drugs"]["class"]]
     assert table["similarity value"].tolist() == pytest.approx([first["values"]["similarity"]])
+    assert cli.main([*ask, "--file", str(tmp_path / "in.jsonl"), "--calibrated", "--out", str(out)]) == 0
+    (calibrated, _) = map(json.loads, out.read_text().splitlines())
+    assert calibrated["decided"] == first["decided"]
+    assert calibrated["probabilities"] != first["probabilities"]
     capsys.readouterr()
     assert cli.main([*ask, "one text", "--task", "relation", "--task", "has lung"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4

@@ -72,7 +72,7 @@ def model(tmp_path: Path) -> TrackedModel:
         code="model.py",
         content="served",
         outputs={"a, 肺/b probability": "double", "a, 肺/b decided": "boolean"},
-        params={"columns": "both"},
+        params={"columns": "both", "calibrated": False},
         description="what it is",
         metrics=[Metric("test/f1_macro", 0.5, 0, 7)],
         metrics_run="child",
@@ -139,7 +139,10 @@ def test_the_folder_is_what_mlflow_reads(model: TrackedModel, tmp_path: Path) ->
     read = Model.load(str(tmp_path / "art"))
     assert read.signature is not None
     assert [column.name for column in read.signature.outputs] == list(model.outputs)
-    assert [(p.name, p.default) for p in read.signature.params] == [("columns", "both")]
+    assert [(p.name, p.dtype.name, p.default) for p in read.signature.params] == [
+        ("columns", "string", "both"),
+        ("calibrated", "boolean", False),
+    ]
     assert str(read.signature.inputs.inputs[0].type) == "DataType.string"
     flavor = read.flavors["python_function"]
     assert flavor["model_code_path"] == "model.py"

@@ -10,6 +10,7 @@ from drawing import block, svg
 from sklearn.metrics import brier_score_loss
 
 from mtlv.comparison.sections import calibration
+from mtlv.evaluation.calibration import brier_score, known_pairs, squared_errors, temperature
 
 
 @pytest.fixture
@@ -66,6 +67,8 @@ def test_a_run_that_knows_the_truth_is_better(comparison):
         in text
     )
     assert f"(95% interval {row['interval']})" in text
+    scores = [f"{each['calibrated']:.4f}" for each in (row, block(section, "calibration").rows[0])]
+    assert f" Calibrated on validation: {' and '.join(scores)}." in text
     assert f"these are true: 100.0% of “{best.name}” (mean probability 95.0%)" in text
 
 
@@ -79,6 +82,15 @@ def test_temperatures_are_fitted_on_validation(comparison):
         table(replace(comparison, runs=(comparison.runs[0], logits[split])))
         for split in ("test", "validation")
     )
+    children = comparison.runs[1].children
+    fitted = [temperature(*known_pairs(c.validation, list(c.test.tasks))) for c in children]
+    assert before["r1"]["temperature"] == pytest.approx(np.mean(fitted))
+    after = [
+        brier_score(*squared_errors(c.test, list(c.test.tasks), t))
+        for c, t in zip(children, fitted, strict=True)
+    ]
+    assert before["r1"]["calibrated"] == pytest.approx(np.mean(after))
+    assert before["r1"]["calibrated"] != before["r1"]["brier"]
     assert test["r1"]["temperature"] == before["r1"]["temperature"]
     assert test["r1"]["brier"] != before["r1"]["brier"]
     assert validation["r1"]["temperature"] == pytest.approx(3 * before["r1"]["temperature"], rel=1e-3)
@@ -113,6 +125,10 @@ def test_without_scores_or_yes_no_tasks_there_is_no_section(comparison):
     assert calibration.build(replace(comparison, runs=tuple(map(without, comparison.runs)))) is None
     some = calibration.build(replace(comparison, runs=(without(comparison.runs[0]), *comparison.runs[1:])))
     assert {row["run"] for row in block(some, "calibration").rows} == {"r1", "r2"}
+    first, *others = comparison.runs[0].children
+    part = replace(comparison.runs[0], children=(replace(first, validation=None), *others))
+    row = table(replace(comparison, runs=(part, *comparison.runs[1:])))["r0"]
+    assert (row["temperature"] > 0, row["calibrated"]) == (True, None)
     assert "difference" not in {column.key for column in block(some, "calibration").columns}
     numbers = tuple(replace(task, kind="regression") for task in comparison.tasks)
     assert calibration.build(replace(comparison, tasks=numbers)) is None

@@ -1,0 +1,24 @@
+"""Probabilities at a temperature against logits that are divided by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+from mtlv.plan.temperature import at_temperature
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
+def test_logits_are_divided(temperature: float) -> None:
+    logits = np.random.default_rng(0).normal(0, 4, (50, 3))
+    of_yes = at_temperature(expit(logits[:, 0]), temperature)
+    np.testing.assert_allclose(of_yes, expit(logits[:, 0] / temperature), rtol=1e-9)
+    of_classes = at_temperature(softmax(logits, axis=1), temperature)
+    np.testing.assert_allclose(of_classes, softmax(logits / temperature, axis=1), rtol=1e-9)
+
+
+def test_certain_probabilities_and_rows_of_zeros_stay() -> None:
+    assert at_temperature(np.array([0, 1], np.float32), 2).tolist() == [0, 1]
+    assert at_temperature([[0, 0], [0, 1]], 2).tolist() == [[0, 0], [0, 1]]
+    assert at_temperature([], 2).shape == (0,)
