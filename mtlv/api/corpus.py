@@ -16,7 +16,7 @@ from mtlv.api.arguments import as_settings, errors_name_arguments, of_type, seve
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
-from mtlv.data.conll import NO_TABLE, conll_path
+from mtlv.data.standoff import NO_TABLES
 from mtlv.data.tables.rows import FORMATS, need_header
 from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
@@ -205,8 +205,9 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         raise wrong_type(name, "name or path", "mtlv.load", "give a DataFrame to `mtlv.from_dataframe`")
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
-            if found := conll_path(Path(name)):
-                raise DataError(f"`{name}` {NO_TABLE}", then=f'write `mtlv.load("conll", "{found}")`')
+            for format_, path_of, why in NO_TABLES:
+                if found := path_of(Path(name)):
+                    raise DataError(f"`{name}` {why}", then=f'write `mtlv.load("{format_}", "{found}")`')
             name, path = "table", name
             if "columns" not in settings and "labels" in settings:
                 settings["columns__labels"] = settings.pop("labels")

@@ -21,7 +21,6 @@ from mtlv.plan.task import Task
 MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
 MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
-NO_TABLE = "is no table: it has a word and its tag a line, as CoNLL files do"
 LOOKED_AT = 100_000  # characters by which a file is recognized
 MARKER = "-DOCSTART-"
 CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
@@ -132,7 +131,7 @@ def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity", called: st
     files = part_files(path, SUFFIXES, card.by_hand)
     read = [(part, read_conll(file, untyped)) for part, file in files.items()]
     sentences = [sentence for _, found in read for sentence in found]
-    task = _task(card, sentences, called)
+    task = task_of(card, sentences, called)
     missing = absent(files)
     parts = None if "" in files else tuple(part for part, found in read for _ in found)
     return corpus_of(card.name, task, sentences, parts, (missing,) if missing else ())
@@ -159,7 +158,7 @@ def corpus_of(
     )
 
 
-def _task(card: Card, sentences: Sequence[Sentence], called: str) -> Task:
+def task_of(card: Card, sentences: Sequence[Sentence], called: str) -> Task:
     """Return the card's task, or one with the classes of the sentences, `called` so."""
     found = sorted({span.type for sentence in sentences for span in sentence.spans})
     if len(found) > MOST_TYPES:

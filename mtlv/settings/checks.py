@@ -37,7 +37,7 @@ def _is_own_table(s: Settings) -> bool:
 
 def _readers(key: str) -> tuple[str, ...]:
     """Return the data sets that read a key of `data.columns`."""
-    return (*TABLES, "conll") if key == "task" else TABLES
+    return (*TABLES, "conll", "standoff") if key == "task" else TABLES
 
 
 def _only_of(key: str) -> str:

@@ -9,22 +9,18 @@ with `test` in its name are the test part.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.conll import Sentence, corpus_of, tagged_corpus
+from mtlv.data.conll import corpus_of, tagged_corpus
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card, Corpus
-from mtlv.data.words import split_words
+from mtlv.data.standoff.marks import Losses, MarkedText, documents, paragraphs
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 DISORDER = "Disorder"
-_PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 
 CARD = Card.of_task(
     Task(
@@ -55,13 +51,13 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     if not marked:
         return tagged_corpus(CARD, path, untyped=DISORDER)
     disorders = _disorders(marked)
-    count: Counter[str] = Counter()
+    losses = Losses()
     sentences, parts = [], []
     for note in sorted(set(path.rglob("*.txt")) - set(marked)):
         part = "test" if "test" in str(note.parent.relative_to(path)).lower() else "train"
-        for sentence in _paragraphs(note, disorders.pop(note.stem, []), part, count):
-            sentences.append(sentence)
-            parts.append(part)
+        found = list(documents(_marked(note, disorders.pop(note.stem, []), part), losses))
+        sentences += found
+        parts += [part] * len(found)
     if disorders:
         raise DataError("disorders are marked in notes that are missing", got=", ".join(sorted(disorders)))
     return corpus_of(
@@ -69,7 +65,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         CARD.other_tasks[0],
         sentences,
         tuple(parts) if len(set(parts)) > 1 else None,
-        tuple(f"{number} disorders {fault}" for fault, number in count.items()),
+        losses.notes(),
     )
 
 
@@ -92,26 +88,11 @@ def _disorders(files: list[Path]) -> dict[str, list[tuple[int, int]]]:
     return found
 
 
-def _paragraphs(
-    note: Path, disorders: list[tuple[int, int]], part: str, count: Counter[str]
-) -> Iterator[Sentence]:
+def _marked(note: Path, disorders: list[tuple[int, int]], part: str) -> MarkedText:
     text = text_of(note)
     if any(end > len(text) or start >= end for start, end in disorders):
         raise DataError(
             f"`{note.name}` has no text where a disorder is marked", got=f"{len(text)} characters"
         )
-    left = sorted(set(disorders), key=lambda place: (place[0], -place[1]))
-    for number, paragraph in enumerate(_PARAGRAPH.finditer(text), start=1):
-        words = split_words(text, *paragraph.span()).places
-        here = [place for place in left if place[0] < paragraph.end() and place[1] > paragraph.start()]
-        left = [place for place in left if place not in here]
-        spans: list[Span] = []
-        for start, end in here:
-            covered = [at for at, word in enumerate(words) if word[0] < end and word[1] > start]
-            if not covered or (spans and covered[0] < spans[-1].end):
-                count["left out: they overlap an earlier one"] += 1
-            else:
-                spans.append(Span(covered[0], covered[-1] + 1, DISORDER))
-        document = f"{part}.{note.stem}"
-        held = tuple(text[a:b] for a, b in words)
-        yield Sentence(f"{document}.{number}", held, tuple(spans), document)
+    marks = [Span(start, end, DISORDER) for start, end in disorders]
+    return MarkedText(f"{part}.{note.stem}", text, paragraphs(text), marks)

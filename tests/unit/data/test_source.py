@@ -95,6 +95,7 @@ def test_catalog_is_what_the_folder_holds():
         "jnlpba",
         "ncbi_disease",
         "shareclefe",
+        "standoff",
     )
     pairs = ("bioasq", "biosses", "clinicalsts", "mednli", "pubmedqa")
     relations = ("chemprot", "ddi2013", "gad", "i2b2_2010")

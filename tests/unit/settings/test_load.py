@@ -380,7 +380,7 @@ ONE_PROBLEM = [
     ),
     (
         "data: {name: openi, columns: {task: a}}\n",
-        "c.yml:1: `data.columns.task`: set, but only `data.name: table` or `data.name: huggingface` or `data.name: conll` reads it",
+        "c.yml:1: `data.columns.task`: set, but only `data.name: table` or `data.name: huggingface` or `data.name: conll` or `data.name: standoff` reads it",
     ),
     (
         "data:\n  columns: {text: a}\n  sources:\n    - {name: table, path: x, columns: {kind: mlm}}\n"

@@ -1,0 +1,79 @@
+"""Texts of the user with entities marked by offsets: folders of BRAT, and PubTator files.
+
+A document is a paragraph of a BRAT text, or a title or an abstract of PubTator; its words are runs of letters
+and digits, or single characters. The classes are the types in the data; `data.columns.task` names the task.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mtlv.data.conll import conll_path, corpus_of, task_of
+from mtlv.data.options import DataOptions
+from mtlv.data.parts import absent, part_files
+from mtlv.data.source import Card, Corpus
+from mtlv.data.standoff.brat import SUFFIX, read_brat
+from mtlv.data.standoff.marks import Losses, documents
+from mtlv.data.standoff.pubtator import SUFFIXES, TEXT, read_pubtator
+from mtlv.errors import DataError
+
+CARD = Card(
+    name="standoff",
+    title="Texts of your own with marked entities (folders of BRAT, PubTator files)",
+    address="your files, named by `data.path`",
+    licence="yours",
+    citation="none: the documents are yours",
+    main_metric="entity_f1",
+)
+
+
+def load(path: Path, options: DataOptions) -> Corpus:
+    """Read a folder of BRAT, or a PubTator file or a folder with one for each part.
+
+    Raises:
+        DataError: no such files, a line that cannot be read, entities that are not at their offsets, or texts
+            within and outside of folders of parts.
+    """
+    losses, missing = Losses(), ""
+    if _is_brat(path):
+        found = list(read_brat(path, losses))
+    else:
+        files = part_files(path, SUFFIXES)
+        missing = absent(files)
+        found = [(part, text) for part, file in files.items() for text in read_pubtator(file, losses)]
+    read = [(part, each) for part, text in found for each in documents(text, losses)]
+    if not read:
+        raise DataError(f"no documents in `{path}`", allowed="texts with words", then="check `data.path`")
+    parts = [part for part, _ in read]
+    if "" in parts and any(parts):
+        outside = next(text.name for part, text in found if not part)
+        raise DataError(
+            f"`{outside}` is in no part, but others are", then="move it to `train`, `dev` or `test`"
+        )
+    sentences = [each for _, each in read]
+    task = task_of(CARD, sentences, options.columns.task or "entities")
+    notes = ((missing,) if missing else ()) + losses.notes()
+    return corpus_of(CARD.name, task, sentences, tuple(parts) if all(parts) else None, notes)
+
+
+def standoff_path(path: Path) -> Path | None:
+    """Return `data.path` for a folder of BRAT, or a PubTator file or folder, else None."""
+    try:
+        if _is_brat(path):
+            return path
+        file = next(iter(part_files(path, SUFFIXES).values()))
+        with file.open(encoding="utf-8-sig") as stream:
+            return path if TEXT.fullmatch(stream.readline().rstrip("\r\n")) else None
+    except (DataError, OSError, UnicodeDecodeError):
+        return None
+
+
+NO_TABLES = (
+    ("conll", conll_path, "is no table: it has a word and its tag a line, as CoNLL files do"),
+    ("standoff", standoff_path, "is no table: it has texts with marked entities, as BRAT and PubTator do"),
+)
+"""Names in `data.name` of formats that are no tables, how they are recognized, and why."""
+
+
+def _is_brat(path: Path) -> bool:
+    return path.is_dir() and next(path.rglob(f"*{SUFFIX}"), None) is not None
