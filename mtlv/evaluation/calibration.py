@@ -9,12 +9,13 @@ from math import exp, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.significance import Interval
+from mtlv.plan import Task
 from mtlv.plan.scores import Scores
-from mtlv.plan.temperature import at_temperature, both_classes
+from mtlv.plan.temperature import SMALLEST, at_temperature, both_classes
 
 BINS = 10
-SMALLEST = 1e-7  # of probabilities, so that their logarithms are finite
 NORMAL = 1.96  # quantile of a standard normal for a 95% interval
 RANGE = (0.05, 20.0)  # of temperatures
 
@@ -91,7 +92,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 def temperature(probabilities: Floats, truth: NDArray) -> float | None:
     """Return the temperature at which probabilities have the lowest log loss: above 1 for over-confidence.
 
-    None if the lowest is out of `RANGE`, as without errors or documents.
+    None without errors, for which the best would be 0, without documents, or if it is out of `RANGE`.
 
     Args:
         probabilities: of "yes" [N], or of C classes [N, C].
@@ -106,6 +107,8 @@ def temperature(probabilities: Floats, truth: NDArray) -> float | None:
         return None
     logs = np.log(np.maximum(both_classes(probabilities), SMALLEST))
     of_truth = logs[np.arange(len(truth)), np.asarray(truth, int)]
+    if (of_truth >= logs.max(axis=1)).all():
+        return None
 
     def loss(power: float) -> float:
         return float((logsumexp(logs / exp(power), axis=1) - of_truth / exp(power)).mean())
@@ -115,16 +118,17 @@ def temperature(probabilities: Floats, truth: NDArray) -> float | None:
     return exp(found.x) if inside else None
 
 
-def temperatures(validation: Scores, labels: Sequence[str]) -> dict[str, float]:
+def temperatures(validation: Scores, tasks: Sequence[Task]) -> dict[str, float]:
     """Return temperatures by task, as far as they can be fitted.
 
-    Yes/no tasks (`labels`) share one, because many have few positives; tasks with classes have one each.
+    Yes/no tasks share one, because many have few positives; tasks with classes have one each.
     """
+    labels = thresholded(tasks)
     shared = temperature(*known_pairs(validation, labels)) if labels else None
     found: dict[str, float | None] = dict.fromkeys(labels, shared)
-    for name, held in validation.tasks.items():
-        if held.outputs.ndim == 2:
-            found[name] = temperature(
-                np.asarray(held.outputs, np.float64)[held.mask], held.targets[held.mask]
-            )
+    for task in tasks:
+        held = validation.tasks[task.name]
+        if task.classes and held.outputs.ndim == 2:
+            outputs = np.asarray(held.outputs, np.float64)[held.mask]
+            found[task.name] = temperature(outputs, held.targets[held.mask])
     return {name: value for name, value in found.items() if value is not None}

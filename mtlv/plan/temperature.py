@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+SMALLEST = 1e-7  # of probabilities, so that their logarithms are finite
+
 
 def at_temperature(probabilities: ArrayLike, temperature: float) -> NDArray[np.float64]:
     """Return the probabilities of the same logits divided by `temperature`.
 
     Args:
         probabilities: of "yes" [N], or of C classes [N, C]; a row of zeros stays one.
-        temperature: above 1, probabilities move away from 0 and 1. Their order stays the same.
+        temperature: above 1, probabilities move away from 0 and 1, also rounded ones. Their order stays the
+            same.
 
     Guo et al., "On calibration of modern neural networks", ICML 2017.
     """
     given = np.asarray(probabilities, np.float64)
-    powers = both_classes(given) ** (1 / temperature)
-    sums = powers.sum(-1, keepdims=True)
-    scaled: NDArray[np.float64] = powers / np.where(sums > 0, sums, 1.0)
+    both = both_classes(given)
+    powers = np.maximum(both, SMALLEST) ** (1 / temperature)
+    scaled = np.where(both.any(-1, keepdims=True), powers / powers.sum(-1, keepdims=True), 0.0)
     return scaled[:, 1] if given.ndim == 1 else scaled
 
 

@@ -47,10 +47,9 @@ class PlanResult:
             "cost/parameters": float(sum(record.parameters for record in self.records)),
         }
 
-    @property
-    def temperatures(self) -> dict[str, float]:
-        """Return the temperatures of tasks with probabilities, fitted on `validation`."""
-        return temperatures(self.validation, list(self.thresholds.values))
+    def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
+        """Return the temperatures of those of `tasks` with probabilities, fitted on `validation`."""
+        return temperatures(self.validation, tasks)
 
     @property
     def best_epoch(self) -> int:

@@ -116,7 +116,7 @@ def describe(
         mtlv=__version__,
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
         columns=training_columns(settings.data),
-        temperatures={name: value for name, value in found.temperatures.items() if name in tasks},
+        temperatures=found.temperatures([each.task for each in tasks.values()]),
     )
 
 

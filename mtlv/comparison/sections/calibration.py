@@ -12,7 +12,7 @@ from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, Tabl
 from mtlv.comparison.pairwise_tests import each_draw
 from mtlv.comparison.pooled_scores import one_after_the_other
 from mtlv.comparison.sections.channels import GREY, dots, number, run_header, small_multiples, tip
-from mtlv.comparison.sections.parts import of_run, open_ends
+from mtlv.comparison.sections.parts import learned_nothing, of_run, open_ends
 from mtlv.evaluation.bootstrap import Floats, document_interval
 from mtlv.evaluation.calibration import (
     BINS,
@@ -25,11 +25,11 @@ from mtlv.evaluation.calibration import (
     temperature,
 )
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, mean_and_sd
-from mtlv.evaluation.pairs import comparable, different_tasks, siblings
+from mtlv.evaluation.pairs import comparable, siblings
 from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.significance import Interval
 from mtlv.figures.palette import run_colour
-from mtlv.reporting.metric_titles import APART
+from mtlv.reporting.learned_words import NOTHING
 
 FEWEST = 20  # predictions in a bin that is shown
 PANEL = 196, 196  # width and height of a panel in pixels
@@ -45,6 +45,7 @@ TABLE = (
     "close to 0 and 1. Calibrated: the Brier score after that, as `mtlv predict --calibrated` gives them. "
     "The last three columns are of labels with a probability of 0.9 or more."
 )
+APART = "The runs have different documents, splits or tasks, so their scores cannot be compared."
 FIGURE = (
     "Share of true labels over the mean probability, in ten bins of equal width with at least "
     f"{FEWEST} predictions; test scores of all tasks, folds and seeds are pooled. Bars are 95% intervals if "
@@ -93,11 +94,18 @@ def build(comparison: Comparison) -> Section | None:
     base = next((each for each in found if each.run.key == comparison.baseline), None)
     intervals = {} if base is None else _intervals(found, base)
     rows = _points(found)
-    apart = different_tasks(comparison)
-    said = f"{APART}, so their scores cannot be compared." if apart else _finding(found, base, intervals)
+    unranked = {run.key for run in learned_nothing(comparison)}
+    ranked = [each for each in found if each.run.key not in unranked]
+    alike = all(comparable(each.run, ranked[0].run) for each in ranked)
+    if not ranked:
+        said = NOTHING
+    elif not alike:
+        said = APART
+    else:
+        said = _finding(ranked, base if base in ranked else None, intervals)
     blocks: list[Block] = [
         TextBlock(said + open_ends(comparison), "finding"),
-        _table(found, base, intervals, ranked=not apart),
+        _table(found, base, intervals, ranked=alike and ranked == found),
         *(
             [FigureBlock("reliability", "Reliability", FIGURE, _spec(comparison), rows, wide=True)]
             if rows
@@ -130,17 +138,21 @@ def _intervals(found: Sequence[Calibrated], base: Calibrated) -> dict[str, Inter
     """Return the interval over test documents of each run's Brier score minus that of the baseline."""
     errors = {key: value for each in found for key, value in each.errors.items()}
     drawn: dict[str, Floats] = {}
-    groups: list[int] = []
+    groups: dict[str, int] = {}
     for weights, count, children in each_draw(child for each in found for child in each.run.children):
-        groups.append(weights.shape[1] if count is None else count)
         for key in (child.run_id for child in children if child.run_id in errors):
             above, below = errors[key]
-            drawn[key] = (weights @ above) / (weights @ below)
+            known = weights @ below
+            if known.all():  # not if a resample may have no target
+                drawn[key] = (weights @ above) / known
+                groups[key] = weights.shape[1] if count is None else count
     out = {}
     for each in found:
-        both = _pairs(each, base)
-        first, second = [drawn[a.run_id] for a, _ in both], [drawn[b.run_id] for _, b in both]
-        interval = document_interval(first, second, groups=min(groups)) if both else None
+        keys = [(a.run_id, b.run_id) for a, b in _pairs(each, base)]
+        if not keys or not all(key in drawn for pair in keys for key in pair):
+            continue
+        first, second = ([drawn[pair[n]] for pair in keys] for n in (0, 1))
+        interval = document_interval(first, second, groups=min(groups[key] for key, _ in keys))
         if interval is not None:
             out[each.run.key] = interval
     return out

@@ -18,7 +18,7 @@ from mtlv.evaluation.calibration import (
     temperature,
     temperatures,
 )
-from mtlv.plan import Scores
+from mtlv.plan import Scores, Task
 from mtlv.plan.scores import TaskScores
 from mtlv.plan.temperature import at_temperature
 
@@ -81,17 +81,25 @@ def test_yes_no_tasks_share_a_temperature_and_classes_have_their_own():
         )
     found["length"] = TaskScores(rng.random(9000), rng.random(9000), known)
     found["right"] = TaskScores(np.eye(2)[[0, 1]], np.array([0, 1]), np.array([True, True]))
+    found["words"] = found["kind"]  # sums of masked words have two axes, too
     validation = Scores((), "validation", (), found)
-    got = temperatures(validation, ["a", "b", "few"])
+    tasks = [Task(name) for name in ("a", "b", "few")]
+    tasks += [Task(name, "multiclass", classes=("x", "y", "z")) for name in ("kind", "right")]
+    tasks += [Task("length", "regression"), Task("words", "mlm")]
+    got = temperatures(validation, tasks)
     assert got.keys() == {"a", "b", "few", "kind"}
     assert got["a"] == got["b"] == got["few"] == pytest.approx(2.0, rel=0.05)
     assert got["a"] == temperature(*known_pairs(validation, ["a", "b", "few"]))
     assert got["kind"] == pytest.approx(0.5, rel=0.05)
-    assert temperatures(validation, []).keys() == {"kind"}
+    assert temperatures(validation, tasks[3:]).keys() == {"kind"}
 
 
 def test_probabilities_without_errors_or_documents_have_no_temperature():
+    for sure in (0.2, 0.1, 0.03, 0.001):
+        assert temperature(np.full(100, sure), np.zeros(100, bool)) is None
     assert temperature(np.array([0.2, 0.9]), np.array([False, True])) is None
+    assert temperature(np.array([[0.1, 0.6, 0.3]]), np.array([1])) is None
+    assert temperature(np.array([[0.1, 0.6, 0.3]] * 9), np.array([1, 1, 2] * 3)) is not None
     assert temperature(np.array([0.9, 0.2]), np.array([False, True])) is None
     assert temperature(np.array([]), np.array([], bool)) is None
     assert temperature(np.array([0.0, 1.0, 1.0, 1.0]), np.array([False, True, True, False])) is not None

@@ -18,7 +18,9 @@ def test_logits_are_divided(temperature: float) -> None:
     np.testing.assert_allclose(of_classes, softmax(logits / temperature, axis=1), rtol=1e-9)
 
 
-def test_certain_probabilities_and_rows_of_zeros_stay() -> None:
-    assert at_temperature(np.array([0, 1], np.float32), 2).tolist() == [0, 1]
-    assert at_temperature([[0, 0], [0, 1]], 2).tolist() == [[0, 0], [0, 1]]
+def test_rounded_probabilities_move_as_those_beside_them_and_rows_of_zeros_stay() -> None:
+    low, high = at_temperature(np.array([0, 1], np.float32), 4).tolist()
+    assert low == pytest.approx(expit(-np.log(1e7) / 4), rel=1e-5)
+    assert high == pytest.approx(1 - low)
+    assert at_temperature([[0, 0], [0, 1]], 4).tolist() == [[0, 0], pytest.approx([low, high])]
     assert at_temperature([], 2).shape == (0,)

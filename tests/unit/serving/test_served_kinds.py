@@ -18,7 +18,6 @@ from mtlv.data import catalog
 from mtlv.data.source import Corpus
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
-from mtlv.evaluation.calibration import temperatures
 from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -247,7 +246,9 @@ def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, sai
 
 def test_tasks_with_probabilities_have_temperatures(kept: Kept) -> None:
     known = kept.plan.description.temperatures
-    assert dict(known) == temperatures(kept.outcome.validation, ["has heart", "has lung"])
+    assert dict(known) == kept.outcome.temperatures(
+        [each.task for each in kept.plan.description.tasks.values()]
+    )
     assert known.keys() == {"has heart", "has lung", "relation"}, "there are too few drugs for errors"
     assert known["has heart"] == known["has lung"] != known["relation"]
     plain, found = (kept.plan.predict(rows(ROW), calibrated=each) for each in (False, True))

@@ -112,10 +112,54 @@ def test_runs_of_other_tasks_are_not_ranked(comparison):
     run = comparison.runs[1]
     children = [replace(c, tasks=dict(list(c.tasks.items())[1:])) for c in run.children]
     runs = (comparison.runs[0], replace(run, children=tuple(children)))
-    section = calibration.build(replace(comparison, runs=runs))
-    assert "their scores cannot be compared" in section.blocks[0].text
-    assert "lowest" not in section.blocks[0].text
+    other = replace(comparison, runs=(comparison.runs[0], replace(run, data_digest="of others")))
+    for section in map(calibration.build, (replace(comparison, runs=runs), other)):
+        assert "so their scores cannot be compared" in section.blocks[0].text
+        assert "lowest" not in section.blocks[0].text
+        assert not any(column.best for column in block(section, "calibration").columns)
+
+
+def test_runs_that_learned_nothing_are_not_ranked(comparison, monkeypatch):
+    best = changed(comparison.runs[1], "test", lambda task: np.where(task.targets == 1, 0.95, 0.01))
+    comparison = replace(comparison, runs=(comparison.runs[0], best, comparison.runs[2]))
+    monkeypatch.setattr(calibration, "learned_nothing", lambda _: [best])
+    section = calibration.build(comparison)
+    assert f"“{best.name}”" not in section.blocks[0].text
+    assert "has the lowest Brier score" in section.blocks[0].text
     assert not any(column.best for column in block(section, "calibration").columns)
+    monkeypatch.setattr(calibration, "learned_nothing", lambda _: [comparison.runs[0]])
+    assert comparison.runs[0].name not in calibration.build(comparison).blocks[0].text
+    monkeypatch.setattr(calibration, "learned_nothing", lambda given: list(given.runs))
+    assert calibration.build(comparison).blocks[0].text.startswith(calibration.NOTHING)
+
+
+def test_intervals_rest_on_the_documents_of_their_pair(comparison):
+    whole = table(comparison)["r1"]["interval"]
+    few = [of_rows(child, np.arange(4)) for child in comparison.runs[2].children]
+    small = replace(comparison.runs[2], data_digest="of others", children=tuple(few))
+    found = table(replace(comparison, runs=(*comparison.runs[:2], small)))
+    assert (found["r1"]["interval"], found["r2"]["interval"]) == (whole, None)
+
+    def known(child):
+        tasks = {
+            name: replace(task, mask=np.arange(len(task.mask)) < 2) for name, task in child.test.tasks.items()
+        }
+        return replace(child, test=replace(child.test, tasks=tasks))
+
+    rare = [replace(run, children=tuple(map(known, run.children))) for run in comparison.runs]
+    assert table(replace(comparison, runs=tuple(rare)))["r1"]["interval"] is None
+
+
+def of_rows(child, rows):
+    """The child with these test documents only."""
+    test = child.test
+    tasks = {
+        name: replace(t, outputs=t.outputs[rows], targets=t.targets[rows], mask=t.mask[rows])
+        for name, t in test.tasks.items()
+    }
+    groups = None if test.groups is None else tuple(test.groups[row] for row in rows)
+    ids = tuple(test.ids[row] for row in rows)
+    return replace(child, test=replace(test, ids=ids, tasks=tasks, groups=groups))
 
 
 def test_without_scores_or_yes_no_tasks_there_is_no_section(comparison):
