@@ -77,9 +77,10 @@ def errors_name_arguments(section: str, rewrite: Callable[[str], str] = lambda t
     try:
         yield
     except MtlvError as error:
-        error.problems = tuple(_in_python(rewrite(problem), section) for problem in error.problems)
-        error.args = ("\n".join(error.problems),)
-        raise error.with_traceback(None) from None
+        told = type(error).__new__(type(error))  # the same error would keep its traceback
+        told.problems = tuple(_in_python(rewrite(problem), section) for problem in error.problems)
+        told.args = ("\n".join(told.problems),)
+        raise told from None
 
 
 def _in_python(text: str, section: str) -> str:

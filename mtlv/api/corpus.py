@@ -78,7 +78,11 @@ class InMemory:
     def name_object(self, text: str) -> str:
         """Return a message about the file as one about the object that was given."""
         file = re.escape(f"`{self.what}{self.suffix}`")
-        text = text.replace("; check `data.path`", "").replace("`data.alias`", "argument `name`")
+        text = (
+            text.replace("; check the file", "")
+            .replace("; check `data.path`", "")
+            .replace("`data.alias`", "argument `name`")
+        )
         text = re.sub(rf"{file} (row \d+)", rf"\1 of the {self.what}", text.removeprefix("arguments: "))
         return re.sub(file, f"the {self.what}", text)
 
@@ -209,16 +213,30 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
                 if found := path_of(Path(name)):
                     raise DataError(f"`{name}` {why}", then=f'write `mtlv.load("{format_}", "{found}")`')
             name, path = "table", name
-            if "columns" not in settings and "labels" in settings:
-                settings["columns__labels"] = settings.pop("labels")
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")
     where = {} if path is None else {"data.path": str(Path(path).absolute())}
-    values = {"data.name": str(name), **where, **as_settings(settings, "data", ("data",))}
+    section = "data.columns" if name == "table" else "data"
+    given = _of_columns(settings) if name == "table" else settings
+    values = {"data.name": str(name), **where, **as_settings(given, section, ("data",))}
     if name == "table" and _no_target(values):
         raise ConfigError([NO_LABELS])
-    with errors_name_arguments("data.columns" if name == "table" else "data"):
+    with errors_name_arguments(section):
         return Corpus(values)
+
+
+def _of_columns(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with those of `columns` among them; `labels` beside its own are some of them.
+
+    Raises:
+        DataError: `columns` is no mapping.
+    """
+    rest = dict(settings)
+    columns = rest.pop("columns", {})
+    of_type(columns, Mapping, "columns", "write `{'text': COLUMN, 'labels': [COLUMN]}`")
+    if "labels" in columns and "labels" in rest:
+        rest["data__labels"] = rest.pop("labels")
+    return {**{f"data__columns__{key}": value for key, value in columns.items()}, **rest}
 
 
 def from_dataframe(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mtlv.serving.model import Prediction, ServedPlan
 
 Texts: TypeAlias = "Sequence[str] | Sequence[Mapping[str, object]] | pd.Series | pd.DataFrame"
-"""Texts, or rows of a table with a column `text`."""
+"""Texts, or rows of a table with the columns of training, or a column `text`."""
 
 
 class Model(ABC):
@@ -85,14 +85,14 @@ class Model(ABC):
             DataError: as for `predict`, the tasks do not have probabilities of the same shape, or there is
                 no temperature.
         """
+        if self._kind not in ("binary", "multiclass"):
+            raise DataError(
+                "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
+            )
         found, _ = self._predict(texts, calibrated=calibrated)
         if self._kind == "binary":
             return np.stack([found[task].values for task in self.tasks], axis=1)
-        if self._kind == "multiclass":
-            return found[self.tasks[0]].values
-        raise DataError(
-            "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
-        )
+        return found[self.tasks[0]].values
 
     def predict_frame(self, texts: Texts, *, columns: str = BOTH, calibrated: bool = False) -> pd.DataFrame:
         """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.

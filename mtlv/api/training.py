@@ -139,7 +139,7 @@ def train(
     data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
     with errors_name_arguments("training"):
         if "stages" not in values:
-            _need_groups(architecture, values)
+            _need_groups(values)
         suite = load_suite({}, {**data, **values})
         if len(suite.members) > 1 and tune is None:
             raise ConfigError(["`mtlv.train` trains one architecture; call `mtlv.run` for a suite"])
@@ -215,13 +215,14 @@ def _given(groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[
     return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
 
 
-def _need_groups(architecture: str, values: Mapping[str, Any]) -> None:
+def _need_groups(values: Mapping[str, Any]) -> None:
     """Check that an architecture has groups if there are settings of groups.
 
     Raises:
         ConfigError: it has none.
     """
-    settings = [key for key in values if key.startswith("grouping.")]
+    architecture = values["architecture.name"]
+    settings = [key for key in (*values, *values.get("tune", ())) if key.startswith("grouping.")]
     if settings and architecture in ARCHITECTURES and not ARCHITECTURES[architecture].grouped:
         grouped = " or ".join(name for name in ARCHITECTURES if ARCHITECTURES[name].grouped)
         raise ConfigError(

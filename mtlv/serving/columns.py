@@ -16,17 +16,33 @@ INPUT_COLUMNS = (TEXT, *OPTIONAL)
 def training_columns(data: DataSettings) -> dict[str, list[str]]:
     """Return the names of the inputs in the tables of the training documents, where they differ."""
     found = {}
-    for name in INPUT_COLUMNS:
-        own = dict.fromkeys(getattr(each.columns, name) for each in data.each)
-        found[name] = [each for each in own if each not in (None, name)]
-    return {name: own for name, own in found.items() if own}
+    for key in INPUT_COLUMNS:
+        own = dict.fromkeys(getattr(each.columns, key) for each in data.each)
+        found[key] = [name for name in own if name is not None]
+    return {key: own for key, own in found.items() if own not in ([], [key])}
 
 
 def input_columns(columns: Sequence[str], named: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the column of each input that a table has: `named` in training, or else of the input's name.
 
-    A name that several columns have is not used.
+    A name that several columns have is not used, nor is an input that has several of its names in training.
     """
-    own = {key: name for key in INPUT_COLUMNS for name in named.get(key, ()) if columns.count(name) == 1}
-    rest = [key for key in INPUT_COLUMNS if columns.count(key) == 1 and key not in own.values()]
-    return {key: key for key in rest} | own
+    found, several = {}, set()
+    as_trained = bool(training_names(columns, named, TEXT))
+    for key in INPUT_COLUMNS:
+        there = training_names(columns, named, key) if key in named else []
+        if not as_trained:  # then `text` is the text, even if it was another input in training
+            there = [name for name in there if name not in INPUT_COLUMNS]
+        if len(there) == 1:
+            found[key] = there[0]
+        elif there:
+            several.add(key)
+    rest = [key for key in INPUT_COLUMNS if key not in {*found, *found.values(), *several}]
+    return {key: key for key in rest if columns.count(key) == 1} | found
+
+
+def training_names(columns: Sequence[str], named: Mapping[str, Sequence[str]], key: str) -> list[str]:
+    """Return the names of an input in training that a table has once; of the text, not those of others."""
+    others = {name for other, names in named.items() if other != key for name in names}
+    names = [name for name in named.get(key, (key,)) if key != TEXT or name not in others]
+    return [name for name in names if columns.count(name) == 1]

@@ -56,7 +56,7 @@ def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataF
     """Return the inputs that a table has, by their own names."""
     names = list(frame.columns)
     known = input_columns(names, named)
-    if not known and len(names) == 1:
+    if len(names) == 1 and not {COLUMN, WORDS} & known.keys():
         return frame.set_axis([COLUMN], axis=1)
     found = frame[list(known.values())].set_axis(list(known), axis=1)
     if COLUMN in known:

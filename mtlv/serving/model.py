@@ -154,13 +154,15 @@ class ServedPlan:
             DataError: none has one.
         """
         names = [each.task.name for each in wanted if ANSWERS[each.task.kind].probable]
+        if not names:
+            raise DataError("`calibrated`: no task has probabilities", then="leave `calibrated` out")
         lost = [name for name in names if name not in self.description.temperatures]
         if len(lost) == len(names):
             raise DataError(
-                f"`calibrated`: the model has no temperature of {enumerated(names, 3) or 'these tasks'}",
+                f"`calibrated`: the model has no temperature of {enumerated(names, 3)}",
                 allowed=", ".join(self.description.temperatures) or None,
-                then="leave `calibrated` out; it needs probabilities, errors on validation, and a model of "
-                "this version or later",
+                then="leave `calibrated` out; it needs errors on validation, and a model of this version or "
+                "later",
             )
         why = "no temperature could be fitted on validation"
         return f"not calibrated: {enumerated(lost, 3)}; {why}" if lost else ""

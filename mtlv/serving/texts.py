@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mtlv.data.tables.cells import text_of_words
 from mtlv.data.tables.rows import Table, also
 from mtlv.errors import DataError
-from mtlv.serving.columns import input_columns
+from mtlv.serving.columns import input_columns, training_names
 from mtlv.serving.inputs import OPTIONAL, TEXT, WORDS
 
 COLUMN = TEXT
@@ -55,9 +55,17 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
         DataError: there is no such column, or a text is missing or empty.
     """
     known = input_columns(table.columns, named)
-    usual = known.get(TEXT) or known.get(WORDS) or (*named.get(TEXT, ()), TEXT)[0]
+    several = training_names(table.columns, named, TEXT)
+    if column is None and len(several) > 1:
+        raise DataError(
+            f"several columns of `{table.path.name}` had the texts in training",
+            got=", ".join(several),
+            then="name one with `--column`",
+        )
+    usual = known.get(TEXT) or known.get(WORDS) or named.get(TEXT, [TEXT])[0]
     name = usual if column is None else column
-    table.need([name], "--column")
+    told = "as in training; `--column` names another" if column is None and TEXT in named else "--column"
+    table.need([name], told)
     cells = table.column(name)
     if name == known.get(WORDS):
         cells = tuple(map(text_of_words, cells))
@@ -69,7 +77,7 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
             + also(table.unit, wrong[1:]),
             then="give another `--column`, or correct the file",
         )
-    rest = {key: known[key] for key in OPTIONAL if key in known and known[key] != column}
+    rest = {key: known[key] for key in OPTIONAL if key in known and (key == WORDS or known[key] != column)}
     more = {key: table.column(each) for key, each in rest.items()}
     return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{table.path.name}`")
 

@@ -93,7 +93,7 @@ def read_table(path: Path) -> Table:
 def need_rows(path: Path, count: int) -> None:
     """Raise an error for a table without rows."""
     if not count:
-        raise DataError(f"`{path.name}` has no rows", then="check `data.path`")
+        raise DataError(f"`{path.name}` has no rows", then="check the file")
 
 
 def need_size(path: Path, size: int, most: int) -> None:

@@ -146,6 +146,16 @@ def test_a_table_by_its_path(tmp_path: Path) -> None:
     some = mtlv.load(tmp_path / "t.csv", columns={"text": "report", "labels": list(WORDS)}, labels=["lung"])
     assert some.tasks == ("lung",)
     assert len(mtlv.load("synthetic", documents=40, labels=["Catheter"]).tasks) == 1
+    for same in (
+        mtlv.load("table", tmp_path / "t.csv", text="report", labels=list(WORDS)),
+        mtlv.load(tmp_path / "t.csv", columns={"text": "report"}, labels=list(WORDS)),
+        mtlv.load(tmp_path / "t.csv", text="report", columns={"labels": list(WORDS)}, documents=50),
+    ):
+        assert same.settings.items() >= corpus.settings.items()
+    number = mtlv.load(tmp_path / "t.csv", text="report", kind="regression", target="lung", metric="pearson")
+    assert number.settings["data.columns.metric"] == "pearson"
+    with pytest.raises(DataError, match=r"`columns` takes a `Mapping` \(got a `int`\)"):
+        mtlv.load(tmp_path / "t.csv", columns=3, labels=["lung"])
     with pytest.raises(ConfigError, match=r"^argument `labels` is missing; name the columns"):
         mtlv.load(tmp_path / "t.csv", text="report")
     with pytest.raises(DataError, match=r"no column `hart` \(argument `labels`\)"):
@@ -263,6 +273,7 @@ def test_texts_may_stand_in_a_table(trained) -> None:
     index = ["a", "b"]
     for given in (
         pd.DataFrame({"report": TEXTS}, index=index),
+        pd.DataFrame({"mentions": TEXTS}, index=index),
         pd.DataFrame({"n": [1, 2], "text": TEXTS}, index=index),
         pd.Series(TEXTS, index=index),
     ):
@@ -530,6 +541,16 @@ WRONG = {
         lambda c: mtlv.train(c, k=2),
         ConfigError,
         "argument `k` has no effect with `architecture='mtl'`; allowed: gmtl or gmhl",
+    ),
+    "values of groups": (
+        lambda c: mtlv.train(c, tune={"k": [1, 2]}),
+        ConfigError,
+        "argument `k` has no effect with `architecture='mtl'`; allowed: gmtl or gmhl",
+    ),
+    "another name of the architecture": (
+        lambda c: mtlv.train(c, k=2, encoder="tinny", architecture__name="gmtl"),
+        ConfigError,
+        "^argument `encoder`: `tinny` is",
     ),
     "groups of a stage": (
         lambda c: mtlv.train(c, k=2, encoder="tinny", stages=[{"name": "a", "architecture": "gmtl"}]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
 from mtlv.api.arguments import as_settings, errors_name_arguments
@@ -48,7 +50,13 @@ def test_errors_name_the_argument_that_sets_a_setting(said: str, section: str, t
 
 def test_each_problem_names_its_argument_after_it_was_rewritten() -> None:
     with pytest.raises(ConfigError) as found, errors_name_arguments("training", str.lower):
-        raise ConfigError(["`TRAINING.EPOCHS`", "`data.limit`"])
+        _inner()
     assert found.value.problems == ("argument `epochs`", "argument `limit`")
     assert str(found.value) == "argument `epochs`\nargument `limit`"
     assert found.value.__suppress_context__
+    names = [frame.name for frame in traceback.extract_tb(found.value.__traceback__)]
+    assert "_inner" not in names
+
+
+def _inner() -> None:
+    raise ConfigError(["`TRAINING.EPOCHS`", "`data.limit`"])

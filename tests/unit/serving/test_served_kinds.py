@@ -258,8 +258,11 @@ def test_tasks_with_probabilities_have_temperatures(kept: Kept) -> None:
             assert np.allclose(found[name].values, plain[name].values) == (name not in known)
     (note,) = {*found.notes} - {*plain.notes}
     assert note == "not calibrated: drugs; no temperature could be fitted on validation"
-    for tasks, said in ((["similarity", "organs"], "of these tasks"), (["drugs", "similarity"], "of drugs")):
-        with pytest.raises(DataError, match=f"no temperature {said}"):
+    for tasks, said in (
+        (["similarity", "organs"], "no task has probabilities"),
+        (["drugs", "similarity"], "the model has no temperature of drugs"),
+    ):
+        with pytest.raises(DataError, match=said):
             kept.plan.predict(rows(ROW), tasks=tasks, calibrated=True)
 
 

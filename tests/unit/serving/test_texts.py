@@ -103,19 +103,37 @@ def test_columns_named_in_training_are_read(tmp_path: Path) -> None:
     rows = written(tmp_path, "t.jsonl", '{"tokens": ["a", "b"], "words": "c"}\n')
     found = from_file(rows, named=named)
     assert (found.texts, found.more) == (("a b",), {"words": (["a", "b"],)})
-    with pytest.raises(DataError, match=r"no column `report` \(--column\); allowed: n"):
+    with pytest.raises(
+        DataError, match=r"no column `report` \(as in training; `--column` names.*\); allowed: n"
+    ):
         from_file(written(tmp_path, "v.csv", "n\na\n"), named=named)
+    both = written(tmp_path, "b.csv", "note,report,text\na,b,c\n")
+    with pytest.raises(DataError, match=r"several columns of `b.csv` .* \(got report, note\); name one with"):
+        from_file(both, named=named)
+    assert from_file(both, "note", named).texts == ("a",)
+    assert from_file(rows, "tokens", named).more == found.more
+    pairs = written(tmp_path, "p.csv", "text,text_pair\na,b\n")
+    trained = {"text": ["question"], "text_pair": ["text"]}
+    assert from_file(pairs, named=trained).more == {"text_pair": ("b",)}
+    found = from_file(written(tmp_path, "q.csv", "question,text\na,b\n"), named=trained)
+    assert (found.texts, found.more) == (("a",), {"text_pair": ("b",)})
 
 
 def test_sources_have_names_of_their_own() -> None:
     columns = ("text: report", "text: note, text_pair: text", "words: words")
     sources = ", ".join(f"{{name: table, alias: s{n}, columns: {{{c}}}}}" for n, c in enumerate(columns))
     data = load_overrides([f"data.sources=[{sources}]"]).members[0].settings.data
-    assert training_columns(data) == {"text": ["report", "note"], "text_pair": ["text"]}
+    assert training_columns(data) == {
+        "text": ["report", "note", "text"],
+        "text_pair": ["text"],
+    }
     assert input_columns(["text", "note", "words"], training_columns(data)) == {
         "text": "note",
         "text_pair": "text",
         "words": "words",
     }
-    assert input_columns(["text"], training_columns(data)) == {"text_pair": "text"}
+    assert input_columns(["text"], training_columns(data)) == {"text": "text"}
+    assert input_columns(["report", "note"], training_columns(data)) == {}
+    assert input_columns(["report", "text"], {"text": ["report", "text"]}) == {}
+    assert input_columns(["words", "n"], {"text": ["words"]}) == {"text": "words"}
     assert input_columns(["text", "text", "n"], {}) == {}

@@ -137,7 +137,7 @@ def test_what_is_no_utf8_is_named_by_line_and_offset(where: str, tmp_path: Path)
         ([{"text": "a", "part": "x"}], {"part": "part"}, r"line 1, column `part` is not a part .got 'x'"),
         ([{"text": "a", "id": n % 2} for n in range(3)], {"id": "id"}, r"has a duplicate id .got 0.; make"),
         ([{"text": "a"}], {"target": "x"}, r"`data.columns.target` is set, but `kind: mlm` does not use it"),
-        ([], {}, r"`t.jsonl` has no rows; check `data.path`"),
+        ([], {}, r"`t.jsonl` has no rows; check the file"),
         ([{str(n): n for n in range(MOST_COLUMNS + 1)}], {}, r"has too many columns"),
     ],
 )
