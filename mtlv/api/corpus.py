@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mtlv.api.arguments import as_settings, errors_name_arguments, of_type, several, wrong_type
+from mtlv.api.in_memory import InMemory, with_json
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
@@ -37,54 +35,6 @@ NO_LABELS = (
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
 )
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Documents in memory, which can be written to a file or folder.
-
-    Args:
-        what: what the documents were given as, for messages.
-        save: function that writes them to a path.
-        suffix: suffix of the path.
-    """
-
-    what: str
-    save: Callable[[Path], None]
-    suffix: str
-
-    def write(self, path: Path) -> None:
-        """Write atomically; a path that exists already is kept.
-
-        Raises:
-            DataError: it cannot be written.
-        """
-        if path.exists():
-            return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(dir=path.parent, prefix=".corpus-") as name:
-                made = Path(name) / path.name
-                self.save(made)
-                os.replace(made, path)
-        except OSError as error:
-            if not path.exists():  # another process may have written the same
-                raise DataError(
-                    f"the corpus cannot be written to {path.parent}",
-                    got=error.strerror or str(error),
-                    then="choose another `folder`",
-                ) from error
-
-    def name_object(self, text: str) -> str:
-        """Return a message about the file as one about the object that was given."""
-        file = re.escape(f"`{self.what}{self.suffix}`")
-        text = (
-            text.replace("; check the file", "")
-            .replace("; check `data.path`", "")
-            .replace("`data.alias`", "argument `name`")
-        )
-        text = re.sub(rf"{file} (row \d+)", rf"\1 of the {self.what}", text.removeprefix("arguments: "))
-        return re.sub(file, f"the {self.what}", text)
 
 
 class Corpus:
@@ -281,7 +231,7 @@ def from_dataframe(
 
     def save(path: Path) -> None:
         try:
-            _with_json(frame).to_parquet(path, index=False)
+            with_json(frame).to_parquet(path, index=False)
         except (TypeError, ValueError) as error:  # from pandas and pyarrow, which names the column last
             raise DataError(
                 "the DataFrame cannot be written as Parquet",
@@ -292,24 +242,6 @@ def from_dataframe(
     return _in_memory(
         "table", InMemory("DataFrame", save, ".parquet"), text, labels, descriptions, name, columns
     )
-
-
-def _with_json(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with lists of lists, such as entities, as JSON: in Parquet, a list has one type."""
-    import numpy as np
-
-    listed = (list, tuple, np.ndarray)
-
-    def written(cell: Any) -> Any:
-        if not isinstance(cell, listed):
-            return cell
-        return json.dumps(cell, default=lambda of: np.asarray(of).tolist()) if len(cell) else None
-
-    table = frame.copy(deep=False)
-    for name in frame.select_dtypes(object):
-        if any(isinstance(part, listed) for cell in frame[name] if isinstance(cell, listed) for part in cell):
-            table[name] = frame[name].map(written)
-    return table
 
 
 def from_dataset(
