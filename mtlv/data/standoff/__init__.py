@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtlv.data.conll import conll_path, corpus_of, task_of
+from mtlv.data.conll import LOOKED_AT, conll_path, corpus_of, task_of
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files
 from mtlv.data.source import Card, Corpus
@@ -63,7 +63,7 @@ def standoff_path(path: Path) -> Path | None:
             return path
         file = next(iter(part_files(path, SUFFIXES).values()))
         with file.open(encoding="utf-8-sig") as stream:
-            return path if TEXT.fullmatch(stream.readline().rstrip("\r\n")) else None
+            return path if TEXT.fullmatch(stream.readline(LOOKED_AT).rstrip("\r\n")) else None
     except (DataError, OSError, UnicodeDecodeError):
         return None
 

@@ -12,7 +12,7 @@ from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
 SUFFIX = ".ann"
-_ENTITY = re.compile(r"T\S*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
+_ENTITY = re.compile(r"T\S*\t(\S+) (\d{1,12} \d{1,12}(?:;\d{1,12} \d{1,12})*)\t(.*)")
 _OTHER = re.compile(r"[REAMN#*]\S*\t")  # relations, events, attributes, normalizations, notes, equivalences
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -77,13 +77,14 @@ def documents(marked: MarkedText, losses: Losses) -> Iterator[Sentence]:
     An entity has all words that it touches. Of overlapping entities, the one that begins first is kept, of
     several that begin together the longest.
     """
-    left = sorted(set(marked.marks), key=lambda mark: (mark.start, -mark.end))
+    left = deque(sorted(set(marked.marks), key=lambda mark: (mark.start, -mark.end)))
     for number, (first, last) in enumerate(marked.regions, start=1):
         words = split_words(marked.text, first, last).places
-        here = [mark for mark in left if mark.start < last and mark.end > first]
-        left = [mark for mark in left if mark not in here]
         spans: list[Span] = []
-        for mark in here:
+        while left and left[0].start < last:
+            mark = left.popleft()
+            if mark.end <= first:  # between regions
+                continue
             covered = [at for at, word in enumerate(words) if word[0] < mark.end and word[1] > mark.start]
             if not covered or (spans and covered[0] < spans[-1].end):
                 losses.count["entities left out: they overlap an earlier one"] += 1

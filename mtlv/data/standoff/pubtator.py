@@ -21,7 +21,7 @@ from mtlv.plan.spans import Span
 
 SUFFIXES = (".pubtator", ".txt")
 TEXT = re.compile(r"([^|\t]+)\|([ta])\|(.*)")
-_ENTITY = re.compile(r"([^\t]+)\t(\d+)\t(\d+)\t([^\t]*)\t([^\t]+)(?:\t.*)?")
+_ENTITY = re.compile(r"([^\t]+)\t(\d{1,12})\t(\d{1,12})\t([^\t]*)\t([^\t]+)(?:\t.*)?")
 _OTHER = re.compile(r"[^\t]+\t[^\t\d][^\t]*(?:\t[^\t]*)+")  # relations
 
 

@@ -428,6 +428,14 @@ def test_conll_files_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=said):
         mtlv.load(tmp_path / "train.tsv")
     assert len(mtlv.load("conll", tmp_path)) == 20
+    (tmp_path / "brat").mkdir()
+    (tmp_path / "brat" / "a.txt").write_text("Pain.")
+    (tmp_path / "brat" / "a.ann").write_text("T1\tSign 0 4\tPain\n")
+    with pytest.raises(
+        DataError, match=rf'brat` is no table: .* write `mtlv.load\("standoff", "{tmp_path}/brat"\)`'
+    ):
+        mtlv.load(tmp_path / "brat")
+    assert mtlv.load("standoff", tmp_path / "brat", columns__task="signs").tasks == ("signs",)
 
 
 def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,8 @@ def test_an_entity_that_is_not_at_its_offsets(tmp_path: Path) -> None:
     [
         ({"a.ann": ANN}, r"`a.ann` has no text; add a.txt beside it"),
         ({"a.txt": "x", "a.ann": "T1 Sign 0 1 x\n"}, r"`a.ann:1` cannot be read \(got T1 Sign 0 1 x\)"),
+        ({"a.txt": "x", "a.ann": f"T1\tX 0 {'9' * 5000}\tx\n"}, r"`a.ann:1` cannot be read"),
+        ({"train.txt": f"1|t|A b.\n1\t0\t{'9' * 5000}\tA\tX\n"}, r"`train.txt:2` cannot be read"),
         ({"a.txt": "", "a.ann": ""}, r"no documents in"),
         ({"train.txt": "1|t|A b.\n2\t0\t1\tA\tX\n"}, r"`train.txt:2` cannot be read"),
         (

@@ -541,6 +541,16 @@ def test_conll_files_are_no_tables(tmp_path, monkeypatch, capsys, given):
     ) in capsys.readouterr().err
 
 
+def test_marked_texts_are_no_tables(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("all.txt").write_text("1|t|Pain.\n1\t0\t4\tPain\tSign\n")
+    assert main(["init", "all.txt"]) == 2
+    assert (
+        "`all.txt` is no table: it has texts with marked entities, as BRAT and PubTator do; write a config "
+        "with `data: {name: standoff, path: all.txt}` (docs/data.md)."
+    ) in capsys.readouterr().err
+
+
 def test_a_table_is_no_config(tmp_path, capsys):
     path = write(tmp_path, COLUMNS)
     assert main(["run", str(path)]) == 2
