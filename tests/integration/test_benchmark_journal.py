@@ -74,7 +74,7 @@ def test_a_claim_that_is_not_met_is_a_failure_only_of_the_benchmark_itself(tmp_p
     done = python(f"import sys\nfrom harness import Claim, Result, publish\nsys.exit(publish({made}))", **env)
     assert done.returncode == code, done.stderr
     assert json.loads((tmp_path / "made.json").read_text())["claims"][0]["verdict"] == "not met"
-    assert {path.name for path in tmp_path.iterdir()} == {"made.json", "made.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {"made.json"}
 
 
 def test_a_process_of_a_benchmark_finds_the_packages_of_who_began_it(tmp_path):
