@@ -34,6 +34,7 @@ NO_LABELS = (
     "argument `labels` is missing; name the columns of 0 and 1, such as `labels=['urgent']`, or give "
     "`label_list`, or for other kinds of task `kind` and `target` or `tags`"
 )
+ELSEWHERE = ("path", "hub", "documents", "sources")  # of documents that are not in memory
 FOLDER = "corpora"  # subfolder of a store, for corpora from memory
 
 
@@ -303,6 +304,8 @@ def _in_memory(
         of_type(descriptions, Mapping, "descriptions", "write `{TASK: TEXT}`")
         settings["data.descriptions"] = dict(descriptions)
     settings |= as_settings(columns, "data.columns", ("data",))
+    if elsewhere := [key for key in ELSEWHERE if key in columns]:
+        raise ConfigError([f"argument `{elsewhere[0]}`: has no effect, because the documents are in memory"])
     if _no_target(settings):
         raise ConfigError([NO_LABELS])
     with errors_name_arguments("data.columns", memory.name_object):

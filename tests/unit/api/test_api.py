@@ -550,6 +550,11 @@ WRONG = {
         ConfigError,
         "argument `k` has no effect with `architecture='mtl'`; allowed: gmtl or gmhl",
     ),
+    "documents elsewhere": (
+        lambda _: mtlv.from_dataframe(frame(), text="report", labels=["lung"], path="x.csv"),
+        ConfigError,
+        "^argument `path`: has no effect, because the documents are in memory",
+    ),
     "values of groups": (
         lambda c: mtlv.train(c, tune={"k": [1, 2]}),
         ConfigError,
