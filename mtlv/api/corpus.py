@@ -14,7 +14,7 @@ from mtlv.api.in_memory import InMemory, with_json
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
-from mtlv.data.standoff import NO_TABLES
+from mtlv.data.tables.other_formats import other_format
 from mtlv.data.tables.rows import FORMATS, need_header
 from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
@@ -160,9 +160,9 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         raise wrong_type(name, "name or path", "mtlv.load", "give a DataFrame to `mtlv.from_dataframe`")
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
-            for format_, path_of, why in NO_TABLES:
-                if found := path_of(Path(name)):
-                    raise DataError(f"`{name}` {why}", then=f'write `mtlv.load("{format_}", "{found}")`')
+            if found := other_format(Path(name)):
+                format_, place, why = found
+                raise DataError(why, then=f'write `mtlv.load("{format_}", "{place}")`')
             name, path = "table", name
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")
@@ -304,7 +304,7 @@ def _in_memory(
         of_type(descriptions, Mapping, "descriptions", "write `{TASK: TEXT}`")
         settings["data.descriptions"] = dict(descriptions)
     settings |= as_settings(columns, "data.columns", ("data",))
-    if elsewhere := [key for key in ELSEWHERE if key in columns]:
+    if elsewhere := [key for key in ELSEWHERE if f"data.{key}" in settings]:
         raise ConfigError([f"argument `{elsewhere[0]}`: has no effect, because the documents are in memory"])
     if _no_target(settings):
         raise ConfigError([NO_LABELS])

@@ -13,19 +13,17 @@ from mtlv.formatting import enumerated
 
 def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
-    from mtlv.data.standoff import NO_TABLES
     from mtlv.data.tables.guess import FEWEST, guess
+    from mtlv.data.tables.other_formats import other_format
     from mtlv.data.tables.tag_columns import SPANS
     from mtlv.settings.describe import in_line
     from mtlv.suite.new_config import tokens_of, write_config
 
     labels = _names(args.labels or "")
-    for name, path_of, why in NO_TABLES:
-        if path := path_of(args.table):
-            data = f"{{name: {name}, path: {in_line(str(path))}}}"
-            raise DataError(
-                f"`{args.table}` {why}", then=f"write a config with `data: {data}` (docs/data.md)"
-            )
+    if other := other_format(args.table):
+        name, place, why = other
+        data = f"{{name: {name}, path: {in_line(str(place))}}}"
+        raise DataError(why, then=f"write a config with `data: {data}` (docs/data.md)")
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`")

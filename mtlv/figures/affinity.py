@@ -45,7 +45,7 @@ def draw_affinity(
         page = canvas.new_figure(width, 2.4 + CELL[1] * count, title, letters)
         axes = page.add_subplot()
         _cells(axes, values, uncertain)
-        labels = [name_lines(name, NAME) for name in names[:count]]
+        labels = [name_lines(name) for name in names[:count]]
         axes.set_xticks(range(count), labels, rotation=35, ha="left", va="bottom", rotation_mode="anchor")
         axes.set_yticks(range(count), labels)
         axes.tick_params(length=0, labelsize=8, top=True, labeltop=True, bottom=False, labelbottom=False)
@@ -62,9 +62,9 @@ def draw_affinity(
         return canvas.save(page, path)
 
 
-def name_lines(name: str, width: int, lines: int = 2) -> str:
-    """Wrap a name like `canvas.wrapped`, but also at its underscores."""
-    return canvas.wrapped(name.replace("_", "_ "), width, lines).replace("_ ", "_")
+def name_lines(name: str) -> str:
+    """Wrap a name to two lines, also at its underscores."""
+    return canvas.wrapped(name.replace("_", "_ "), NAME).replace("_ ", "_")
 
 
 def _cells(axes: Axes, values: NDArray[np.float64], uncertain: NDArray[np.bool_]) -> None:

@@ -19,6 +19,8 @@ def at_temperature(probabilities: ArrayLike, temperature: float) -> NDArray[np.f
     Guo et al., "On calibration of modern neural networks", ICML 2017.
     """
     given = np.asarray(probabilities, np.float64)
+    if temperature == 1:
+        return given
     both = both_classes(given)
     powers = np.maximum(both, SMALLEST) ** (1 / temperature)
     scaled = np.where(both.any(-1, keepdims=True), powers / powers.sum(-1, keepdims=True), 0.0)

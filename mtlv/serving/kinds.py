@@ -46,8 +46,6 @@ class TaskPrediction:
     @cached_property
     def values(self) -> NDArray[np.float64]:
         """[N] numbers or probabilities of "yes", or [N, C] of classes."""
-        if self.temperature == 1:
-            return self.outputs.astype(np.float64)
         return at_temperature(self.outputs, self.temperature)
 
     @property

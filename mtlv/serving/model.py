@@ -135,8 +135,7 @@ class ServedPlan:
         need_texts(given.texts)
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
         predictions: dict[str, TaskPrediction] = {}
-        uncalibrated = self._need_temperatures(wanted) if calibrated else ""
-        notes: dict[str, None] = dict.fromkeys([uncalibrated] if uncalibrated else [])
+        notes = dict.fromkeys(self._uncalibrated(wanted) if calibrated else ())
         for schema, own, documents in self._read(given, wanted):
             found, truncated = self._ask(documents, schema, own)
             predictions |= found
@@ -147,8 +146,8 @@ class ServedPlan:
         ordered = [replace(each, temperature=at.get(each.task.name, 1.0)) for each in ordered]
         return Prediction(tuple(ordered), tuple(notes))
 
-    def _need_temperatures(self, wanted: Sequence[ServedTask]) -> str:
-        """Return a note on tasks with probabilities without a temperature; empty if all have one.
+    def _uncalibrated(self, wanted: Sequence[ServedTask]) -> list[str]:
+        """Return a note if some of the tasks with probabilities have no temperature.
 
         Raises:
             DataError: none has one.
@@ -165,7 +164,7 @@ class ServedPlan:
                 "later",
             )
         why = "no temperature could be fitted on validation"
-        return f"not calibrated: {enumerated(lost, 3)}; {why}" if lost else ""
+        return [f"not calibrated: {enumerated(lost, 3)}; {why}"] if lost else []
 
     def _wanted(self, tasks: Collection[str] | None) -> list[str]:
         """Return the tasks that are named, by themselves or by their data set."""

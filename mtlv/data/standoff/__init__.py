@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtlv.data.conll import LOOKED_AT, conll_path, corpus_of, task_of
+from mtlv.data.conll import LOOKED_AT, corpus_of, task_of
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files
 from mtlv.data.source import Card, Corpus
@@ -66,13 +66,6 @@ def standoff_path(path: Path) -> Path | None:
             return path if TEXT.fullmatch(stream.readline(LOOKED_AT).rstrip("\r\n")) else None
     except (DataError, OSError, UnicodeDecodeError):
         return None
-
-
-NO_TABLES = (
-    ("conll", conll_path, "is no table: it has a word and its tag a line, as CoNLL files do"),
-    ("standoff", standoff_path, "is no table: it has texts with marked entities, as BRAT and PubTator do"),
-)
-"""Names in `data.name` of formats that are no tables, how they are recognized, and why."""
 
 
 def _is_brat(path: Path) -> bool:

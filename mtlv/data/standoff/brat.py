@@ -36,19 +36,20 @@ def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
 
 def _marks(file: Path, text: str, losses: Losses) -> Iterator[Span]:
     for number, line in enumerate(text_of(file).split("\n"), start=1):
-        found = _ENTITY.fullmatch(line.rstrip("\r"))
-        if found is None:
-            if line.strip() and not _OTHER.match(line):
-                raise DataError(
-                    f"`{file.name}:{number}` cannot be read",
-                    got=line,
-                    allowed="T1, tab, type start end, tab, text",
-                )
-            losses.count["annotations not read: only entities (T) are"] += bool(line.strip())
-            continue
-        places = [tuple(map(int, place.split())) for place in found[2].split(";")]
-        start, end = places[0][0], places[-1][1]
-        said = text[start:end] if len(places) > 1 else found[3]
-        losses.count["entities in several parts, read from the first to the last"] += len(places) > 1
-        if losses.fits(text, start, end, said, f"{file.name}:{number}"):
-            yield Span(start, end, found[1])
+        line = line.rstrip("\r")
+        if found := _ENTITY.fullmatch(line):
+            places = [tuple(map(int, place.split())) for place in found[2].split(";")]
+            start, end, said = places[0][0], places[-1][1], found[3]
+            if len(places) > 1:
+                losses.count["entities in several parts, read from the first to the last"] += 1
+                said = text[start:end]  # the parts alone are in the line
+            if losses.fits(text, start, end, said, f"{file.name}:{number}"):
+                yield Span(start, end, found[1])
+        elif _OTHER.match(line):
+            losses.count["annotations not read: only entities (T) are"] += 1
+        elif line.strip():
+            raise DataError(
+                f"`{file.name}:{number}` cannot be read",
+                got=line,
+                allowed="T1, tab, type start end, tab, text",
+            )

@@ -63,7 +63,7 @@ class Losses:
             raise self.wrong[0]
         if self.wrong:
             self.count["entities left out: another text is at their offsets"] = len(self.wrong)
-        return tuple(f"{number} {fault}" for fault, number in self.count.items() if number)
+        return tuple(f"{number} {fault}" for fault, number in self.count.items())
 
 
 def paragraphs(text: str) -> list[tuple[int, int]]:

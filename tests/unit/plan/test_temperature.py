@@ -24,3 +24,4 @@ def test_rounded_probabilities_move_as_those_beside_them_and_rows_of_zeros_stay(
     assert high == pytest.approx(1 - low)
     assert at_temperature([[0, 0], [0, 1]], 4).tolist() == [[0, 0], pytest.approx([low, high])]
     assert at_temperature([], 2).shape == (0,)
+    assert at_temperature([0.0, 1e-9, 1.0, 7.5], 1.0).tolist() == [0.0, 1e-9, 1.0, 7.5]

@@ -51,6 +51,7 @@ def test_a_temperature_changes_probabilities_and_no_decision() -> None:
     assert told.kind.record([told], 0) == {"probabilities": {"heart": told.values[0]}, "decided": ["heart"]}
     assert told.kind.short(told, 0) == "heart 0.67"
     assert as_columns(Prediction((told,)), "both")["heart probability"].tolist() == told.values.tolist()
+    assert replace(told, threshold=0.0, temperature=1.0).limit == 0
     classes = replace(TOLD["multiclass"], temperature=0.5)
     squares = np.square([0.1, 0.6, 0.2, 0.05, 0.05])
     assert classes.values[0].tolist() == pytest.approx((squares / squares.sum()).tolist())
