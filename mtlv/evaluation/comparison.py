@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, Learning, learning, training_end
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
+from mtlv.plan.shape import StageShape
 from mtlv.plan.tuning import Tried
 from mtlv.registries import GROUPINGS
 
@@ -128,6 +129,7 @@ class ComparedRun:
     version: str = ""  # version of mtlv that made the run; empty if unknown
     # names of the tasks or data sets of each stage; an empty tuple means all
     learned: tuple[tuple[str, ...], ...] = ()
+    stages: tuple[StageShape, ...] = ()  # the stages that were needed, in order; empty in older runs
 
     @property
     def sizes(self) -> list[int]:

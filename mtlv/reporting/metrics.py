@@ -15,6 +15,7 @@ from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slug, slugs
+from mtlv.planning.stage_shapes import stage_shapes
 from mtlv.registries import GROUPINGS
 from mtlv.reporting.plan_result import PlanResult, plan_loss
 from mtlv.settings import flatten
@@ -57,6 +58,7 @@ def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, child.groups),
         "mtlv.learned": learned(settings),
+        "mtlv.stages": json.dumps([shape.as_json() for shape in stage_shapes(settings, child)]),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,

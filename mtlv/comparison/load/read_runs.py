@@ -20,6 +20,7 @@ from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import enumerated
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
+from mtlv.plan.shape import StageShape
 from mtlv.tracking.reader import FOLD, RunReader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
@@ -224,6 +225,7 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         params=dict(member.params),
         version=tags.get("mtlv.version", ""),
         learned=tuple(map(tuple, parse_json(tags.get("mtlv.learned", "[]")))),
+        stages=StageShape.read(parse_json(tags.get("mtlv.stages", "[]"))),
         children=tuple(_child(source, fold) for fold in source.folds),
         plan=tuple(tuple(tuple(head["tasks"]) for head in model["heads"]) for model in plan),
         groups=_groups(source),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
@@ -22,11 +22,12 @@ from mtlv.comparison.sections.parts import capital, finite_mean, learned_nothing
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.random_groups import random_figure
 from mtlv.comparison.sections.shared_groups import colours, numbering
+from mtlv.comparison.sections.stages import in_words
 from mtlv.comparison.sections.times import KEY, training
 from mtlv.comparison.verdicts import interval_text, signed
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
-from mtlv.evaluation.pairs import comparable, different_tasks, tasks_of
+from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
@@ -126,40 +127,10 @@ def _advice(comparison: Comparison, found: Sequence[Standing], run: ComparedRun)
     """
     fewer = [each.run for each in found if len(each.run.plan) < len(run.plan)]
     perfect = [each.run.key for each in found if f"{each.mean:.3f}" == "1.000"]
-    what = _what(run)
+    what = in_words(run)
     if all(comparison.learning(each).ended for each in [run, *fewer] if each.key not in perfect):
         return f"{what}."
     return f"Train longer before you decide. So far: {what[0].lower()}{what[1:]}."
-
-
-def _what(run: ComparedRun) -> str:
-    tasks, models = tasks_of(run), len(run.plan)
-    groups = len(run.groups.groups) if run.groups else 1
-    earlier = [enumerated(names) for names in run.learned[:-1] if names]
-    after = f", after learning {listed(earlier)}" if earlier else ""
-    return f"{_how(tasks, models, groups, _own(run.params))}{after}"
-
-
-def _own(params: Mapping[str, str]) -> str:
-    """Return what each head of a run has: itself, and private layers if there are any."""
-    layers = int(params.get("architecture.private_layers", 0))
-    if not layers:
-        return "a head"
-    kind = "adapters in " if params.get("architecture.private_kind") == "lora" else ""
-    return f"{kind}{many(layers, 'layer')} and a head"
-
-
-def _how(tasks: Collection[str], models: int, groups: int, own: str) -> str:
-    count = len(tasks)
-    if count == 1:
-        return f"Learn {next(iter(tasks))} in a model of its own"
-    if models == groups == 1:
-        return f"Learn all {count} tasks together, in one model"
-    if models == 1:
-        return f"Learn all {count} tasks in one model with {own} for each of {groups} groups"
-    if models == count:
-        return f"Keep the {count} tasks apart, in a model each"
-    return f"Learn the tasks in {models} groups, with a model each"
 
 
 def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:

@@ -19,6 +19,7 @@ from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
+from mtlv.plan.shape import StageShape
 from mtlv.plan.tuning import Tried
 from mtlv.reporting.learned_words import NOTHING
 
@@ -42,6 +43,7 @@ def a_run(
         "status": "FINISHED",
         "data_digest": "",
         "learned": (),
+        "stages": (),
         "sizes": sorted(map(len, groups or ())),
     }
     return SimpleNamespace(**found | more)
@@ -234,7 +236,49 @@ def test_random_groups_with_a_higher_score_are_named_as_such(answered):
             {"models": 1, "tasks": "a", "learned": (("b", "c"), ("a",))},
             "Learn a in a model of its own, after learning b, c.",
         ),
-        ({"models": 4, "learned": ((), ())}, "Keep the 4 tasks apart, in a model each."),
+        (
+            {"models": 4, "learned": ((), ())},
+            "Keep the 4 tasks apart, in a model each, after learning all tasks.",
+        ),
+        (
+            {
+                "models": 4,
+                "learned": ((), ()),
+                "stages": (StageShape("refine", 4, 1), StageShape("tune", 4, 4, start="refine")),
+            },
+            "First learn all 4 tasks together, in one model; then keep the 4 tasks apart, in a model each, "
+            "starting from that model.",
+        ),
+        (
+            {
+                "models": 1,
+                "learned": ((), ("d", "e", "f"), (), ()),
+                "stages": (
+                    StageShape("read", 1, 1, has_text_only=True),
+                    StageShape("more", 3, 1, start="read"),
+                    StageShape("groups", 4, 2, is_grouped=True, start="read"),
+                    StageShape("last", 4, 1, teacher="groups"),
+                ),
+            },
+            "First learn from the texts alone; then learn d, e, f together, in one model, starting from that "
+            "model; then learn the tasks in 2 groups, with a model each, starting from stage “read”; then "
+            "learn all 4 tasks together, in one model, taught by those models.",
+        ),
+        (
+            {
+                "models": 1,
+                "tasks": "a",
+                "learned": (("corpus",), (), ("a",)),
+                "stages": (
+                    StageShape("one", 5, 5),
+                    StageShape("two", 9, 1, is_grouped=True),
+                    StageShape("three", 1, 1, start="two", teacher="one"),
+                ),
+            },
+            "First keep the 5 tasks apart, in a model each; then learn all 9 tasks in one model with a head "
+            "for each group, starting from the published encoder; then learn a in a model of its own, "
+            "starting from that model and taught by stage “one”.",
+        ),
     ],
 )
 def test_it_begins_with_what_to_do(answered, given, expected):

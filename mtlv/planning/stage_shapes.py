@@ -1,0 +1,40 @@
+"""What each stage of a member learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mtlv.plan.shape import StageShape
+from mtlv.registries import ARCHITECTURES
+
+if TYPE_CHECKING:
+    from mtlv.planning.resolve import FoldRun
+    from mtlv.settings import Settings
+    from mtlv.units.job import Job
+
+
+def stage_shapes(settings: Settings, child: FoldRun) -> list[StageShape]:
+    """Return what each stage of a child learned, in order, without those that the last does not need."""
+    jobs: dict[str, list[Job]] = {}
+    for job in (*child.earlier, *child.jobs):
+        jobs.setdefault(job.unit.stage, []).append(job)
+    return [_shape(name, of_stage, settings) for name, of_stage in jobs.items()]
+
+
+def _shape(name: str, jobs: Sequence[Job], settings: Settings) -> StageShape:
+    models = {job.unit.model.name for job in jobs}  # several teachers of one model are alike
+    tasks = {task for job in jobs for task in job.unit.model.tasks}
+    texts = {f"{data.called}.text" for data in settings.data.each}
+    architecture = ARCHITECTURES[jobs[0].settings.architecture.name]
+    starts = [job.start.unit.stage for job in jobs if job.start is not None]
+    teachers = [teacher.unit.stage for job in jobs for teacher in job.teachers]
+    return StageShape(
+        name,
+        len(tasks),
+        len(models),
+        is_grouped=architecture.grouped,
+        has_text_only=not tasks.isdisjoint(texts),
+        start=next(iter(starts), ""),
+        teacher=next(iter(teachers), ""),
+    )
