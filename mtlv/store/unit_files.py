@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +13,11 @@ from typing import Any
 
 from mtlv.disk import digest_of
 from mtlv.errors import DamagedError, TrackingError
-from mtlv.foreign import read_json
+from mtlv.sealed import CHANGED, seal, unseal
 
 UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"
-FILES, SUM = "files", "sha256"  # in `unit.json`: of the other files, by name; of its other content
-OTHER = "its checksum does not match: it was changed"
+FILES = "files"  # in `unit.json`: SHA-256 of the other files, by name
 LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)  # None: raised by a reader of the format
 
 
@@ -30,9 +28,7 @@ def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: it cannot be written.
     """
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
-    content = {**content, FILES: files}
-    with_checksum = {**content, SUM: _sum(content)}
-    (folder / UNIT).write_text(json.dumps(with_checksum, indent=1), encoding="utf-8")
+    (folder / UNIT).write_text(seal({**content, FILES: files}, indent=1), encoding="utf-8")
 
 
 def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -42,11 +38,9 @@ def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         OSError, ValueError: it cannot be read, or was changed.
     """
     try:
-        content = read_json(folder / UNIT)
-        if not isinstance(content, dict):
-            raise ValueError("it is not a mapping")
-        if content.pop(SUM, None) != _sum(content) or FILES not in content:
-            raise ValueError(OTHER)
+        content = unseal((folder / UNIT).read_bytes())
+        if FILES not in content:
+            raise ValueError(CHANGED)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"`{UNIT}`: {error}") from error
     return content, content.pop(FILES)
@@ -119,10 +113,6 @@ def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _sum(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _compare(path: Path, files: Mapping[str, str], digest: Callable[[], str]) -> None:
     if digest() != files.get(path.name):
-        raise ValueError(f"`{path.name}`: {OTHER}")
+        raise ValueError(f"`{path.name}`: {CHANGED}")
