@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import flush, written_whole
+from mtlv.disk import flush, remove, written_whole
 from mtlv.errors import shorten
 from mtlv.foreign import MOST_BYTES, parse_json
 
@@ -82,9 +82,10 @@ def read_sealed(
 
 
 def set_aside(path: Path) -> str:
-    """Rename a damaged file, and return a sentence that names its new place."""
+    """Rename a damaged file or folder, and return a sentence that names its new place."""
     place = path.with_name(path.name + DAMAGED)
     try:
+        remove(place)  # of an earlier time
         path.replace(place)
     except OSError as error:
         return f"it cannot be moved aside ({error.strerror})"

@@ -35,7 +35,10 @@ class EpochTimestamps:
         `warn` is called once for each damaged line, which is left out.
         """
         path = self._path(key)
-        content = path.read_bytes() if path.is_file() else b""
+        content = path.read_bytes() if path.is_file() else None
+        if content == b"":
+            warn(f"{path} is damaged (it is empty); epochs may be logged twice")
+        content = content or b""
         known = self._timestamps(path, content, warn)
         if epoch in known:
             return known[epoch]

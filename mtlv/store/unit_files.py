@@ -66,6 +66,17 @@ def check_file(path: Path, files: Mapping[str, str]) -> None:
     _compare(path, files, lambda: digest_of(path))
 
 
+def check_files(folder: Path) -> None:
+    """Check that all files of a folder are as `write_unit` found them.
+
+    Raises:
+        OSError, ValueError: one cannot be read, or was changed.
+    """
+    _, files = read_unit(folder)
+    for name in files:
+        check_file(folder / name, files)
+
+
 def digest_kept(path: Path) -> str:
     """Return the SHA-256 of a unit's file as written.
 
