@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import flush, remove, written_whole
+from mtlv.disk import flush, open_regular, remove, written_whole
 from mtlv.errors import shorten
 from mtlv.foreign import MOST_BYTES, parse_json
 
@@ -93,7 +93,7 @@ def set_aside(path: Path) -> str:
 
 
 def _read(path: Path, most_bytes: int) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(most_bytes + 1)
 
 

@@ -11,14 +11,22 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import digest_of
+from mtlv.disk import digest_of, open_regular
 from mtlv.errors import DamagedError, TrackingError
+from mtlv.foreign import MOST_BYTES
 from mtlv.sealed import CHANGED, seal, unseal
 
 UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"
 FILES = "files"  # in `unit.json`: SHA-256 of the other files, by name
-LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)  # None: raised by a reader of the format
+LOST = (
+    None,
+    errno.EINVAL,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EIO,
+)  # None: raised by a reader of the format
 
 
 def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
@@ -38,7 +46,8 @@ def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         OSError, ValueError: it cannot be read, or was changed.
     """
     try:
-        content = unseal((folder / UNIT).read_bytes())
+        with open_regular(folder / UNIT) as file:
+            content = unseal(file.read(MOST_BYTES + 1))
         if FILES not in content:
             raise ValueError(CHANGED)
     except (ValueError, RecursionError) as error:
@@ -52,7 +61,8 @@ def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
     Raises:
         OSError, ValueError: it cannot be read, or was changed.
     """
-    content = path.read_bytes()
+    with open_regular(path) as file:
+        content = file.read()
     _compare(path, files, hashlib.sha256(content).hexdigest)
     return BytesIO(content)
 
