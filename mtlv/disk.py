@@ -6,11 +6,12 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mtlv.errors import TrackingError
 
@@ -54,9 +55,25 @@ def remove(path: Path) -> None:
     shutil.rmtree(rest, ignore_errors=True)
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file on disk for reading; a FIFO or a device, such as `/dev/zero`, would never end.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        return os.fdopen(file, "rb")
+    except OSError:
+        os.close(file)
+        raise
+
+
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -6,8 +6,11 @@ YAML is read with the limits of `mtlv.settings.text`.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
+
+from mtlv.disk import open_regular
 
 MOST_BYTES = 50_000_000
 SHORTEST = 5  # minimum average bytes per value: `[[],[],...` would need 25 times its size in memory
@@ -21,8 +24,8 @@ def read_json(path: Path, most: int = MOST_BYTES) -> Any:
         OSError: it cannot be opened.
         ValueError: as for `parse_json`.
     """
-    with path.open("rb") as file:
-        size = path.stat().st_size
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
         _need("bytes", size, most)
         # As many bytes are reserved in memory; a file that is no file on disk has size 0.
         return parse_json(file.read((size or most) + 1), most)

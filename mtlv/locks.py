@@ -57,6 +57,6 @@ def held(path: Path, *, wait: bool = False) -> Iterator[bool]:
 def holder(path: Path) -> str:
     """Return a description of the last holder of a lock of `held`."""
     try:
-        return path.read_text(encoding="utf-8") or "another process"
+        return path.read_text(encoding="utf-8", errors="replace") or "another process"
     except OSError:
         return "another process"

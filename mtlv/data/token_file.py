@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import RaggedColumn
 from mtlv.data.tokens import Tokens, join_tokens
-from mtlv.disk import written_whole
+from mtlv.disk import open_regular, written_whole
 from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 2\n"
@@ -69,7 +69,7 @@ def read_tokens(path: Path) -> Tokens | None:
         DamagedTokens: the file is damaged.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             magic = file.read(len(MAGIC))
             length, crc = (int.from_bytes(file.read(count), "big") for count in (8, SUM))
             if magic != MAGIC or length > path.stat().st_size:

@@ -90,11 +90,11 @@ class UnitRunner:
                 self.store.forget(key)  # an earlier run kept no weights, and others start from them
             start, teacher_outputs = self._start(job), self._teacher_outputs(job)
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
-            callbacks = UnitCallbacks(
-                self.callback, on_epoch, partial(self.store.timestamps.timestamp_ms, key)
-            )
+            warn = warner(self.callback)
+            timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
+            callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
             inputs = taught(self.inputs(job.settings), teacher_outputs)
-            checkpoints = partial(self.store.checkpoints, key, warner(self.callback))
+            checkpoints = partial(self.store.checkpoints, key, warn)
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
             kept = job.settings.store.keep_weights or key in self.starts

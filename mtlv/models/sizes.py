@@ -27,6 +27,8 @@ def need_possible(folder: Path) -> None:
             too large.
     """
     for path in sorted(folder.iterdir()):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise EncoderError(f"`{path}` is no file", got="a FIFO, socket or device", then="remove it")
         if path.suffix in TEXTS and path.stat().st_size > MOST_BYTES:
             raise _too_large(f"`{path}`", f"{path.stat().st_size:,} bytes", f"{MOST_BYTES:,} bytes")
     path = folder / "config.json"

@@ -44,7 +44,8 @@ def would_run_lines(suite: Suite) -> list[str]:
 
 def _why(store: Store, key: str) -> str:
     if store.has(key):
-        return DONE
+        damage = store.damage(key)
+        return f"it is trained again, because its file is damaged: {damage}" if damage else DONE
     if store.busy(key):
         return f"{store.holder(key)} is training it"
     step = store.last_step(key)

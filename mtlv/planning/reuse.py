@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -34,17 +34,22 @@ def prepare(if_exists: IfExists, jobs: Sequence[Job], store: Store) -> None:
         )
 
 
-def to_run(if_exists: IfExists, resolved: Sequence[ResolvedMember], store: Store) -> list[ResolvedMember]:
-    """Return the members to run: all, or those with missing units; `rerun` begins new runs of them."""
+def to_run(
+    if_exists: IfExists, resolved: Sequence[ResolvedMember], store: Store, warn: Callable[[str], None]
+) -> list[ResolvedMember]:
+    """Return the members to run: all, or those with missing units; `rerun` begins new runs of them.
+
+    `warn` is called for each damaged count of reruns.
+    """
     if if_exists == "only-missing":
         resolved = [member for member in resolved if not all(store.has(job.unit.key) for job in member.jobs)]
     if if_exists == "rerun":
         for member in resolved:
-            store.reruns.more(member.uid)
-    return [_attempt(member, store) for member in resolved]
+            store.reruns.more(member.uid, warn)
+    return [_attempt(member, store, warn) for member in resolved]
 
 
-def _attempt(member: ResolvedMember, store: Store) -> ResolvedMember:
+def _attempt(member: ResolvedMember, store: Store, warn: Callable[[str], None]) -> ResolvedMember:
     """Return the member as another attempt, which has new runs every time."""
-    count = store.reruns.count(member.uid)
+    count = store.reruns.count(member.uid, warn)
     return replace(member, uid=f"{member.uid}-{count}") if count else member

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mtlv.models.multitask import MultiTaskModel
 
 MOST_LAYERS = 100  # maximum layers of a head
+# Limits of a file of weights, which is read into memory: twice those of fp32, and the names.
+BYTES_PER_PARAMETER, MOST_OTHER_BYTES = 8, 10_000_000
 PLAN, ENCODER = "plan.json", "encoder"
 
 
@@ -320,6 +322,7 @@ def _network(
     except ValueError as error:  # raised by Pydantic
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown value")) from error
     try:
+        need_size(folder / file, sum(weights.numel() for weights in network.parameters()))
         if digest_of(folder / file) != description.sha256[file]:
             raise ValueError("its checksum does not match: it was changed")
         network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights
@@ -327,6 +330,13 @@ def _network(
         raise broken(folder / file, error) from error
     network.eval()
     return network
+
+
+def need_size(path: Path, parameters: int) -> None:
+    """Raise ValueError for a file that is too large for so many parameters, before it is read."""
+    most = BYTES_PER_PARAMETER * parameters + MOST_OTHER_BYTES
+    if path.stat().st_size > most:
+        raise ValueError(f"{path.stat().st_size:,} bytes, more than {most:,} for {parameters:,} parameters")
 
 
 def need_texts(texts: Sequence[object]) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +17,14 @@ from mtlv import __version__
 from mtlv.disk import flush
 from mtlv.models.encoder_config import tokenizer_digest, write_bare
 from mtlv.plan import as_json
+from mtlv.sealed import set_aside
 from mtlv.serving.columns import training_columns
 from mtlv.serving.frame import column_types
 from mtlv.serving.inputs import ServedTask
 from mtlv.serving.kinds import COLUMNS
 from mtlv.serving.manifest import DESCRIPTION, ModelManifest
 from mtlv.serving.model import ENCODER, PLAN
-from mtlv.store.unit_files import WEIGHTS, digest_kept
+from mtlv.store.unit_files import UNIT, WEIGHTS, check_files, digest_kept, write_unit
 from mtlv.tracking import TrackedModel
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class EncoderFiles:
     folder: Path
     tokenizer: str
 
+    @property
+    def files(self) -> list[Path]:
+        return sorted(path for path in self.folder.iterdir() if path.name != UNIT)
+
 
 @functools.cache
 def requirements() -> str:
@@ -62,17 +67,23 @@ def requirements() -> str:
 
 def encoder_files(store: Store, cache: InputCache, encoder: Encoder) -> EncoderFiles:
     """Return the files of `encoder` in the store, written once, so that every model can link to them."""
-    return cache.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder))
+    return cache.once(("encoder files", encoder.digest), lambda: _write_encoder(store, encoder, cache.warn))
 
 
-def _write_encoder(store: Store, encoder: Encoder) -> EncoderFiles:
+def _write_encoder(store: Store, encoder: Encoder, warn: Callable[[str], None]) -> EncoderFiles:
     digest = tokenizer_digest(encoder.tokenizer)
     folder = store.root / "encoders" / f"{encoder.digest}-{digest}"
+    if folder.is_dir():
+        try:
+            check_files(folder)
+        except (OSError, ValueError) as error:
+            warn(f"{folder} is damaged ({error}); {set_aside(folder)}, and its files are written again")
     if not folder.is_dir():
         folder.parent.mkdir(exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{encoder.digest}-"))
         try:
             write_bare(encoder, made)
+            write_unit(made, {})
             made.chmod(0o755)
             for path in (*made.iterdir(), made):
                 flush(path)
@@ -124,7 +135,7 @@ def lay_out(
     description: ModelManifest, child: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
     """Return the folder of a child's plan, with the files of its networks' `weights`."""
-    files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in sorted(encoder.folder.iterdir())}
+    files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in encoder.files}
     files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
     texts = {
         CODE_FILE: CODE,

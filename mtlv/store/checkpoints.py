@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import cannot_write, flush, tensor_bytes, written_whole
+from mtlv.disk import cannot_write, flush, open_regular, tensor_bytes, written_whole
 from mtlv.errors import shorten
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
@@ -101,7 +101,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def _parts(path: Path) -> tuple[memoryview, bytes]:
     """Return content and end of a file; a file with an invalid end is not read."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - END))
         end = file.read(END)

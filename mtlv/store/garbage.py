@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.disk import remove
+from mtlv.sealed import DAMAGED
 from mtlv.store.checkpoints import ENDING
 from mtlv.store.local import Store
-from mtlv.store.token_cache import TokenCache
+from mtlv.store.token_cache import PATIENCE, TokenCache
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
             yield path, "an incomplete unit: its process ended while writing or deleting it"
     for path in sorted(store.aside.glob("*")):
         yield path, "a damaged unit that was moved aside"
+    for path in sorted(store.root.glob(f"*/*{DAMAGED}")):
+        yield path, "a damaged file that was moved aside"
+    for path in sorted((store.root / "journal").glob(".*-*")):
+        if time.time() - path.stat().st_mtime > PATIENCE:
+            yield path, "an incomplete journal: its process ended while creating or deleting it"
     for path in TokenCache(store.tokens).half_written():
         yield path, "an incomplete file of tokens: its process ended while writing it"
 

@@ -143,6 +143,19 @@ class Store:
         """Describe a missing file of a finished unit; empty if none is missing."""
         return missing(self.units / key)
 
+    def damage(self, key: str) -> str:
+        """Describe the damage of a finished unit in the folder; empty if its files but the weights are right.
+
+        Raises:
+            TrackingError: it cannot be read for another reason.
+        """
+        try:
+            if self.here(key):
+                self.load(key)
+        except DamagedError as error:
+            return error.why
+        return ""
+
     def set_aside(self, key: str) -> str:
         """Move a damaged unit aside; return a message with its new location."""
         folder = self.units / key

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
-from mtlv.disk import written_whole
 from mtlv.events import BatchTrained, EpochEnded, Event, UnitEnded, UnitFailed, UnitPlaced, UnitStarted
-from mtlv.foreign import read_json
 from mtlv.processes import alive, born
+from mtlv.sealed import read_sealed, write_sealed
 from mtlv.seeding import content_key
 
 State = Literal["waiting", "running", "done", "failed", "stopped"]
@@ -119,24 +118,24 @@ class SuiteProgress:
         """Write atomically: readers see the old file or the new one. A full disk must not stop training."""
         self._changed, begun = False, time.thread_time()
         self.state.seen = time.time()
-        with suppress(OSError), written_whole(self.path) as part:
-            part.write_text(json.dumps(asdict(self.state), ensure_ascii=False), encoding="utf-8")
+        with suppress(OSError):
+            write_sealed(self.path, asdict(self.state))
         self._next = time.monotonic() + max(PAUSE, SHARE * (time.thread_time() - begun))
 
 
-def read_states(folder: Path) -> list[SuiteState]:
-    """Return all suites in a store, newest first; unreadable files are skipped."""
-    found = []
-    for path in folder.glob("*.json"):
-        try:
-            content = read_json(path)
-            units = [UnitState(**unit) for unit in content.pop("units")]
-            state = SuiteState(**content, units=units)
-            state.began = float(state.began)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):  # the last: it is no mapping
-            continue
-        found.append(state)
-    return sorted(found, key=lambda state: -state.began)
+def read_states(folder: Path, warn: Callable[[str], None] = lambda _: None) -> list[SuiteState]:
+    """Return all suites in a store, newest first; `warn` is called for each damaged file."""
+    states = []
+    keys = {key.name for key in fields(SuiteState)}
+    for path in sorted(folder.glob("*.json")):
+        content = read_sealed(path, warn, "the progress of its suite is not known", earlier=keys)
+        if content is not None:
+            with suppress(TypeError, ValueError):  # of another release
+                units = [UnitState(**unit) for unit in content.pop("units")]
+                state = SuiteState(**content, units=units)
+                state.began = float(state.began)
+                states.append(state)
+    return sorted(states, key=lambda state: -state.began)
 
 
 def _place(folder: Path, state: SuiteState) -> Path:

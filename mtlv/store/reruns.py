@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.disk import written_whole
+from mtlv.sealed import read_sealed, write_sealed
 
 
 @dataclass
@@ -14,14 +15,11 @@ class RerunCounter:
 
     folder: Path  # created with the first count
 
-    def count(self, uid: str) -> int:
-        """Return the number of reruns; 0 for a member that was only resumed."""
-        try:
-            return int((self.folder / uid).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return 0
+    def count(self, uid: str, warn: Callable[[str], None] = lambda _: None) -> int:
+        """Return the number of reruns; 0 for a member that was only resumed, or whose file was damaged."""
+        content = read_sealed(self.folder / uid, warn, "the runs continue those of the first time")
+        return 0 if content is None else int(content["count"])
 
-    def more(self, uid: str) -> None:
+    def more(self, uid: str, warn: Callable[[str], None] = lambda _: None) -> None:
         """Count one more rerun of the member."""
-        with written_whole(self.folder / uid) as part:
-            part.write_text(str(self.count(uid) + 1), encoding="utf-8")
+        write_sealed(self.folder / uid, {"count": self.count(uid, warn) + 1})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mtlv.foreign import parse_json
+from mtlv.errors import shorten
+from mtlv.sealed import seal, unseal
+
+EARLIER = frozenset({"epoch", "timestamp_ms"})
+"""Keys of a line without a checksum, of earlier releases."""
 
 
 @dataclass
@@ -23,22 +27,32 @@ class EpochTimestamps:
     """
 
     folder: Path
+    reported: set[tuple[str, int]] = field(default_factory=set)  # damaged lines that were reported
 
-    def timestamp_ms(self, key: str, epoch: int) -> int:
-        """Return the first time in milliseconds since 1970 for `epoch` of unit `key`; now, if it is new."""
+    def timestamp_ms(self, key: str, epoch: int, *, warn: Callable[[str], None] = lambda _: None) -> int:
+        """Return the first time in milliseconds since 1970 for `epoch` of unit `key`; now, if it is new.
+
+        `warn` is called once for each damaged line, which is left out.
+        """
         path = self._path(key)
-        found = _first(path, epoch)
-        if found is not None:
-            return found
+        content = path.read_bytes() if path.is_file() else None
+        if content == b"":
+            warn(f"{path} is damaged (it is empty); epochs may be logged twice")
+        content = content or b""
+        known = self._timestamps(path, content, warn)
+        if epoch in known:
+            return known[epoch]
         now = time.time_ns() // 10**6
         self.folder.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"epoch": epoch, "timestamp_ms": now}) + "\n"
+        start = "\n" if content and not content.endswith(b"\n") else ""  # after an incomplete line
+        line = start + seal({"epoch": epoch, "timestamp_ms": now}) + "\n"
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(file, line.encode())  # one write, so that lines of two processes do not mix
         finally:
             os.close(file)
-        return _first(path, epoch) or now  # another process may have been first
+        # Another process may have been first.
+        return self._timestamps(path, path.read_bytes(), warn).get(epoch, now)
 
     def forget(self, key: str) -> None:
         """Remove the timestamps of unit `key`, to log it again in other runs."""
@@ -47,15 +61,18 @@ class EpochTimestamps:
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.jsonl"
 
-
-def _first(path: Path, epoch: int) -> int | None:
-    if not path.is_file():
-        return None
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            entry = parse_json(line)
-        except ValueError:  # an incomplete line, after a full disk
-            continue
-        if entry["epoch"] == epoch:
-            return int(entry["timestamp_ms"])
-    return None
+    def _timestamps(self, path: Path, content: bytes, warn: Callable[[str], None]) -> dict[int, int]:
+        """Return the first timestamp of each epoch in a file."""
+        known: dict[int, int] = {}
+        for number, line in enumerate(content.split(b"\n"), start=1):
+            try:
+                entry = unseal(line, earlier=EARLIER) if line else {}
+            except ValueError as error:
+                if (path.name, number) not in self.reported:
+                    self.reported.add((path.name, number))
+                    fault = f"line {number} of {path} is damaged ({shorten(str(error))})"
+                    warn(f"{fault}; its epoch may be logged twice")
+                continue
+            if entry:
+                known.setdefault(entry["epoch"], entry["timestamp_ms"])
+        return known

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,15 +11,22 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import digest_of
+from mtlv.disk import digest_of, open_regular
 from mtlv.errors import DamagedError, TrackingError
-from mtlv.foreign import read_json
+from mtlv.foreign import MOST_BYTES
+from mtlv.sealed import CHANGED, seal, unseal
 
 UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"
-FILES, SUM = "files", "sha256"  # in `unit.json`: of the other files, by name; of its other content
-OTHER = "its checksum does not match: it was changed"
-LOST = (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)  # None: raised by a reader of the format
+FILES = "files"  # in `unit.json`: SHA-256 of the other files, by name
+LOST = (
+    None,
+    errno.EINVAL,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EIO,
+)  # None: raised by a reader of the format
 
 
 def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
@@ -30,9 +36,7 @@ def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: it cannot be written.
     """
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
-    content = {**content, FILES: files}
-    with_checksum = {**content, SUM: _sum(content)}
-    (folder / UNIT).write_text(json.dumps(with_checksum, indent=1), encoding="utf-8")
+    (folder / UNIT).write_text(seal({**content, FILES: files}, indent=1), encoding="utf-8")
 
 
 def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -42,11 +46,10 @@ def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         OSError, ValueError: it cannot be read, or was changed.
     """
     try:
-        content = read_json(folder / UNIT)
-        if not isinstance(content, dict):
-            raise ValueError("it is not a mapping")
-        if content.pop(SUM, None) != _sum(content) or FILES not in content:
-            raise ValueError(OTHER)
+        with open_regular(folder / UNIT) as file:
+            content = unseal(file.read(MOST_BYTES + 1))
+        if FILES not in content:
+            raise ValueError(CHANGED)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"`{UNIT}`: {error}") from error
     return content, content.pop(FILES)
@@ -58,7 +61,8 @@ def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
     Raises:
         OSError, ValueError: it cannot be read, or was changed.
     """
-    content = path.read_bytes()
+    with open_regular(path) as file:
+        content = file.read()
     _compare(path, files, hashlib.sha256(content).hexdigest)
     return BytesIO(content)
 
@@ -70,6 +74,17 @@ def check_file(path: Path, files: Mapping[str, str]) -> None:
         OSError, ValueError: it cannot be read, or was changed.
     """
     _compare(path, files, lambda: digest_of(path))
+
+
+def check_files(folder: Path) -> None:
+    """Check that all files of a folder are as `write_unit` found them.
+
+    Raises:
+        OSError, ValueError: one cannot be read, or was changed.
+    """
+    _, files = read_unit(folder)
+    for name in files:
+        check_file(folder / name, files)
 
 
 def digest_kept(path: Path) -> str:
@@ -119,10 +134,6 @@ def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _sum(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _compare(path: Path, files: Mapping[str, str], digest: Callable[[], str]) -> None:
     if digest() != files.get(path.name):
-        raise ValueError(f"`{path.name}`: {OTHER}")
+        raise ValueError(f"`{path.name}`: {CHANGED}")

@@ -70,7 +70,7 @@ class SuiteRounds:
         else:
             self._left = [member for member in self._left if member.name in waiting]
         self._prepare(job for member in ready for job in member.jobs)
-        resolved = to_run(self._if_exists, ready, self._store)
+        resolved = to_run(self._if_exists, ready, self._store, self._cache.warn)
         if not resolved:
             self._prepare(job for error in waiting.values() for job in error.jobs)
         of_members = {each.name: each_once(each.jobs) for each in resolved}

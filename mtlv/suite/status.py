@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from filecmp import cmp
@@ -14,6 +14,8 @@ from pathlib import Path
 from mtlv.errors import masked
 from mtlv.formatting import duration, many
 from mtlv.processes import alive
+from mtlv.store.checkpoints import ENDING
+from mtlv.store.local import Store
 from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, State, SuiteState, UnitState, read_states
 from mtlv.store.remote.client import ObjectClient
@@ -32,7 +34,8 @@ def status_lines(place: StoreLocation, config: Path | None) -> list[str]:
     Raises:
         TrackingError: the address cannot be read.
     """
-    states = found = _states(place)
+    damaged: list[str] = []
+    states = found = _states(place, damaged.append)
     if config is not None:
         same = [state for state in found if state.config == str(config.absolute())]
         # A folder that was moved or copied: its store names the config by its old place.
@@ -45,28 +48,45 @@ def status_lines(place: StoreLocation, config: Path | None) -> list[str]:
         then = (
             f"`mtlv status store.uri={named}` shows others" if found else "start one with `mtlv run CONFIG`"
         )
+        if damaged:
+            return [*damaged, *_known_of_units(place.folder)]
         return [f"no suite{of} has run with the store `{named}` yet; {then}"]
     now = [state for state in states if _process(state)[0]] or states[:1]
-    lines: list[str] = []
+    lines = damaged
     for state in now:
         lines += [*([""] if lines else []), *_suite(state)]
     return [*lines, *_undelivered(place.folder)]
 
 
-def _states(place: StoreLocation) -> list[SuiteState]:
+def _known_of_units(folder: Path) -> Iterator[str]:
+    """Yield what a store knows of its units without the progress of a suite."""
+    store = Store(folder)
+    finished = sorted(path.name for path in store.units.iterdir() if not path.name.startswith("."))
+    damaged = [key for key in finished if store.missing(key) or store.damage(key)]
+    begun = {path.parent for path in (folder / "checkpoints").glob(f"*/*{ENDING}")}
+    yield (
+        f"in the store: {many(len(finished) - len(damaged), 'finished unit')}, {len(damaged)} damaged, "
+        f"{len(begun)} with a checkpoint; `mtlv run CONFIG` continues, `mtlv status CONFIG --next` shows "
+        "what is left"
+    )
+
+
+def _states(place: StoreLocation, warn: Callable[[str], None]) -> list[SuiteState]:
     """Return the states of suites; for an address, those of all machines."""
-    found = read_states(place.folder / FOLDER)
+    found = read_states(place.folder / FOLDER, warn)
     if place.shared:
         found += read_states(bring_status(place.folder, ObjectClient(place.uri)))
     return sorted(found, key=lambda state: -state.began)
 
 
 def _undelivered(store: Path) -> list[str]:
-    count = waiting(store)
+    lines: list[str] = []
+    count = waiting(store, lines.append)
     if not count:
-        return []
+        return lines
     return [
-        f"{many(count, 'record')} not in the tracking store yet: `mtlv sync --store {store}` uploads them"
+        *lines,
+        f"{many(count, 'record')} not in the tracking store yet: `mtlv sync --store {store}` uploads them",
     ]
 
 

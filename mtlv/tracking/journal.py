@@ -12,25 +12,28 @@ import secrets
 import shutil
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mtlv.disk import remove
 from mtlv.errors import TrackingError
 from mtlv.foreign import parse_json
 from mtlv.locks import hold, release
+from mtlv.sealed import write_sealed
 from mtlv.tracking.address import kept_address
 
 FOLDER = "journal"
 """Folder of the journals in a store."""
-FORMAT = 1
+FORMAT = 2
 CALLS, SENT, ABOUT, FILES, BROKEN = "calls.jsonl", "sent", "journal.json", "files", "broken.jsonl"
 LOCK, SENDING = "lock", "sending"
 """Locks of the process that writes a journal, and of the one that uploads it."""
 LONGEST = 500_000_000  # maximum bytes of a line, which is held in memory
+AT_A_TIME = 2**20  # bytes of a file that are read together
 HEAD = len('{"crc":"01234567",')
 
 
@@ -50,7 +53,7 @@ class JournalRecord:
     call: str  # name of the tracker's method
     run: str  # uid of the run; empty for calls about the experiment
     content: Mapping[str, Any]
-    files: Mapping[str, int]  # sizes in bytes of the files in `files/NUMBER/`, by name
+    files: Mapping[str, Sequence[int]]  # size in bytes and CRC-32 of the files in `files/NUMBER/`, by name
 
 
 def line_of(record: JournalRecord) -> bytes:
@@ -97,12 +100,15 @@ class Journal:
         try:
             (making / FILES).mkdir(parents=True)
             self._lock = hold(making / LOCK)
-            about = {"format": FORMAT, **asdict(self.to)}
-            (making / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+            write_sealed(making / ABOUT, self._about)
             self._file = os.open(making / CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             os.replace(making, self.folder)  # it becomes visible with its lock held
         except OSError as error:
             raise _unwritable(root, error) from error
+
+    @property
+    def _about(self) -> dict[str, object]:
+        return {"format": FORMAT, **asdict(self.to)}
 
     def append(
         self,
@@ -131,8 +137,8 @@ class Journal:
             number = self.written + 1
             folder = self.folder / FILES / str(number)
             try:
-                sizes = {name: self._keep(path, folder / name, link) for name, path in (files or {}).items()}
-                self._write(line_of(JournalRecord(number, call, run, content, sizes)))
+                kept = {name: self._keep(path, folder / name, link) for name, path in (files or {}).items()}
+                self._write(line_of(JournalRecord(number, call, run, content, kept)))
             except (OSError, ValueError) as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 if isinstance(error, OSError):
@@ -141,14 +147,15 @@ class Journal:
             self.written = number
             return number
 
-    def _keep(self, source: Path, target: Path, link: bool) -> int:
+    def _keep(self, source: Path, target: Path, link: bool) -> tuple[int, int]:
         target.parent.mkdir(parents=True, exist_ok=True)
-        if link:
-            with suppress(OSError):
-                os.link(source.resolve(), target)
-                return target.stat().st_size
-        shutil.copyfile(source, target)
-        return target.stat().st_size
+        try:
+            if not link:
+                raise OSError
+            os.link(source.resolve(), target)
+        except OSError:
+            shutil.copyfile(source, target)
+        return size_and_crc(target)
 
     def _write(self, line: bytes) -> None:
         try:
@@ -165,19 +172,23 @@ class Journal:
         if self._file < 0:
             return
         if delivered:
-            remove(self.folder)
+            remove(self.folder)  # whole: a folder without calls was damaged
         else:
+            with suppress(OSError):  # without the number, a cut of the journal's end is not noticed
+                write_sealed(self.folder / ABOUT, {**self._about, "records": self.written})
             os.fsync(self._file)
         os.close(self._file)
         release(self._lock)
         self._file = -1
 
 
-def remove(folder: Path) -> None:
-    """Remove a journal; only for the process with its lock."""
-    with suppress(FileNotFoundError):
-        (folder / CALLS).unlink()  # first: a folder without it is no longer a journal
-    shutil.rmtree(folder, ignore_errors=True)
+def size_and_crc(path: Path) -> tuple[int, int]:
+    """Return the size of a file in bytes, and the CRC-32 of its content."""
+    size = crc = 0
+    with path.open("rb") as file:
+        while block := file.read(AT_A_TIME):
+            size, crc = size + len(block), zlib.crc32(block, crc)
+    return size, crc
 
 
 def _unwritable(folder: Path, error: OSError) -> TrackingError:

@@ -11,10 +11,10 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from mtlv.disk import flush, written_whole
+from mtlv.disk import flush, remove
 from mtlv.errors import TrackingError, shorten
-from mtlv.foreign import read_json
 from mtlv.locks import hold, release
+from mtlv.sealed import read_sealed, unseal, write_sealed
 from mtlv.tracking.journal import (
     ABOUT,
     BROKEN,
@@ -28,7 +28,6 @@ from mtlv.tracking.journal import (
     Destination,
     JournalRecord,
     record_of,
-    remove,
 )
 
 ASIDE = "set-aside"
@@ -48,17 +47,22 @@ def journals(root: Path) -> list[Path]:
     )
 
 
-def dead_journals(root: Path, tell: Tell) -> list[JournalReader]:
-    """Return journals unused by other processes, oldest first; `tell` gets messages on unreadable ones."""
-    found = []
+def dead_journals(root: Path, tell: Tell, unreadable: list[Path] | None = None) -> list[JournalReader]:
+    """Return journals unused by other processes, oldest first.
+
+    `tell` gets messages on unreadable ones, which are appended to `unreadable`.
+    """
+    readers = []
     for folder in journals(root):
         try:
-            found.append(JournalReader(folder, tell))
+            readers.append(JournalReader(folder, tell))
         except BlockingIOError:
             continue
         except TrackingError as error:
             tell(str(error))
-    return found
+            if unreadable is not None:
+                unreadable.append(folder)
+    return readers
 
 
 class JournalReader:
@@ -76,11 +80,13 @@ class JournalReader:
             for name in (SENDING,) if live else (LOCK, SENDING):
                 self._take_lock(folder / name)
             self._stop_if_delivered()
-            self.to = _destination(folder)
+            self.to, records = _destination(folder)
             self.sent, self._offset, self.runs = self._read_sent()
         except BaseException:
             self._release()
             raise
+        if not live:
+            self._report_cut(records)
         self._read, self._next = self._offset, self.sent + 1
         self._waiting: deque[tuple[JournalRecord, int]] = deque()
         self._remove_files(up_to=self.sent)
@@ -95,9 +101,13 @@ class JournalReader:
         self._locks.append(lock)
 
     def _stop_if_delivered(self) -> None:
-        if not (self.folder / CALLS).exists():  # uploaded and removed by the holder of the lock
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.folder.exists():  # uploaded and removed by the holder of the lock
             raise BlockingIOError("delivered")
+        if not (self.folder / CALLS).exists():
+            raise TrackingError(
+                f"the tracking journal `{self.folder}` has lost its file of calls, `{CALLS}`",
+                then="restore the file, or delete the folder: its records are missing in MLflow",
+            )
 
     def _release(self) -> None:
         while self._locks:
@@ -196,25 +206,31 @@ class JournalReader:
         self._tell(f"record {which} of `{self.folder}` was moved to `{target}`: {shorten(why, 300)}")
 
     def _read_sent(self) -> tuple[int, int, dict[str, str]]:
-        path = self.folder / SENT
-        try:
-            held = read_json(path)
-            sent, offset, runs = held["sent"], held["offset"], held["runs"]
-            size = (self.folder / CALLS).stat().st_size
-            if not (isinstance(sent, int) and isinstance(offset, int) and 0 <= offset <= size):
-                raise ValueError(f"offset {offset} of {size}")
-            return sent, offset, {str(uid): str(run) for uid, run in runs.items()}
-        except FileNotFoundError:
-            return 0, 0, {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            self._tell(f"`{path}` is invalid ({shorten(error)}): this whole journal is uploaded again")
-            return 0, 0, {}
+        size = (self.folder / CALLS).stat().st_size
+        position = read_sealed(self.folder / SENT, self._tell, "this whole journal is uploaded again")
+        if position is None:
+            position = {"sent": 0, "offset": 0, "runs": {}}
+        elif position["offset"] > size:
+            self._tell(
+                f"`{self.folder / CALLS}` was cut to {size:,} bytes, of which {position['offset']:,} were "
+                "uploaded: what followed is lost, and missing in MLflow"
+            )
+            position["offset"] = size
+        return position["sent"], position["offset"], position["runs"]
+
+    def _report_cut(self, records: int | None) -> None:
+        """Tell if records are missing at the end; `records` is their number, if the writer counted them."""
+        with (self.folder / CALLS).open("rb") as file:
+            lines = sum(1 for _ in file)
+        if lines < (1 if records is None else records):
+            self._tell(
+                f"`{self.folder / CALLS}` has {lines} records, but had {records or 'more'}: the others are "
+                "lost, and missing in MLflow"
+            )
 
     def _write_sent(self) -> None:
-        held = {"sent": self.sent, "offset": self._offset, "runs": self.runs}
-        with written_whole(self.folder / SENT) as part:
-            part.write_text(json.dumps(held, ensure_ascii=False), encoding="utf-8")
-            flush(part)
+        position = {"sent": self.sent, "offset": self._offset, "runs": self.runs}
+        write_sealed(self.folder / SENT, position, flushed=True)
 
     def _remove_files(self, up_to: int) -> None:
         """Remove files of uploaded calls that an interrupted process left behind."""
@@ -224,12 +240,13 @@ class JournalReader:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _destination(folder: Path) -> Destination:
+def _destination(folder: Path) -> tuple[Destination, int | None]:
+    """Return where a journal goes, and the number of its records if its writer has closed it."""
     try:
-        about = read_json(folder / ABOUT)
+        about = unseal((folder / ABOUT).read_bytes(), earlier=frozenset({"format", "uri", "experiment"}))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this release reads {FORMAT}")
-        return Destination(str(about["uri"]), str(about["experiment"]))
+        return Destination(str(about["uri"]), str(about["experiment"])), about.get("records")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrackingError(
             f"the tracking journal `{folder}` cannot be read: {shorten(error)}",

@@ -12,7 +12,7 @@ from typing import Any
 
 from mtlv.errors import TrackingError
 from mtlv.tracking.checks import check_name
-from mtlv.tracking.journal import FILES, JournalRecord
+from mtlv.tracking.journal import FILES, JournalRecord, size_and_crc
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, TableFile, TrackedModel, Tracker
 from mtlv.tracking.views import Chart, View
 
@@ -65,8 +65,8 @@ def _mapped(uid: str, runs: Mapping[str, str]) -> str:
 def _files(record: JournalRecord, folder: Path) -> dict[str, Path]:
     files = {name: folder / _inside(name) for name in record.files}
     for name, path in files.items():
-        if not path.is_file() or path.stat().st_size != record.files[name]:
-            raise UnplayableError(f"its file `{path}` is missing or incomplete")
+        if not path.is_file() or size_and_crc(path) != tuple(record.files[name]):
+            raise UnplayableError(f"its file `{path}` is missing, incomplete or changed")
     return files
 
 

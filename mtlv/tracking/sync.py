@@ -16,9 +16,12 @@ from mtlv.tracking.upload_process import open_tracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 
-def waiting(store: Path) -> int:
-    """Return the number of calls that `mtlv sync` would upload, because no running process uploads them."""
-    found = dead_journals(store / FOLDER, lambda _: None)
+def waiting(store: Path, tell: Tell) -> int:
+    """Return the number of calls that `mtlv sync` would upload, because no running process uploads them.
+
+    `tell` gets messages about damaged journals.
+    """
+    found = dead_journals(store / FOLDER, tell)
     count = sum(reader.left() for reader in found)
     for reader in found:
         reader.close()
@@ -42,8 +45,9 @@ def sync_store(
     """
     if not store.is_dir():
         raise TrackingError("there is no store", got=str(store), then="give its folder with `--store`")
-    found = dead_journals(store / FOLDER, tell)
-    busy = len(journals(store / FOLDER)) - len(found)
+    unreadable: list[Path] = []
+    found = dead_journals(store / FOLDER, tell, unreadable)
+    busy = len(journals(store / FOLDER)) - len(found) - len(unreadable)
     lines = []
     if busy > 0:
         lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or uploaded by a running process"]
@@ -53,9 +57,11 @@ def sync_store(
             places.setdefault(kept_address(uri) if uri else reader.to.uri, []).append(reader)
         else:
             reader.close()
-    if not places:
-        return [*lines, f"nothing to upload: the store `{store}` has no records left"]
     errors: list[TrackingError] = []
+    if unreadable:
+        errors.append(TrackingError(f"{many(len(unreadable), 'journal')} cannot be uploaded, see above"))
+    elif not places:
+        return [*lines, f"nothing to upload: the store `{store}` has no records left"]
     for place, outboxes in places.items():
         try:
             count = _deliver(uri or place, outboxes, tell, patience=patience, set_aside=set_aside)

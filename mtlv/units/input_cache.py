@@ -107,8 +107,11 @@ class InputCache:
             return read_folds(data, corpus)
         documents = [[each.digest, each.groups] for each in (corpus, *corpus.members)]
         path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, wanted])}.json"
-        self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
-        return load_folds(path, corpus)
+        folds = None
+        while folds is None:  # the file may be damaged
+            self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
+            folds = load_folds(path, corpus, self.warn)
+        return folds
 
     def encoder(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
         """Return an encoder before training, with the tokens that mark entities in the corpus.

@@ -24,6 +24,7 @@ EVERYONE = {
     "locks",
     "processes",
     "registries",
+    "sealed",
     "seeding",
     "_version",
 }

@@ -76,10 +76,10 @@ class SharedEpochTimestamps(EpochTimestamps):
         self._client = client
         self._brought: set[str] = set()
 
-    def timestamp_ms(self, key: str, epoch: int) -> int:
+    def timestamp_ms(self, key: str, epoch: int, *, warn: Callable[[str], None] = lambda _: None) -> int:
         self._bring(key)
         before = self._content(key)
-        found = super().timestamp_ms(key, epoch)
+        found = super().timestamp_ms(key, epoch, warn=warn)
         content = self._content(key)
         if content != before:
             with suppress(ObjectStoreError):  # the next epoch uploads both
@@ -112,14 +112,14 @@ class SharedRerunCounter(RerunCounter):
         self._client = client
         self._listing = Listing(lambda: (Path(name).name for name in client.names(ATTEMPTS)))
 
-    def count(self, uid: str) -> int:
+    def count(self, uid: str, warn: Callable[[str], None] = lambda _: None) -> int:
         content = self._client.get(f"{ATTEMPTS}/{uid}") if uid in self._listing else None
         try:
             return int(content or 0)
         except ValueError as error:
             raise self._client.broken(f"{ATTEMPTS}/{uid}", "it contains no number") from error
 
-    def more(self, uid: str) -> None:
+    def more(self, uid: str, warn: Callable[[str], None] = lambda _: None) -> None:
         self._client.put(f"{ATTEMPTS}/{uid}", str(self.count(uid) + 1).encode())
         self._listing.add(uid)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -433,6 +434,28 @@ def test_a_broken_folder_is_named(trained: Trained, place: Callable, harm: Calla
     folder = place(trained.model("mtl"))
     harm(folder)
     with pytest.raises(TrackingError, match=said):
+        ServedPlan.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["weights", "served.json", "plan.json", "encoder/tokenizer.json"])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["fifo", "zero"])
+def test_only_regular_files_are_opened(
+    trained: Trained, place: Callable, name: str, make: Callable[[Path], object]
+) -> None:
+    folder = place(trained.model("mtl"))
+    path = next((folder / "networks").iterdir()) if name == "weights" else folder / name
+    path.unlink()
+    make(path)
+    with pytest.raises((TrackingError, EncoderError), match=r"regular file|no file"):
+        ServedPlan.load(folder, device="cpu")
+
+
+def test_weights_that_are_too_large_are_not_read(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("mtl"))
+    path = next((folder / "networks").iterdir())
+    with path.open("ab") as file:
+        file.truncate(10**11)  # a sparse file
+    with pytest.raises(TrackingError, match="100,000,000,000 bytes, more than"):
         ServedPlan.load(folder, device="cpu")
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from listening import Watcher
@@ -14,6 +15,7 @@ from what_came import files
 
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.settings import Suite
+from mtlv.store import unit_files
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
 from mtlv.suite.run import run_suite
@@ -249,10 +251,10 @@ def test_a_file_that_may_not_be_read_is_no_damage(
     store = single.copy(tmp_path / "store")
     key = min(path.name for path in store.units.iterdir())
 
-    def refuse(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse(path: Path) -> BinaryIO:
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(unit_files, "open_regular", refuse)
     with pytest.raises(TrackingError, match=r"cannot be read .*Permission denied.*; fix this, or") as caught:
         store.whole(key, lambda: store.load(key), pytest.fail)
     assert not isinstance(caught.value, DamagedError)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
+import json
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import mtlv
 from mtlv.data.token_file import MAGIC, SUM, DamagedTokens, read_tokens
-from mtlv.errors import DataError, EncoderError, TrackingError
+from mtlv.errors import EncoderError, TrackingError
 from mtlv.models.layers import known_layers
 from mtlv.models.sizes import need_possible
 from mtlv.store.local import Store
-from mtlv.store.progress import read_states
+from mtlv.store.progress import SuiteState, read_states
 from mtlv.store.remote import leases
 from mtlv.store.remote.manifests import Manifest
 from mtlv.store.split_file import load_folds
@@ -56,10 +58,13 @@ def fails(with_: type[Exception], call: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("began", ['"today"', "null"])
 def test_a_status_that_cannot_be_read_hides_no_other(tmp_path: Path, began: str):
-    suite = '{"experiment": "e", "config": "c", "units": [], "began": %s}'
-    for name, content in {"a": "3", "b": "null", "c": suite % began, "d": suite % "1.0"}.items():
+    state = asdict(SuiteState("e", "c"))
+    suites = {"c": json.dumps(state | {"began": json.loads(began)}), "d": json.dumps(state | {"began": 1.0})}
+    for name, content in {"a": "3", "b": "null", **suites}.items():
         (tmp_path / f"{name}.json").write_text(content)
-    assert [state.began for state in read_states(tmp_path)] == [1.0]
+    warnings: list[str] = []
+    assert [state.began for state in read_states(tmp_path, warnings.append)] == [1.0]
+    assert [f"{name}.json" in warning for name, warning in zip("ab", warnings, strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize("content", [DEEP, "[" * 100_000], ids=["deep", "deeper"])
@@ -67,15 +72,18 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     for name in ("unit.json", "f.json", ABOUT, "config.json"):
         (tmp_path / name).write_text(content)
     fails(ValueError, lambda: Manifest.of(content.encode()))
-    fails(DataError, lambda: load_folds(tmp_path / "f.json", None))
+    warnings: list[str] = []
+    assert load_folds(tmp_path / "f.json", None, warnings.append) is None
+    assert "more than 20 levels" in warnings[0]
+    (tmp_path / "f.json.damaged").unlink()
     fails(TrackingError, lambda: _destination(tmp_path))
     fails(EncoderError, lambda: need_possible(tmp_path))
     body = ('{"number": ' + content + "}").encode()
     fails(ValueError, lambda: record_of(f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"))
     assert len(f'{{"crc":"{0:08x}",') == HEAD
     assert leases._read(content.encode()) == {}
-    assert read_states(tmp_path) == []
     assert known_layers(str(tmp_path)) is None
+    assert read_states(tmp_path) == []
     tokens = tmp_path / "tokens"
     text = content.encode()
     tokens.write_bytes(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)

@@ -129,7 +129,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     assert f"`mtlv sync --store {tmp_path / 'store'}` uploads them" in listener.warned[-1]
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in written)
-    assert sync.waiting(tmp_path / "store") > 0
+    assert sync.waiting(tmp_path / "store", print) > 0
     last = status_lines(StoreLocation(str(tmp_path / "store")), None)[-1]
     assert last.endswith(f"`mtlv sync --store {tmp_path / 'store'}` uploads them")
     run_suite(made(), ignore, direct)
@@ -149,7 +149,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     (line,) = ask(None)
     assert line.startswith("nothing to upload")
     assert told(server.memory) == before
-    assert sync.waiting(tmp_path / "store") == 0
+    assert sync.waiting(tmp_path / "store", print) == 0
 
 
 def test_the_next_run_delivers_first_what_an_earlier_one_left(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitStarted
+from mtlv.sealed import unseal, write_sealed
 from mtlv.store import progress
 from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, KEPT, SuiteProgress, SuiteState, UnitState, read_states
@@ -142,7 +142,7 @@ def test_another_process_that_runs_and_then_is_killed(tmp_path: Path) -> None:
 
 def change(store: Path, **values: object) -> None:
     (path,) = (store / FOLDER).glob("*.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    write_sealed(path, {**unseal(path.read_text()), **values})
 
 
 def test_a_number_that_another_process_has_now_is_not_the_suite(tmp_path: Path) -> None:

@@ -11,10 +11,13 @@ import sys
 import pytest
 
 from mtlv.errors import TrackingError
+from mtlv.locks import release
+from mtlv.sealed import seal
 from mtlv.tracking import DataPart, Metric, RunSpec, TableFile, TrackedModel
 from mtlv.tracking.journal import ABOUT, CALLS, FILES, SENT, Journal, JournalRecord, line_of, record_of
 from mtlv.tracking.journal_reader import ASIDE, JournalReader, dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.replay import UnplayableError, call_of
 
 
 @pytest.fixture
@@ -89,7 +92,8 @@ def test_lines_that_are_missing_are_named(journal, told):
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(lines[0] + lines[3])
     assert taken(JournalReader(journal.folder, told.append)) == [[1], [4]]
-    assert told == [f"records 2 to 3 of `{journal.folder}` are missing"]
+    assert "has 2 records, but had 4" in told[0]
+    assert told[1:] == [f"records 2 to 3 of `{journal.folder}` are missing"]
 
 
 def test_a_line_that_is_just_being_written_is_waited_for(journal, told):
@@ -289,7 +293,8 @@ def test_a_file_address_is_kept_absolute(journal, tmp_path, monkeypatch):
 def test_a_journal_of_another_release_is_left_alone(journal, told):
     journal.append("describe", "u", {"text": ""})
     journal.close()
-    for about in ('{"format": 2, "uri": "u", "experiment": "e"}', "{", "[]", '{"format": 1}'):
+    others = [seal({"format": 3}), seal({"format": 2}).replace("2", "6", 1)]
+    for about in ('{"format": 1, "uri": "u", "experiment": "e"}', "{", "[]", '{"format": 2}', *others):
         (journal.folder / ABOUT).write_text(about)
         assert dead_journals(journal.folder.parent, told.append) == []
         assert "cannot be read" in told.pop()
@@ -315,10 +320,63 @@ def test_a_journal_that_is_not_there_or_empty_is_nothing_to_deliver(journal, tmp
     (empty,) = dead_journals(root, told.append)
     assert (empty.left(), taken(empty)) == (0, [])
     empty.close()
-    (root / "half-removed").mkdir()  # all was delivered, and the process ended before the folder was gone
-    assert dead_journals(root, told.append) == []
     assert told == []
     assert list(root.iterdir()) == []
+
+
+def test_a_journal_without_its_calls_is_named(journal, told):
+    journal.append("describe", "u", {"text": ""})
+    journal.close()
+    (journal.folder / CALLS).unlink()
+    unreadable = []
+    assert dead_journals(journal.folder.parent, told.append, unreadable) == []
+    assert CALLS in told.pop()
+    assert unreadable == [journal.folder]
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2])
+@pytest.mark.parametrize("sent", [0, 1, 3])
+def test_a_journal_that_was_cut_says_so(journal, told, lines, sent):
+    for number in range(3):
+        journal.append("describe", "u", {"text": str(number)})
+    reader = JournalReader(journal.folder, told.append, live=True)
+    reader.read()
+    for _ in range(sent):
+        reader.done(reader.take())
+    reader.close()
+    journal.close()
+    content = (journal.folder / CALLS).read_bytes().splitlines(keepends=True)
+    (journal.folder / CALLS).write_bytes(b"".join(content[:lines]))
+    (later,) = dead_journals(journal.folder.parent, told.append)
+    assert f"has {lines} records, but had 3" in told[-1]
+    assert taken(later) == [[number] for number in range(sent + 1, lines + 1)]
+    assert later.left() == 0
+
+
+def test_an_emptied_journal_of_a_process_that_was_killed_says_so(journal, told):
+    journal.append("describe", "u", {"text": ""})
+    os.close(journal._file)
+    release(journal._lock)
+    journal._file = -1
+    (journal.folder / CALLS).write_bytes(b"")
+    (reader,) = dead_journals(journal.folder.parent, told.append)
+    assert "has 0 records" in told.pop()
+    assert reader.left() == 0
+
+
+def test_a_file_that_was_changed_is_not_uploaded(journal, tmp_path, told):
+    (tmp_path / "x").write_bytes(bytes(range(256)) * 3)
+    number = journal.append("artifact", "u", {"name": "a", "folder": ""}, {"a": tmp_path / "x"})
+    path = journal.folder / FILES / str(number) / "a"
+    reader = JournalReader(journal.folder, told.append, live=True)
+    reader.read()
+    records = reader.take()
+    assert call_of(records, {"u": "id"}, journal.folder)
+    content = bytearray(path.read_bytes())
+    content[500] ^= 4
+    path.write_bytes(content)
+    with pytest.raises(UnplayableError, match="changed"):
+        call_of(records, {"u": "id"}, journal.folder)
 
 
 def test_a_journal_without_its_destination_is_named_and_kept(journal, told):

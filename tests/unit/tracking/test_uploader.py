@@ -326,11 +326,11 @@ DAMAGED = {
     "points that are none": (JournalRecord(2, "metrics", "u", {"points": [1]}, {}), "its content"),
     "a run that was never opened": (JournalRecord(2, "describe", "x", {"text": ""}, {}), "was not opened"),
     "a file that is not there": (
-        JournalRecord(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": 3}),
-        "is missing or incomplete",
+        JournalRecord(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": (3, 0)}),
+        "is missing, incomplete or changed",
     ),
     "a file outside": (
-        JournalRecord(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": 3}),
+        JournalRecord(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": (3, 0)}),
         "name",
     ),
     "a folder outside": (JournalRecord(2, "artifact", "u", {"name": "../..", "folder": ""}, {}), "name"),
