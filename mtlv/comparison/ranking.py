@@ -26,6 +26,7 @@ class Standing:
         mean, sd: of its main score.
         pair: the test of this run and the best; None for the best itself, or without a test.
         best: whether it is the best.
+        is_behind_words: whether a bag of words is as good, see `mtlv.evaluation.learned`.
     """
 
     run: ComparedRun
@@ -33,6 +34,7 @@ class Standing:
     sd: float | None
     pair: PairwiseTest | None = None
     best: bool = False
+    is_behind_words: bool = False
 
     @property
     def worse(self) -> bool | None:
@@ -83,7 +85,11 @@ def following(found: Sequence[Standing]) -> Standing:
 def scored(comparison: Comparison) -> list[Standing]:
     """Return all runs with a main score, highest first, not yet compared with the best."""
     means = ((run, *finite_mean_and_sd(run.mains)) for run in comparison.runs)
-    found = [Standing(run, mean, sd) for run, mean, sd in means if mean is not None]
+    found = [
+        Standing(run, mean, sd, is_behind_words=comparison.learning(run).behind is not None)
+        for run, mean, sd in means
+        if mean is not None
+    ]
     return sorted(found, key=lambda each: -each.mean)
 
 
@@ -129,10 +135,10 @@ def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
 
 
 def recommended(found: Sequence[Standing]) -> Standing | None:
-    """Return the cheapest run of those as good as the best that is no control; None without two to compare.
+    """Return the cheapest run that is not shown to be worse than the best, and better than a bag of words.
 
-    The best of several controls is high by chance, so a control is recommended only if all others are shown
-    to be worse.
+    None without two runs to compare, or if no run is better than a bag of words. The best of several controls
+    is high by chance, so a control is recommended only if all others are shown to be worse.
 
     Args:
         found: `standings`, highest first.
@@ -141,8 +147,13 @@ def recommended(found: Sequence[Standing]) -> Standing | None:
         return None
     near = found[0].mean - MARGIN
     equal = [each for each in found if each.worse is False or (each.worse is None and each.mean >= near)]
-    own = [each for each in equal if not each.control] or equal[:1]
-    return min((each for each in own if each.mean >= own[0].mean - MARGIN), key=lambda each: each.cost)
+    useful = [each for each in equal if not each.is_behind_words]
+    candidates = [each for each in useful if not each.control] or useful[:1]
+    return min(
+        (each for each in candidates if each.mean >= candidates[0].mean - MARGIN),
+        key=lambda each: each.cost,
+        default=None,
+    )
 
 
 def recommended_run(comparison: Comparison) -> ComparedRun | None:

@@ -43,6 +43,33 @@ def advice_beside_words(found: Learning) -> str:
     return "an encoder may not be needed" if found.tied else "train longer, or read more of the texts"
 
 
+def none_is_useful(name: str, best: Learning) -> str:
+    """Return the answer if a bag of words is as good as the best run, which has this name."""
+    score, words = best.beside or (0.0, 0.0)
+    than = f"{WORDS} has {words:.3f}, the best run, “{name}”, {score:.3f}"
+    return f"None of these models is worth using yet: {than}."
+
+
+def next_step(best: Learning) -> str:
+    """Return what to try if a bag of words is as good as the best run."""
+    if best.tied:
+        return "use the bag of words, or read more of the texts (`data.max_length`)"
+    if not best.ended:
+        return "train longer (`training.epochs`), because the validation metric still rises"
+    if best.unlearned:
+        return "raise the learning rate (`training.learning_rate`), or train longer (`training.epochs`)"
+    return (
+        "choose the learning rate on validation (`tune`), read more of the texts (`data.max_length`), or use "
+        "a larger encoder"
+    )
+
+
+def beside_words(runs: Iterable[Learning]) -> str:
+    """Return a sentence on the score of a bag of words; empty if it is not known."""
+    words = max((run.beside[1] for run in runs if run.beside), default=None)
+    return "" if words is None else f" {WORDS[0].upper()}{WORDS[1:]} has {words:.3f}."
+
+
 def note(found: Learning) -> str:
     """Return the same in a few words, for the row of a run; empty if nothing is wrong."""
     parts = [] if found.ended else ["not trained to the end"]

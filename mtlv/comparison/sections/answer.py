@@ -32,7 +32,13 @@ from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.formatting import enumerated, many
-from mtlv.reporting.learned_words import NOTHING, WORDS, advice_beside_words
+from mtlv.reporting.learned_words import (
+    NOTHING,
+    WORDS,
+    beside_words,
+    next_step,
+    none_is_useful,
+)
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
@@ -60,11 +66,14 @@ def build(comparison: Comparison) -> Section | None:
     if not found and len(learned_nothing(comparison)) < len(comparison.runs):
         return None
     if not found:
-        return Section("answer", TITLE, "", [TextBlock(NOTHING, "finding")])
+        words = beside_words([comparison.learning(run) for run in comparison.runs])
+        return Section("answer", TITLE, "", [TextBlock(NOTHING + words, "finding")])
+    if all(each.is_behind_words for each in found):
+        return _none_is_useful(comparison, found)
     chosen = recommended(found)
     if chosen is None:
         return _no_answer(comparison, found[0])
-    gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, chosen.run)
+    gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, found, chosen.run)
     reason = (
         _why(comparison, found, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
     )
@@ -102,6 +111,19 @@ def _no_answer(comparison: Comparison, only: Standing) -> Section:
     blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(said, "finding")]
     blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, [only], None)])
+
+
+def _none_is_useful(comparison: Comparison, found: Sequence[Standing]) -> Section:
+    best = found[0]
+    learning = comparison.learning(best.run)
+    nothing = [f"“{run.name}”" for run in learned_nothing(comparison)]
+    reason = f"Next: {next_step(learning)}."
+    if nothing:
+        reason += f" No better than a constant answer: {enumerated(nothing)}."
+    reason += open_ends(comparison) + _elsewhere(comparison, best.run)
+    blocks: list[Block] = [TextBlock(none_is_useful(best.run.name, learning), "answer")]
+    blocks += [TextBlock(reason, "finding"), *random_figure(comparison)]
+    return Section("answer", TITLE, "", [*blocks, _table(comparison, found, None)])
 
 
 def answer_of(sections: Sequence[Section]) -> str:
@@ -145,14 +167,18 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
         )
     second = following(found)
     own = "" if second is found[1] else " that is not a control"
+    # Runs that learned nothing or cannot be compared are not among those that are ranked.
+    run = "run" if len(found) == len(comparison.runs) else "ranked run"
     said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
     if all(each.worse for each in found[1:]):
         tested = all(each.tested for each in found[1:])
-        said += f"Every other run is {SHOWN if tested else ON_DOCUMENTS}: the next{own}"
+        said += f"Every other {run} is {SHOWN if tested else ON_DOCUMENTS}: the next{own}"
     else:
-        aside = " that is not a control" if any(each.control for each in found) else ""
+        kinds = ["is not a control"] if any(each.control for each in found) else []
+        kinds += ["is better than a bag of words"] if any(each.is_behind_words for each in found) else []
+        aside = f" that {listed(kinds)}" if kinds else ""
         cheaper = any(each.cost[:2] < best.cost[:2] for each in found)
-        said += f"No cheaper run{aside} is as good" if cheaper else "No run is cheaper"
+        said += f"No cheaper {run}{aside} is as good" if cheaper else f"No {run} is cheaper"
         said += f". The next best{own}"
     return f"{said}, “{second.run.name}”, is {_lower(second, best)}{_between(second)}."
 
@@ -165,15 +191,12 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
     return gains(chosen, others, by_runs(comparison))
 
 
-def _bag_of_words(comparison: Comparison, run: ComparedRun) -> str:
+def _bag_of_words(comparison: Comparison, found: Sequence[Standing], run: ComparedRun) -> str:
+    """Return the score of a bag of words beside the recommended run, and name the runs that are no better."""
+    behind = [f"“{each.run.name}”" for each in found if each.is_behind_words]
+    which = f", and is not beaten by {enumerated(behind)}" if behind else ""
     learning = comparison.learning(run)
-    if learning.beside is None:
-        return ""
-    reached = f"reaches {learning.beside[1]:.3f}"
-    if learning.behind:
-        than = "only as good as" if learning.tied else "no better than"
-        return f" It is {than} {WORDS}, which {reached}: {advice_beside_words(learning)}."
-    return f" {capital(WORDS)} {reached}."
+    return "" if learning.beside is None else f" {capital(WORDS)} reaches {learning.beside[1]:.3f}{which}."
 
 
 def _lower(each: Standing, best: Standing, other: str = "") -> str:

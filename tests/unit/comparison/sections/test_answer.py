@@ -379,20 +379,63 @@ def test_who_did_not_train_to_the_end_is_told_to_first(answered):
     assert advice("each", "one") == longer
 
 
+WORDS = "bag of words (TF-IDF and a linear model per task)"
+
+
 def test_the_recommended_run_is_compared_with_a_bag_of_words(answered):
     runs = [a_run("best", score=0.8), a_run("other", 4, score=0.7)]
     pairs = [a_pair(*runs, {1}, 1)]
     assert "bag of words" not in answered(runs, pairs).blocks[1].text
-    words = " bag of words (TF-IDF and a linear model per task)"
+    assert answered(runs, pairs, words=0.65).blocks[1].text.endswith(f" A {WORDS} reaches 0.650.")
     said = answered(runs, pairs, words=0.75).blocks[1].text
-    assert said.endswith(f" A{words} reaches 0.750.")
-    advice = "train longer, or read more of the texts."
-    said = answered(runs, pairs, words=0.85).blocks[1].text
-    assert said.endswith(f" It is no better than a{words}, which reaches 0.850: {advice}")
-    said = answered(runs, pairs, words=0.8).blocks[1].text
-    assert said.endswith(
-        f" It is only as good as a{words}, which reaches 0.800: an encoder may not be needed."
+    assert said.endswith(f" A {WORDS} reaches 0.750, and is not beaten by “other”.")
+
+
+@pytest.mark.parametrize(
+    ("words", "early", "step"),
+    [
+        (0.9, (), "a larger encoder"),
+        (0.9, ("best",), "train longer"),
+        (0.8, (), "use the bag of words"),
+    ],
+)
+def test_no_run_is_recommended_if_a_bag_of_words_is_as_good(answered, words, early, step):
+    runs = [a_run("best", 4, score=0.8), a_run("other", score=0.79), a_run("low", 2, score=0.1)]
+    pairs = [a_pair(runs[0], run, interval=(-0.1, 0.1)) for run in runs[1:]]
+    section = answered(runs, pairs, words=words, early=early)
+    assert section.blocks[0].text == (
+        f"None of these models is worth using yet: a {WORDS} has {words:.3f}, the best run, “best”, 0.800."
     )
+    assert section.blocks[0].tone == "answer"
+    assert step in section.blocks[1].text
+    assert "recommended" not in repr(section.blocks[-1].rows)
+
+
+def test_only_runs_that_are_better_than_a_bag_of_words_are_recommended(answered):
+    best, cheap, mid = a_run("best", 4, score=0.8), a_run("cheap", score=0.792), a_run("mid", 3, score=0.797)
+    pairs = [a_pair(best, run, interval=(-0.1, 0.1)) for run in (cheap, mid)]
+    assert answered([best, cheap, mid], pairs, words=0.7).blocks[1].text.startswith("“cheap” has")
+    assert answered([best, cheap, mid], pairs, words=0.795).blocks[1].text.startswith("“mid” has")
+    section = answered([best, cheap, mid], pairs, words=0.799)
+    assert section.blocks[0].text == "Keep the 4 tasks apart, in a model each."
+    assert "No cheaper run that is better than a bag of words is as good" in section.blocks[1].text
+
+
+def test_a_bag_of_words_is_named_if_nothing_was_learned(answered):
+    runs = [a_run("a", score=0.1), a_run("b", 4, score=0.2)]
+    section = answered(runs, nothing=("a", "b"), words=0.7)
+    assert section.blocks[0].text == f"{NOTHING} A {WORDS} has 0.700."
+
+
+def test_every_run_means_every_run(answered):
+    best, other, lost = a_run("best", score=0.8), a_run("other", 4, score=0.7), a_run("lost", score=0.01)
+    runs, nothing = [best, other, lost], ("lost",)
+    pairs = [a_pair(best, other, {1}, 1)]
+    assert "Every other run is" in answered([best, other], pairs).blocks[1].text
+    assert "Every other ranked run is" in answered(runs, pairs, nothing=nothing).blocks[1].text
+    pairs = [a_pair(best, other, interval=(-0.1, 0.2))]
+    assert "No run is cheaper" in answered([best, other], pairs).blocks[1].text
+    assert "No ranked run is cheaper" in answered(runs, pairs, nothing=nothing).blocks[1].text
 
 
 def test_equal_runs_are_called_equal(answered):
