@@ -299,6 +299,23 @@ def test_who_may_do_what(shared, monkeypatch):
         MlflowTracker(shared.site.address, EXPERIMENT)
 
 
+def test_a_user_gets_no_files_of_others_and_chooses_no_place(shared):
+    ada, bob = (("ada", PASSWORDS["ada"]), ("bob", PASSWORDS["bob"]))
+
+    def post(user: tuple[str, str], path: str, **content: str) -> tuple[int, Any]:
+        return shared.site.request(f"/api/2.0/mlflow/{path}", user, content)
+
+    assert post(bob, "experiments/create", name="elsewhere", artifact_location="file:///tmp/x")[0] == 403
+    assert post(ada, "experiments/create", name="hidden")[0] == 200
+    assert post(bob, "registered-models/create", name="taken")[0] == 200
+    run = shared.saved[next(iter(shared.saved))]["id"]
+    source = {"source": f"runs:/{run}/model", "run_id": run}
+    assert post(bob, "model-versions/create", name="taken", **source)[0] != 403, "everyone may read here"
+    for source in ("file:///etc", "s3://mlflow/1/x/artifacts"):
+        assert post(bob, "model-versions/create", name="taken", source=source)[0] == 403
+    assert shared.site.request("/api/2.0/mlflow/users/list", bob, None)[0] == 403
+
+
 def test_a_wrong_password_ends_a_run_before_it_trains(shared, mtlv, tmp_path):
     wrong = credentials("ada") | {"MLFLOW_TRACKING_PASSWORD": PASSWORDS["bob"]}
     with begun(mtlv, tmp_path, shared.site.address, **wrong) as running:
