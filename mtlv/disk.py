@@ -15,6 +15,8 @@ from typing import Any, BinaryIO
 
 from mtlv.errors import TrackingError
 
+FILES_AT_ONCE = 3  # of one kind while one is written: two checkpoints are kept until the third is complete
+
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
@@ -87,13 +89,16 @@ def flush(path: Path) -> None:
 
 
 def cannot_write(what: str, size: int, folder: Path, error: Exception) -> TrackingError:
-    """Return an error with the required space."""
-    full = shutil.disk_usage(folder if folder.exists() else folder.parent).free < size
+    """Return an error with the required and the free space."""
+    free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
+    needed = FILES_AT_ONCE * size
+    full = free < size
     reason = os.strerror(errno.ENOSPC) if full else getattr(error, "strerror", None) or error
     return TrackingError(
         f"{what} of {size / 1e6:.1f} MB cannot be written to {folder}",
         got=reason,
-        then=f"free {3 * size / 1e6:.1f} MB there and start again: what was written before is complete",
+        then=f"{needed / 1e6:.1f} MB are needed there, and {free / 1e6:.1f} MB are free: make room and start "
+        "again; what was written before is complete",
     )
 
 

@@ -204,6 +204,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_starter.cache_clear)  # a fork does not have the threads
 
 
+def ignore_end_signals() -> None:
+    """Ignore SIGTERM and SIGHUP in a child: the parent decides when to stop, and its end closes the pipe."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
 @contextmanager
 def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connection]:
     """Return the child's connection to its parent, separate from printed output.

@@ -31,7 +31,7 @@ from mtlv.cli import (
 from mtlv.cli.terminal import (
     FAILED,
     INTERRUPTED,
-    TERMINATED,
+    SIGNALS,
     USER_ERROR,
     complain,
     own_fault,
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code.
 
     0: success. 1: a member of a suite failed, the output pipe was closed, MLflow's server ended, or an
-    internal error. 2: a user error. 130: Ctrl-C. 143: SIGTERM.
+    internal error. 2: a user error. 129: SIGHUP. 130: Ctrl-C. 143: SIGTERM.
     """
     args = argparse.Namespace(command="")
     gc.set_threshold(100_000)  # Python's default of 700 takes a tenth of the time
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USER_ERROR
     except KeyboardInterrupt as stop:
         complain("stopped" + _go_on(args))
-        return TERMINATED if stop.args == ("SIGTERM",) else INTERRUPTED
+        return SIGNALS.get(stop.args[0] if stop.args else "", INTERRUPTED)
     except BrokenPipeError:
         # The reader, such as `head`, has ended. Nothing may be written at exit any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

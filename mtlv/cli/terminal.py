@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import traceback
@@ -14,7 +15,9 @@ from mtlv.formatting import safe
 if TYPE_CHECKING:
     from mtlv.display.suite import Display
 
-OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+OK, FAILED, USER_ERROR, HUNG_UP, INTERRUPTED, TERMINATED = 0, 1, 2, 129, 130, 143
+SIGNALS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP}
+"""Signals that end a command like Ctrl-C, with its exit code."""
 
 
 def show_anything() -> None:
@@ -57,9 +60,20 @@ def progress() -> Display:
 
 
 def end_in_order() -> None:
-    """Handle SIGTERM, which a cluster's scheduler sends, like Ctrl-C, so that runs are closed."""
-    signal.signal(signal.SIGTERM, _terminated)
+    """Handle SIGTERM, which a cluster's scheduler sends, and SIGHUP, of a closed terminal, like Ctrl-C.
 
+    Then runs are closed. `nohup` ignores SIGHUP, which stays so.
+    """
+    terminals = [file for file in (1, 2) if os.isatty(file)]
 
-def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    raise KeyboardInterrupt("SIGTERM")
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        name = signal.Signals(number).name
+        if name == "SIGHUP":
+            for file in terminals:  # writing to a closed terminal is an error
+                os.dup2(os.open(os.devnull, os.O_WRONLY), file)
+        raise KeyboardInterrupt(name)
+
+    for name in SIGNALS:
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end)

@@ -18,6 +18,7 @@ from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
 from mtlv.units.teacher_outputs import TeacherOutputs, entropies, taught, teacher_outputs_of
+from mtlv.units.train import need_room
 from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
@@ -88,12 +89,17 @@ class UnitRunner:
                 self._warn(job, f"the finished unit is damaged ({lost}); {self.store.set_aside(key)}")
             elif self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights, and others start from them
-            start, teacher_outputs = self._start(job), self._teacher_outputs(job)
+            with need_room(job):
+                inputs, start, teacher_outputs = (
+                    self.inputs(job.settings),
+                    self._start(job),
+                    self._teacher_outputs(job),
+                )
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
             warn = warner(self.callback)
             timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
             callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
-            inputs = taught(self.inputs(job.settings), teacher_outputs)
+            inputs = taught(inputs, teacher_outputs)
             checkpoints = partial(self.store.checkpoints, key, warn)
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))

@@ -167,7 +167,7 @@ def _listen(parent: Connection, queue: SimpleQueue[Any]) -> None:
 
 def main() -> None:
     """Train requested units until the parent ends."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
+    processes.ignore_end_signals()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     queue: SimpleQueue[Any] = SimpleQueue()
     connection = processes.parent(grace=True)  # to write its checkpoint

@@ -107,7 +107,9 @@ def _process(state: SuiteState) -> tuple[bool, str]:
         return True, f"on another machine, `{state.host}` ({which}), last update {ago}"
     if alive(state.pid, state.born):
         return True, f"running here ({which}) for {duration(time.time() - state.began)}"
-    return False, f"stopped: its {which} has ended, last update {ago}"
+    # Nothing could close its runs in MLflow.
+    then = f"; `mtlv run {Path(state.config).name}` goes on, and closes runs that MLflow shows as running"
+    return False, f"stopped: its {which} has ended, last update {ago}{then}"
 
 
 def _suite(state: SuiteState) -> Iterator[str]:

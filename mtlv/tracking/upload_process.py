@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -207,7 +206,7 @@ def serve(parent: Connection) -> None:
 
 def main() -> None:
     """Upload until the parent ends."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
+    processes.ignore_end_signals()
     with suppress(OSError, AttributeError):
         os.nice(NICENESS)
     threading.Thread(target=load_mlflow, daemon=True).start()  # takes a second, and is needed soon

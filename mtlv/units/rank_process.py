@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def _end_with(parent: Connection) -> None:
 
 def main() -> None:
     """Train one unit."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop; its end closes the pipe
+    processes.ignore_end_signals()
     with suppress(BrokenPipeError), processes.parent() as parent:
         call = parent.receive()
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

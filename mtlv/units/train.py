@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -37,6 +37,15 @@ if TYPE_CHECKING:
 
 
 FULL = "out of memory", "ALLOC_FAILED"  # in errors of CUDA and its libraries
+# In errors of Python, PyTorch's allocator, oneDNN and C++ if the process is at a limit.
+AT_LIMIT = (
+    "can't start new thread",
+    "can't allocate memory",
+    "could not create a primitive",
+    "not enough memory",
+    "bad_alloc",
+    "Resource temporarily unavailable",
+)
 
 
 def train_unit(
@@ -87,20 +96,31 @@ def train_unit(
 
 @contextmanager
 def need_room(job: Job) -> Iterator[None]:
-    """Convert all errors of PyTorch about a full device memory."""
+    """Convert all errors of PyTorch and Python about a full memory, or a limit of this process."""
     import torch
 
     try:
         yield
-    except RuntimeError as error:
-        if not isinstance(error, torch.cuda.OutOfMemoryError) and not any(w in str(error) for w in FULL):
-            raise
-        raise NoRoomError(
-            f"`{job.name}`: it does not fit in the device's memory",
-            got=shorten(str(error)),
-            then="stop other processes on the device, lower `execution.processes` or `training.batch_size`, "
-            "or use a smaller encoder",
-        ) from error
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, torch.cuda.OutOfMemoryError) or _names_one(error, FULL):
+            raise NoRoomError(
+                f"`{job.name}`: it does not fit in the device's memory",
+                got=shorten(str(error)),
+                then="stop other processes on the device, lower `execution.processes` or "
+                "`training.batch_size`, or use a smaller encoder",
+            ) from error
+        if isinstance(error, MemoryError) or _names_one(error, AT_LIMIT):
+            raise NoRoomError(
+                f"`{job.name}`: this process got no more memory or threads",
+                got=shorten(str(error) or type(error).__name__),
+                then="lower `execution.processes`, `execution.threads` or `training.batch_size`, use a "
+                "smaller encoder, or raise the limit (`ulimit -v`, `ulimit -u`, the memory of the job)",
+            ) from error
+        raise
+
+
+def _names_one(error: Exception, words: Sequence[str]) -> bool:
+    return any(word in str(error) for word in words)
 
 
 def device_for(job: Job, ranks: Ranks = ALONE) -> torch.device:

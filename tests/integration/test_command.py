@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
+import termios
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -357,6 +361,35 @@ def test_a_second_run_trains_nothing_and_changes_nothing(suite, mtlv):
     assert suite.points() == points
     assert {run.info.status for run in suite.all()} == {"FINISHED"}
     assert done.stdout == suite.stdout
+
+
+def test_a_closed_terminal_marks_the_runs_killed(small, mtlv, run_statuses):
+    """The whole group of processes gets SIGHUP, and writing to the terminal is an error then."""
+    terminal, end = os.openpty()
+    process = subprocess.Popen(
+        [*mtlv.start, "run", "c.yml", "training.epochs=500", "execution.processes=1"],
+        cwd=small,
+        env=mtlv.env,
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        preexec_fn=_own_the_terminal,
+    )
+    os.close(end)
+    try:
+        said = b""
+        while b"epoch 2/" not in said:
+            said += os.read(terminal, 4096)
+        os.close(terminal)  # the kernel sends SIGHUP to the group in the foreground
+        assert process.wait(120) == 129
+    finally:
+        process.kill()
+    assert run_statuses(small) == ["KILLED", "KILLED"]
+
+
+def _own_the_terminal() -> None:
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_sigterm_marks_the_runs_killed(small, mtlv, run_statuses):

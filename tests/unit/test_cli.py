@@ -54,10 +54,11 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _sigterm_as_it_was() -> object:
-    before = signal.getsignal(signal.SIGTERM)
+def _signals_as_they_were() -> object:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, name: str, **told: object) -> Fake:
@@ -158,8 +159,9 @@ def test_other_errors_of_the_user(monkeypatch: pytest.MonkeyPatch, config: str, 
     assert captured.out == ""
 
 
-def test_ctrl_c_is_130_and_sigterm_143(
-    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_ctrl_c_is_130_and_sigterm_143_and_a_closed_terminal_129(
+    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
 ) -> None:
     fake(monkeypatch, "run_suite", error=KeyboardInterrupt())
     assert main(["run", config]) == 130
@@ -167,11 +169,19 @@ def test_ctrl_c_is_130_and_sigterm_143(
     assert said == f"mtlv: stopped; to go on where it stopped: mtlv run {config}\n"
 
     def terminated(*_: object, **__: object) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
         signal.pause()
 
     monkeypatch.setattr(f"{HOMES['run_suite']}.run_suite", terminated)
-    assert main(["run", config]) == 143
+    assert main(["run", config]) == code
+
+
+def test_nohup_keeps_a_run_alive(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    fake(monkeypatch, "run_suite", error=KeyboardInterrupt())
+    assert main(["run", config]) == 130
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError, OSError])

@@ -351,6 +351,35 @@ def test_a_device_that_is_full_anywhere_is_no_room(
         unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
 
 
+@pytest.mark.parametrize("where", ["_build", "_optimisation", "_test"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("can't start new thread"),
+        RuntimeError("could not create a primitive"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"
+        ),
+    ],
+    ids=str,
+)
+def test_a_limit_of_this_process_is_no_room(
+    where: str,
+    error: Exception,
+    suite: Callable,
+    table: Callable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def limited(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(module, where, limited)
+    with pytest.raises(NoRoomError, match=r"got no more memory or threads.*`execution.threads`"):
+        unit_of(suite(table("t"), *MATTER, "architecture=mtl")).train(tmp_path)
+
+
 def test_another_error_of_pytorch_is_what_it_was(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
