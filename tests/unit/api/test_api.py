@@ -131,7 +131,7 @@ def test_missing_labels_are_na(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "1 of" in repr(corpus)
 
 
-@pytest.mark.parametrize("empty", [None, float("nan"), pd.NA, "", pd.NaT])
+@pytest.mark.parametrize("empty", [None, float("nan"), pd.NA, pd.NaT])
 def test_missing_targets_of_every_kind_are_na(empty: object) -> None:
     table = pd.DataFrame(
         {

@@ -109,8 +109,9 @@ def test_unknown_targets_are_spread_over_the_parts_and_part_of_a_digest(kind: st
     for part in PARTS:
         rows = fold.part(part)
         assert corpus.known("t")[rows].mean() == pytest.approx(4 / 6, abs=0.12)
-    none = replace(corpus, targets={"t": np.concatenate([TARGETS[kind].none(60)[:1], corpus.targets["t"][1:]])})
-    blank = replace(corpus, targets={"t": corpus.targets["t"][[1, *range(1, 60)]]})
+    values = corpus.targets["t"]
+    none = replace(corpus, targets={"t": np.concatenate([TARGETS[kind].none(60)[:1], values[1:]])})
+    blank = replace(corpus, targets={"t": values[[1, *range(1, 60)]]})
     assert len({corpus.digest, none.digest, blank.digest}) == 3
     assert corpus_of(kind).digest == corpus.digest
 
@@ -191,8 +192,8 @@ def test_other_cells_are_no_unknown_targets(tmp_path: Path, name: str, cell: obj
     path = tmp_path / "t.jsonl"
     rows = [*ROWS, {"id": "f", "text": "one more", "sort": 1, "size": 1, "tags": ["O", "O"], name: cell}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    unknown = replace(READ[name][0], missing_labels="unknown")
     with pytest.raises(DataError, match=f"line 6, column `{name}` {said}"):
-        unknown = replace(READ[name][0], missing_labels="unknown")
         catalog.load("table", DataOptions(path=path, columns=unknown))
 
 

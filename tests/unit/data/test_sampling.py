@@ -107,9 +107,9 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     for row in rows:
         logits, target = (column.batch(np.array([row])) for column in (outputs, targets))
         wanted.append(float(of.losses(logits if logits.ndim > 1 else logits[:, None], [target])))
-    assert DIFFICULTIES["loss"](part, 0).tolist() == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+    np.testing.assert_allclose(DIFFICULTIES["loss"](part, 0), wanted, rtol=1e-6, atol=1e-6)
     both = replace(part, teacher_outputs={"a": outputs, "b": outputs})
-    assert DIFFICULTIES["loss"](both, 0).tolist() == pytest.approx([2 * loss for loss in wanted], rel=1e-6, abs=1e-6)
+    np.testing.assert_allclose(DIFFICULTIES["loss"](both, 0), 2 * np.array(wanted), rtol=1e-6, atol=1e-6)
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -60,7 +60,7 @@ def unit(suite: Callable, table: Callable) -> Callable[..., tuple[Job, UnitInput
     return make
 
 
-def test_students_learn_a_teachers_outputs_also_where_a_label_is_unknown(suite: Callable, table: Callable) -> None:
+def test_students_are_taught_also_where_a_label_is_unknown(suite: Callable, table: Callable) -> None:
     """But no document of which no label of the student is known."""
     stages = (
         "stages=[{name: experts, architecture: stl}, "
@@ -115,7 +115,8 @@ def of_kinds(folder: Path, architecture: str, *changes: str) -> Suite:
             "tags": " ".join("B-Drug" if word == "aspirin" else "O" for word in words),
         }
         blank = {name: "" for name, each in EVERY.items() if n % each == 0}
-        rows.append({"id": str(n), "part": ("train", "train", "validation", "test")[n // 7 % 4]} | row | blank)
+        part = ("train", "train", "validation", "test")[n // 7 % 4]
+        rows.append({"id": str(n), "part": part} | row | blank)
     with (folder / "t.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
@@ -134,8 +135,9 @@ def of_kinds(folder: Path, architecture: str, *changes: str) -> Suite:
         "experiment: kinds\ndata:\n  columns: {id: id, part: part, missing_labels: unknown}\n"
         f"  sources:\n{each}"
     )
-    base = ("encoder=tiny", "training.epochs=1", "training.precision=fp32", "training.device=cpu")
-    return load_suite(folder / "c.yml", [*base, f"architecture={architecture}", f"store.uri={folder}/s", *changes])
+    base = ["encoder=tiny", "training.epochs=1", "training.precision=fp32", "training.device=cpu"]
+    base += [f"architecture={architecture}", f"store.uri={folder}/s"]
+    return load_suite(folder / "c.yml", [*base, *changes])
 
 
 EVERY = {"urgent": 3, "sort": 4, "size": 5, "tags": 2}
@@ -143,7 +145,7 @@ EVERY = {"urgent": 3, "sort": 4, "size": 5, "tags": 2}
 
 
 @pytest.mark.parametrize("changes", [(), ("data.window=4",)], ids=["whole", "windows"])
-def test_a_model_of_all_kinds_learns_and_tests_what_is_known(tmp_path: Path, changes: tuple[str, ...]) -> None:
+def test_a_model_of_all_kinds_learns_what_is_known(tmp_path: Path, changes: tuple[str, ...]) -> None:
     cache = InputCache()
     member = resolve(cache, of_kinds(tmp_path, "mtl", *changes).members[0])
     job, inputs = member.children[0].jobs[0], cache.inputs(member.member.settings)
@@ -153,8 +155,8 @@ def test_a_model_of_all_kinds_learns_and_tests_what_is_known(tmp_path: Path, cha
         rows = inputs.documents(part.index) % 90
         assert len(rows) > 20
         assert not any(row % EVERY[name] == 0 for row in rows.tolist())
-    train = job.fold.train
-    assert job.documents == sum(len(part.index) for part in parts) == inputs.count(job.unit.model.tasks, train)
+    train, read = job.fold.train, sum(len(part.index) for part in parts)
+    assert job.documents == read == inputs.count(job.unit.model.tasks, train)
     record, _ = train_unit(job, inputs, NO_FILES, Checkpoints(tmp_path / "checkpoints"))
     for scores, rows in ((record.validation, job.fold.validation), (record.test, job.fold.test)):
         for number, name in enumerate(("urgent", "sort", "size", "tags")):
