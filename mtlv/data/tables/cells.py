@@ -92,11 +92,15 @@ def list_of(cell: object) -> list[str]:
 def class_of(cell: object) -> str:
     """Return the name of a class: a text, an integer, or true or false.
 
+    Columns of integers with empty cells have floating-point numbers in pandas and Parquet.
+
     Raises:
         ValueError: it is invalid.
     """
     if isinstance(cell, bool):
         return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
     if is_missing(cell) or not (is_text(cell) or _is_whole(cell)):
         raise ValueError("a name or a whole number")
     return str(cell).strip()
