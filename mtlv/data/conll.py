@@ -143,14 +143,17 @@ def corpus_of(
     sentences: Sequence[Sentence],
     parts: tuple[str, ...] | None,
     notes: tuple[str, ...],
+    *,
+    rule: str = "",
 ) -> Corpus:
-    """Build a corpus of one tagging task; `parts` and `notes` as in `Corpus`."""
+    """Build a corpus of one tagging task; `parts`, `notes` and `rule` as in `Corpus`."""
     return Corpus(
         name=name,
         tasks=(task,),
         ids=tuple(sentence.id for sentence in sentences),
         texts=tuple(" ".join(sentence.words) for sentence in sentences),
         words=tuple(sentence.words for sentence in sentences),
+        rule=rule,
         targets={task.name: spans_column([sentence.spans for sentence in sentences])},
         parts=parts,
         groups=groups_of((sentence.document for sentence in sentences), [s.id for s in sentences]),

@@ -15,6 +15,7 @@ from mtlv.data.source import Card, Corpus
 from mtlv.data.standoff.brat import SUFFIX, read_brat
 from mtlv.data.standoff.marks import Losses, documents
 from mtlv.data.standoff.pubtator import SUFFIXES, TEXT, read_pubtator
+from mtlv.data.words import RUNS
 from mtlv.errors import DataError
 
 CARD = Card(
@@ -53,7 +54,7 @@ def load(path: Path, options: DataOptions) -> Corpus:
     sentences = [each for _, each in read]
     task = task_of(CARD, sentences, options.columns.task or "entities")
     notes = ((missing,) if missing else ()) + losses.notes()
-    return corpus_of(CARD.name, task, sentences, tuple(parts) if all(parts) else None, notes)
+    return corpus_of(CARD.name, task, sentences, tuple(parts) if all(parts) else None, notes, rule=RUNS)
 
 
 def standoff_path(path: Path) -> Path | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +14,8 @@ from mtlv.data.tables.rows import read_json
 from mtlv.plan.spans import Span
 
 PAIR_OF_PLACES = "lists of [start, end] or [start, end, role], in characters"
+_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d+")
+_FLAT = re.compile(rf"\[\s*(?:{_VALUE.pattern})(?:[\s,]+(?:{_VALUE.pattern}))*\s*\]")
 
 
 def is_text(value: object) -> bool:
@@ -52,6 +56,14 @@ def words_of(cell: object) -> tuple[str, ...]:
     if found is None or not all(is_text(word) and word.strip() for word in found):
         raise ValueError('a list of words, or one in JSON: ["The", "heart"]')
     return tuple(map(str, found))
+
+
+def are_words(cell: object) -> bool:
+    """Whether a cell is a list of words."""
+    try:
+        return bool(words_of(cell))
+    except ValueError:
+        return False
 
 
 def text_of_words(cell: object) -> str | None:
@@ -134,11 +146,24 @@ def _is_whole(value: Any) -> bool:
 
 
 def _listed(cell: object) -> list[Any] | None:
-    """Return the content of a list, tuple or array, or of a JSON list."""
+    """Return the content of a list, tuple or array, or of a list as JSON or Python writes it."""
     if isinstance(cell, str):
         try:
             cell = read_json(cell)
         except ValueError:
-            return None
+            cell = _in_python(cell)
     listed = isinstance(cell, Iterable) and not isinstance(cell, (str, bytes, Mapping))
     return list(cell) if listed else None  # type: ignore[call-overload]
+
+
+def _in_python(text: str) -> object:
+    """Return a list as Python or NumPy writes it, `['a', 'b']` or `['a' 'b']`; None if it is none."""
+    text = text.strip()
+    if not text.startswith("["):
+        return None
+    try:
+        if _FLAT.fullmatch(text):  # without commas, Python would join texts that stand side by side
+            return [ast.literal_eval(match[0]) for match in _VALUE.finditer(text)]
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
