@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
-from mtlv.data.options import DataOptions
+from mtlv.data.conll_file import MARKER, SUFFIX_U, ColumnChoice, ConllFile, TaggedWords
+from mtlv.data.options import Columns, DataOptions
 from mtlv.data.parts import NAMES, absent, from_github, part_files, text_of
 from mtlv.data.source import Card, Corpus, groups_of
-from mtlv.data.tables.rows import also
 from mtlv.data.targets import spans_column
-from mtlv.errors import DataError, shorten
+from mtlv.data.word_tags import are_classes, have_letters, spans_of_rows
+from mtlv.errors import DataError
+from mtlv.formatting import enumerated
 from mtlv.plan.spans import Span
-from mtlv.plan.tagging import BIOUL, OUTSIDE, spans_of
 from mtlv.plan.task import Task
 
-MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
 MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
-SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2")
+SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2", SUFFIX_U)
+NO_TABLES = SUFFIXES[2:]  # other files may be tables or texts
 LOOKED_AT = 100_000  # characters by which a file is recognized
-MARKER = "-DOCSTART-"
 CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
-TAG = re.compile(r"O|[BIELUS](?:-.+)?")
-_LETTERS = {"E": "L", "S": "U"}
+METRICS = ("entity_f1", "entity_precision", "entity_recall", "word_f1_macro")
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,7 @@ class Sentence:
     words: tuple[str, ...]  # W words
     spans: tuple[Span, ...]  # entities in words, without overlaps
     document: str = ""
+    prose: str | None = None  # its text as written, if that is known
 
 
 def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
@@ -49,10 +48,32 @@ def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
         DataError: a line without a tag, an unknown tag (with `file:line`), no sentences, or an exceeded
             limit.
     """
-    reader, number = _Reader(path, untyped), 0
-    for number, line in enumerate(text_of(path).split("\n"), start=1):
-        reader.take(number, line.rstrip("\r"))
-    return reader.finish(number)
+    return sentences_of(read_file(path).sentences(), untyped)
+
+
+def read_words(path: Path) -> list[tuple[str, ...]]:
+    """Read only the words of the sentences of a file, which needs no tags.
+
+    Raises:
+        DataError: as for `read_conll`.
+    """
+    return [sentence.words for sentence in read_file(path, is_tagged=False).sentences()]
+
+
+def read_file(path: Path, columns: Columns | None = None, *, is_tagged: bool = True) -> ConllFile:
+    """Read the lines of a file, with the columns of `data.columns.words` and `data.columns.tags`."""
+    choice = ColumnChoice() if columns is None else ColumnChoice(columns.words, columns.tags)
+    lines = text_of(path).removeprefix("\ufeff").split("\n")
+    return ConllFile(path, lines, choice, is_tagged=is_tagged)
+
+
+def sentences_of(read: Sequence[TaggedWords], untyped: str) -> list[Sentence]:
+    """Return sentences with the entities, or the classes of words, that their tags have together."""
+    spans = spans_of_rows([sentence.tags for sentence in read], untyped)
+    return [
+        Sentence(each.id, each.words, row, each.document, each.prose)
+        for each, row in zip(read, spans, strict=True)
+    ]
 
 
 def conll_path(path: Path) -> Path | None:
@@ -64,39 +85,32 @@ def conll_path(path: Path) -> Path | None:
         file = next(iter(part_files(path, SUFFIXES).values()))
         with file.open(encoding="utf-8-sig") as stream:
             lines = stream.read(LOOKED_AT).split("\n")[:-1]  # the last may be cut
-        reader = _Reader(file, "entity")
-        for number, line in enumerate(lines, start=1):
-            reader.take(number, line)
+        is_conll = _is_conll(ConllFile(file, lines))
     except (DataError, OSError, UnicodeDecodeError):
         return None
-    if not reader.sentences or reader.bare or reader.strange:
+    if not is_conll:
         return None
     return path.parent if path == file and path.stem.lower() in NAMES else path
 
 
-def entities_of(tags: Sequence[str], untyped: str = "") -> tuple[Span, ...]:
-    """Return the entities of tags in BIO, IOB1, IO, BIOUL or BIOES, like the chunks of conlleval.
-
-    BIOUL has equivalents of all letters (E and S are its L and U). Two adjacent entities of one type
-    are one in IO, which does not mark the border.
-    """
-    if all(tag == OUTSIDE for tag in tags):
-        return ()
-    return spans_of([_as_bioul(tag, untyped) for tag in tags], BIOUL)
-
-
-@cache
-def _as_bioul(tag: str, untyped: str) -> str:
-    mark, _, type_ = tag.partition("-")
-    type_ = type_ or untyped
-    return OUTSIDE if mark == OUTSIDE else f"{_LETTERS.get(mark, mark)}-{type_}"
+def _is_conll(file: ConllFile) -> bool:
+    """Whether lines are of words and tags. Other tags than those of entities need other signs of the format."""
+    sentences = [each.tags for each in file.sentences()]
+    if not any(not line.strip() for line in file.lines[1:]):
+        return False
+    is_marked = file.path.suffix.lower() in NO_TABLES or file.lines[0].startswith(MARKER)
+    if is_marked or have_letters(file.tags):
+        return True
+    words = sum(map(len, sentences))
+    is_even = {len(cells) for _, cells in file.rows if cells} == {file.width}
+    return is_even and len(sentences) < words / 2 and len(file.tags) < words / 4
 
 
 def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path, DataOptions], Corpus]:
     """Return the `load` of a data set with one tagging task; see `tagged_corpus`."""
 
     def load(path: Path, options: DataOptions) -> Corpus:
-        return tagged_corpus(card, path, untyped=untyped, called=options.columns.task or "entities")
+        return tagged_corpus(card, path, untyped=untyped, columns=options.columns)
 
     return load
 
@@ -118,23 +132,52 @@ def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256
     )
 
 
-def tagged_corpus(card: Card, path: Path, *, untyped: str = "entity", called: str = "entities") -> Corpus:
+def tagged_corpus(
+    card: Card, path: Path, *, untyped: str = "entity", columns: Columns | None = None
+) -> Corpus:
     """Build a corpus of one tagging task from a file, or a folder with a file for each part.
 
-    A card without a task has the classes in the data, and its task is `called` so; `untyped` is the class of
-    bare tags.
+    A card without a task has the classes in the data; `untyped` is the class of bare tags. If `columns` names
+    no column of tags, they are in the last one, or in `upos` of CoNLL-U.
 
     Raises:
         DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many
-            types.
+            types; an unknown metric.
     """
-    files = part_files(path, SUFFIXES, card.by_hand)
-    read = [(part, read_conll(file, untyped)) for part, file in files.items()]
-    sentences = [sentence for _, found in read for sentence in found]
-    task = task_of(card, sentences, called)
-    missing = absent(files)
-    parts = None if "" in files else tuple(part for part, found in read for _ in found)
-    return corpus_of(card.name, task, sentences, parts, (missing,) if missing else ())
+    columns = columns or Columns()
+    paths = part_files(path, SUFFIXES, card.by_hand)
+    files = {part: read_file(file, columns) for part, file in paths.items()}
+    read = {part: file.sentences() for part, file in files.items()}
+    tagged_words = list(chain.from_iterable(read.values()))
+    sentences = sentences_of(tagged_words, untyped)
+    is_classed = are_classes(chain.from_iterable(file.tags for file in files.values()))
+    task = task_of(card, sentences, columns.task or (_named(columns) if is_classed else "entities"))
+    if not card.other_tasks:
+        task = replace(task, main_metric=_metric(columns, is_classed=is_classed))
+    notes = [absent(paths), *(_note(next(iter(files.values())), columns) if not card.other_tasks else ())]
+    parts = None if "" in paths else tuple(part for part, rows in read.items() for _ in rows)
+    return corpus_of(card.name, task, sentences, parts, tuple(filter(None, notes)))
+
+
+def _named(columns: Columns) -> str:
+    """Return the name of a task of classes of words: that of their column."""
+    name = columns.tags or ""
+    return name if name and not name.removeprefix("-").isdecimal() else "tags"
+
+
+def _metric(columns: Columns, *, is_classed: bool) -> str:
+    if columns.metric is not None and columns.metric not in METRICS:
+        known = ", ".join(METRICS)
+        raise DataError("`data.columns.metric` is no metric of tags", got=columns.metric, allowed=known)
+    return columns.metric or ("word_f1_macro" if is_classed else "entity_f1")
+
+
+def _note(file: ConllFile, columns: Columns) -> list[str]:
+    """Return which column has the tags, if that was not chosen of several."""
+    if columns.tags is not None or file.width < 3:
+        return []
+    place = f"column {file.tag % file.width + 1} of {file.width}"
+    return [f"tags are in {place} ({enumerated(file.tags, 3)}); `data.columns.tags` names another"]
 
 
 def corpus_of(
@@ -147,6 +190,7 @@ def corpus_of(
     rule: str = "",
 ) -> Corpus:
     """Build a corpus of one tagging task; `parts`, `notes` and `rule` as in `Corpus`."""
+    prose = [sentence.prose for sentence in sentences]
     return Corpus(
         name=name,
         tasks=(task,),
@@ -154,6 +198,7 @@ def corpus_of(
         texts=tuple(" ".join(sentence.words) for sentence in sentences),
         words=tuple(sentence.words for sentence in sentences),
         rule=rule,
+        prose=tuple(map(str, prose)) if all(prose) else None,
         targets={task.name: spans_column([sentence.spans for sentence in sentences])},
         parts=parts,
         groups=groups_of((sentence.document for sentence in sentences), [s.id for s in sentences]),
@@ -178,74 +223,3 @@ def task_of(card: Card, sentences: Sequence[Sentence], called: str) -> Task:
             allowed=", ".join(known.classes),
         )
     return known
-
-
-@dataclass
-class _Reader:
-    """State of reading a file."""
-
-    path: Path
-    untyped: str
-    document: str = ""
-    documents: int = 0
-    words: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)
-    sentences: list[Sentence] = field(default_factory=list)
-    bare: list[tuple[int, str]] = field(default_factory=list)
-    strange: list[tuple[int, str]] = field(default_factory=list)
-
-    def take(self, number: int, line: str) -> None:
-        columns = line.split("\t") if "\t" in line else [part for part in line.split(" ") if part]
-        if not line.strip(" \t"):
-            self._close(number)
-        elif columns[0] == MARKER:
-            self._close(number)
-            self._open_document(columns)
-        elif len(columns) < 2 or not columns[0]:
-            self.bare.append((number, line))
-        elif columns[-1] not in self.known and not TAG.fullmatch(columns[-1]):
-            self.strange.append((number, columns[-1]))
-        else:
-            self.words.append(columns[0])
-            self.tags.append(columns[-1])
-            self.known.add(columns[-1])
-
-    def finish(self, last: int) -> list[Sentence]:
-        """Return all sentences, or raise an error with all problems."""
-        self._close(last + 1)
-        faults = []
-        for fault, allowed, found in (
-            ("has a line without a word and its tag", "word, tab or space, tag", self.bare),
-            ("has an unknown tag", "O, or B, I, E, L, U, S with a type (B-Disease)", self.strange),
-        ):
-            if found:
-                (line, got), rest = found[0], [number for number, _ in found[1:]]
-                place = f"`{self.path.name}:{line}`"
-                then = also("line", rest).removeprefix("; ")
-                faults.append(DataError(f"{place} {fault}", got=got, allowed=allowed, then=then))
-        if faults:
-            raise DataError.all_of(faults)
-        if not self.sentences:
-            raise DataError(f"`{self.path.name}` has no sentences", then="check `data.path`")
-        return self.sentences
-
-    def _open_document(self, columns: Sequence[str]) -> None:
-        self.documents += 1
-        named = columns[1].strip("()") if len(columns) > 1 else ""
-        self.document = f"{self.documents}" if named in ("", "O", "-X-") else shorten(named)
-
-    def _close(self, line: int) -> None:
-        if not self.words:
-            return
-        if len(self.words) > MOST_WORDS:
-            raise DataError(
-                f"`{self.path.name}` has a sentence of more than {MOST_WORDS:,} words before line {line}",
-                then="put a blank line after each sentence",
-            )
-        number = str(len(self.sentences) + 1)
-        id_ = ".".join(part for part in (self.path.stem, self.document, number) if part)
-        document = f"{self.path.stem}.{self.document}" if self.document else ""
-        spans = entities_of(self.tags, self.untyped)
-        self.sentences.append(Sentence(id_, tuple(self.words), spans, document))
-        self.words, self.tags = [], []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mtlv.data.conll import read_conll
+from mtlv.data.conll import read_words
 from mtlv.data.tables.cells import text_of_words
 from mtlv.data.tables.rows import Table, also
 from mtlv.errors import DataError
@@ -88,9 +88,9 @@ def from_sentences(file: Path) -> InputTexts:
     """Return the words of each sentence of a CoNLL file, whose tags are not read.
 
     Raises:
-        DataError: as for `read_conll`.
+        DataError: as for `read_words`.
     """
-    words = tuple(sentence.words for sentence in read_conll(file))
+    words = tuple(read_words(file))
     texts = tuple(map(" ".join, words))
     return InputTexts(texts, tuple(range(1, len(words) + 1)), "sentence", {WORDS: words})
 

@@ -13,13 +13,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.conll import TAG, entities_of
 from mtlv.data.options import Columns
 from mtlv.data.source import targets_of, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
 from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
 from mtlv.data.tables.rows import read_json
 from mtlv.data.targets import TARGETS, spans_column
+from mtlv.data.word_tags import TAG, entities_of
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import UNKNOWN, Task
 

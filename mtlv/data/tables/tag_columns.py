@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from mtlv.data.conll import TAG
 from mtlv.data.tables.cells import is_missing, list_of, mentions_of
 from mtlv.data.tables.readers import labels_of
+from mtlv.data.word_tags import TAG
 from mtlv.plan.tagging import OUTSIDE
 
 ALONE = "has a tag for each word, which is learned alone: name only this column with `--labels`"

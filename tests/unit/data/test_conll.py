@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mtlv.data import catalog, conll
-from mtlv.data.conll import conll_path, entities_of, read_conll
+from mtlv.data import catalog, conll, conll_file
+from mtlv.data.conll import conll_path, read_conll
 from mtlv.data.options import Columns, DataOptions
+from mtlv.data.word_tags import entities_of
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
@@ -79,7 +80,7 @@ def test_every_fault_has_its_line(tmp_path):
 def test_limits(tmp_path, monkeypatch, text, limit, message):
     (tmp_path / "a.tsv").write_bytes(text if isinstance(text, bytes) else text.encode())
     for name, value in limit.items():
-        monkeypatch.setattr(conll, name, value)
+        monkeypatch.setattr(conll if hasattr(conll, name) else conll_file, name, value)
     with pytest.raises(DataError, match=message):
         catalog.load("conll", DataOptions(path=tmp_path / "a.tsv"))
 
