@@ -101,6 +101,16 @@ def list_of(cell: object) -> list[str]:
         raise
 
 
+def tags_of(cell: object) -> list[str]:
+    """Return tags, as `list_of`, also from a list of whole numbers.
+
+    Raises:
+        ValueError: they are invalid.
+    """
+    numbers = _listed(cell)
+    return [str(int(tag)) for tag in numbers] if numbers and all(map(_is_whole, numbers)) else list_of(cell)
+
+
 def class_of(cell: object) -> str:
     """Return the name of a class: a text, an integer, or true or false.
 

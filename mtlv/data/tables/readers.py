@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -16,12 +18,12 @@ from numpy.typing import NDArray
 from mtlv.data.options import Columns
 from mtlv.data.source import targets_of, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
-from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
+from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of, tags_of
 from mtlv.data.tables.rows import read_json
 from mtlv.data.targets import TARGETS, spans_column
-from mtlv.data.word_tags import TAG, entities_of
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import UNKNOWN, Task
+from mtlv.plan.word_tags import are_classes, named_tags, spans_of_rows, unknown_tags
 
 QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
 PYTHON_LIST = re.compile(rf"\[(?:(?:{QUOTED.pattern})[\s,]*)*\]")  # also of NumPy, which has no commas
@@ -163,7 +165,7 @@ class NumberColumn(TableKind):
 
 
 class WordTagColumn(TableKind):
-    """One tag per word, in BIO or another scheme of `mtlv.data.conll`."""
+    """One tag per word: of entities, in BIO or another scheme, or a class; see `mtlv.plan.word_tags`."""
 
     reads = ("task", "tags", "classes", "metric")
     text_keys = ("words",)
@@ -177,12 +179,21 @@ class WordTagColumn(TableKind):
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name, words = str(columns.tags), columns.words or columns.text
         form = 'as many tags as words: "B-Drug O", or ["B-Drug", "O"]; O, or B, I, E, L, U, S with a type'
-        yield ColumnCheck("tags", name, lambda row: _tags_fault(row.get(name), row.get(words)), form)
+
+        def fault(row: Cells) -> str:
+            return _tags_fault(row.get(name), row.get(words), named=columns.classes is not None)
+
+        yield ColumnCheck("tags", name, fault, form, if_most=_names_of_numbers)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        spans = [entities_of(list_of(row.get(str(columns.tags))), UNTYPED) for _, row in rows]
-        classes = _classes(columns, [span.type for row in spans for span in row], "tags")
-        task = _task(columns, "tagging", source, str(columns.tags), self.metrics[0], classes)
+        tags, are_numbers = named_tags(
+            [tags_of(row.get(str(columns.tags))) for _, row in rows], columns.classes
+        )
+        spans = spans_of_rows(tags, UNTYPED)
+        types = replace(columns, classes=None) if are_numbers else columns
+        classes = _classes(types, [span.type for row in spans for span in row], "tags")
+        metric = self.metrics[-1 if are_classes(chain.from_iterable(tags)) else 0]
+        task = _task(columns, "tagging", source, str(columns.tags), metric, classes)
         return (task,), {task.name: spans_column(spans)}
 
 
@@ -323,14 +334,28 @@ def _class_fault(name: str, classes: Collection[str]) -> Fault:
     return find
 
 
-def _tags_fault(tags: object, words: object) -> str:
+def _names_of_numbers(cells: Sequence[object]) -> str:
+    """Return the next step for tags that are numbers; empty for others."""
+    names = "name each number in order, from 0: `data.columns.classes: [O, B-Drug, I-Drug]`"
+    return names if all(map(_has_numbers, cells)) else ""
+
+
+def _has_numbers(cell: object) -> bool:
     try:
-        found = list_of(tags)
+        return all(tag.isdecimal() for tag in tags_of(cell))
+    except ValueError:
+        return False
+
+
+def _tags_fault(tags: object, words: object, *, named: bool) -> str:
+    try:
+        found = tags_of(tags)
     except ValueError:
         return "is empty" if is_missing(tags) else "is not a list of tags"
-    strange = next((tag for tag in found if not TAG.fullmatch(tag)), None)
-    if strange is not None:
-        return f"has an unknown tag `{strange}`"
+    if not named and all(tag.isdecimal() for tag in found):
+        return "has numbers as tags, without names"
+    if strange := unknown_tags(found):
+        return f"has an unknown tag `{strange[0]}`"
     try:
         count = len(list_of(words))
     except ValueError:

@@ -7,8 +7,8 @@ from itertools import chain
 
 from mtlv.data.tables.cells import is_missing, list_of, mentions_of
 from mtlv.data.tables.readers import labels_of
-from mtlv.data.word_tags import TAG
 from mtlv.plan.tagging import OUTSIDE
+from mtlv.plan.word_tags import TAG
 
 ALONE = "has a tag for each word, which is learned alone: name only this column with `--labels`"
 NO_WORDS = (

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from mtlv.data.conll_file import MARKER, SUFFIX_U, ColumnChoice, ConllFile, TaggedWords
+from mtlv.data.conll.file import MARKER, SUFFIX_U, ColumnChoice, ConllFile, TaggedWords
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.parts import NAMES, absent, from_github, part_files, text_of
 from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.targets import spans_column
-from mtlv.data.word_tags import are_classes, have_letters, spans_of_rows
 from mtlv.errors import DataError
 from mtlv.formatting import enumerated
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
+from mtlv.plan.word_tags import are_classes, have_letters, named_tags, spans_of_rows
 
 MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2", SUFFIX_U)
@@ -94,12 +94,12 @@ def conll_path(path: Path) -> Path | None:
 
 
 def _is_conll(file: ConllFile) -> bool:
-    """Whether lines are of words and tags. Other tags than those of entities need other signs of the format."""
+    """Whether lines are of words and tags; tags without letters need other signs of the format."""
     sentences = [each.tags for each in file.sentences()]
     if not any(not line.strip() for line in file.lines[1:]):
         return False
     is_marked = file.path.suffix.lower() in NO_TABLES or file.lines[0].startswith(MARKER)
-    if is_marked or have_letters(file.tags):
+    if is_marked or file.is_universal or have_letters(file.tags):
         return True
     words = sum(map(len, sentences))
     is_even = {len(cells) for _, cells in file.rows if cells} == {file.width}
@@ -142,21 +142,41 @@ def tagged_corpus(
 
     Raises:
         DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many
-            types; an unknown metric.
+            types; an unknown metric; numbers as tags without `columns.classes`.
     """
     columns = columns or Columns()
     paths = part_files(path, SUFFIXES, card.by_hand)
     files = {part: read_file(file, columns) for part, file in paths.items()}
     read = {part: file.sentences() for part, file in files.items()}
-    tagged_words = list(chain.from_iterable(read.values()))
-    sentences = sentences_of(tagged_words, untyped)
-    is_classed = are_classes(chain.from_iterable(file.tags for file in files.values()))
-    task = task_of(card, sentences, columns.task or (_named(columns) if is_classed else "entities"))
-    if not card.other_tasks:
+    rows = list(chain.from_iterable(read.values()))
+    tags, are_numbers = named_tags([row.tags for row in rows], columns.classes)
+    sentences = sentences_of(
+        [replace(row, tags=tuple(own)) for row, own in zip(rows, tags, strict=True)], untyped
+    )
+    notes = [absent(paths)]
+    if card.other_tasks:
+        task = task_of(card, sentences)
+    else:
+        is_classed = are_classes(chain.from_iterable(tags))
+        task = task_of(card, sentences, columns.task or (_named(columns) if is_classed else "entities"))
         task = replace(task, main_metric=_metric(columns, is_classed=is_classed))
-    notes = [absent(paths), *(_note(next(iter(files.values())), columns) if not card.other_tasks else ())]
+        if is_classed:
+            task = replace(task, description="A class of each word.")
+        if columns.classes is not None and not are_numbers:
+            task = _with_classes(task, columns.classes)
+        notes += _note(next(iter(files.values())), columns)
     parts = None if "" in paths else tuple(part for part, rows in read.items() for _ in rows)
     return corpus_of(card.name, task, sentences, parts, tuple(filter(None, notes)))
+
+
+def _with_classes(task: Task, classes: tuple[str, ...]) -> Task:
+    if unknown := sorted({*task.classes} - {*classes}):
+        raise DataError(
+            "`data.columns.tags` has values that are not classes",
+            got=enumerated(unknown, 3),
+            allowed=", ".join(classes),
+        )
+    return replace(task, classes=classes)
 
 
 def _named(columns: Columns) -> str:
@@ -206,7 +226,7 @@ def corpus_of(
     )
 
 
-def task_of(card: Card, sentences: Sequence[Sentence], called: str) -> Task:
+def task_of(card: Card, sentences: Sequence[Sentence], called: str = "entities") -> Task:
     """Return the card's task, or one with the classes of the sentences, `called` so."""
     found = sorted({span.type for sentence in sentences for span in sentence.spans})
     if len(found) > MOST_TYPES:

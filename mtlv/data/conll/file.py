@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from mtlv.data.tables.rows import also
-from mtlv.data.word_tags import unknown_tags
 from mtlv.errors import DataError, nearest, shorten
+from mtlv.plan.word_tags import unknown_tags
 
 MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
 MARKER = "-DOCSTART-"
