@@ -20,6 +20,7 @@ from mtlv.plan.word_tags import are_classes, have_letters, named_tags, spans_of_
 
 MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2", SUFFIX_U)
+TABLES = (".csv", ".json", ".jsonl")
 NO_TABLES = SUFFIXES[2:]  # other files may be tables or texts
 LOOKED_AT = 100_000  # characters by which a file is recognized
 CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
@@ -95,6 +96,8 @@ def conll_path(path: Path) -> Path | None:
 
 def _is_conll(file: ConllFile) -> bool:
     """Whether lines are of words and tags; tags without letters need other signs of the format."""
+    if file.path.suffix.lower() in TABLES:
+        return False
     sentences = [each.tags for each in file.sentences()]
     if not any(not line.strip() for line in file.lines[1:]):
         return False
