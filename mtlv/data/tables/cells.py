@@ -158,10 +158,11 @@ def _is_whole(value: Any) -> bool:
 def _listed(cell: object) -> list[Any] | None:
     """Return the content of a list, tuple or array, or of a list as JSON or Python writes it."""
     if isinstance(cell, str):
+        text = cell
         try:
-            cell = read_json(cell)
+            cell = read_json(text)
         except ValueError:
-            cell = _in_python(cell)
+            cell = _in_python(text)
     listed = isinstance(cell, Iterable) and not isinstance(cell, (str, bytes, Mapping))
     return list(cell) if listed else None  # type: ignore[call-overload]
 
