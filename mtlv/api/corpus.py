@@ -132,16 +132,21 @@ def stored_path(corpus: Corpus, store: Path) -> Path | None:
     return store.absolute() / FOLDER / f"{key}{corpus.memory.suffix}"
 
 
+COLUMNS_OF_TABLES = {"text", "columns", "labels", "label_list", "target", "kind"}
+"""Arguments of `load` with which a file is read as a table."""
+
+
 def _no_target(settings: Mapping[str, Any]) -> bool:
     """Return whether no column with targets is named, although the kind of task needs one."""
     return not settings.keys() & TARGETS and settings.get("data.columns.kind") not in WITHOUT_TARGET
 
 
 def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, **settings: Any) -> Corpus:
-    """Read a corpus from the catalog, or your own table.
+    """Read a corpus from the catalog, or your own files.
 
     Args:
         name: name in the catalog (see `mtlv data list`), or path of a CSV, TSV, JSONL or Parquet file.
+            Files of CoNLL, BRAT, PubTator and annotation tools are recognized if no columns are named.
         path: path of its files; None is where `mtlv data fetch` puts them.
         settings: other `data` settings, such as `limit` and `labels` (some of the corpus). For a table: its
             columns, as for `from_dataframe`, such as `text="report", labels=["heart", "lung"]`.
@@ -162,10 +167,10 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         raise wrong_type(name, "name or path", "mtlv.load", "give a DataFrame to `mtlv.from_dataframe`")
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
-            if found := other_format(Path(name)):
-                format_, place, why = found
-                raise DataError(why, then=f'write `mtlv.load("{format_}", "{place}")`')
-            name, path = "table", name
+            if not settings.keys() & COLUMNS_OF_TABLES and (found := other_format(Path(name))):
+                name, path, _ = found
+            else:
+                name, path = "table", name
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")
     where = {} if path is None else {"data.path": str(Path(path).absolute())}

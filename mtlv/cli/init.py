@@ -7,7 +7,7 @@ import csv
 from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
-from mtlv.errors import ConfigError, DataError, shorten
+from mtlv.errors import ConfigError, shorten
 from mtlv.formatting import enumerated
 
 
@@ -16,14 +16,15 @@ def init(args: argparse.Namespace) -> int:
     from mtlv.data.tables.guess import FEWEST, guess
     from mtlv.data.tables.other_formats import other_format
     from mtlv.data.tables.tag_columns import SPANS
-    from mtlv.settings.describe import in_line
+    from mtlv.suite.format_config import write_format_config
     from mtlv.suite.new_config import tokens_of, write_config
 
     labels = _names(args.labels or "")
-    if other := other_format(args.table):
-        name, place, why = other
-        data = f"{{name: {name}, path: {in_line(str(place))}}}"
-        raise DataError(why, then=f"write a config with `data: {data}` (docs/data.md)")
+    is_table = labels or args.text  # columns are named
+    if not is_table and (other := other_format(args.table)):
+        name, place, _ = other
+        say(*write_format_config(name, place, args.out or Path(f"{args.table.stem}.yml")))
+        return OK
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`")

@@ -10,11 +10,12 @@ from mtlv.formatting import many
 
 def predict(args: argparse.Namespace) -> int:
     """Predict texts with the trained model of a run."""
+    from mtlv.data.conll import conll_path
     from mtlv.data.tables.rows import read_table
     from mtlv.errors import DataError
     from mtlv.serving.answers import check_target, write_answers
     from mtlv.serving.predict import ModelQuery, load_plan, predict_texts
-    from mtlv.serving.texts import from_table, given
+    from mtlv.serving.texts import from_sentences, from_table, given
 
     if bool(args.texts) == (args.file is not None):
         what = "both texts and `--file` were given" if args.texts else "no text was given"
@@ -26,9 +27,10 @@ def predict(args: argparse.Namespace) -> int:
         plan = load_plan(place, args.device)
     else:
         _need_no_options(args)
-        rows = read_table(args.file)
+        sentences = from_sentences(args.file) if conll_path(args.file) else None
+        rows = None if sentences else read_table(args.file)
         plan = load_plan(place, args.device)
-        texts = from_table(rows, args.column, plan.description.columns)
+        texts = sentences or from_table(rows, args.column, plan.description.columns)
     answers = predict_texts(plan, texts, tasks=args.task, calibrated=args.calibrated)
     for note in answers.found.notes:
         complain(f"note: {note}")

@@ -120,6 +120,8 @@ class Corpus:
         parts: `train`, `validation` or `test` per document, if the corpus has its own split.
         seconds: second texts of N text pairs.
         words: words of N documents, joined by spaces in `texts`; required for tagging tasks.
+        rule: how the words were made from texts, a key of `mtlv.data.words.RULES`; empty if they were given.
+        prose: texts that the given words are from, as they are written; None if they are not known.
         mentions: marked entities of N documents as character spans of `texts`, in the order of their
             roles; input of relation tasks.
         groups: group of each of N documents (its abstract); documents of one group are in the same
@@ -145,6 +147,8 @@ class Corpus:
     notes: tuple[str, ...] = ()
     seconds: tuple[str, ...] | None = None
     words: tuple[tuple[str, ...], ...] | None = None
+    rule: str = ""
+    prose: tuple[str, ...] | None = None
     mentions: tuple[tuple[Span, ...], ...] | None = None
     groups: tuple[str, ...] | None = None
     whole_digests: NDArray[np.uint64] | None = None
@@ -157,7 +161,7 @@ class Corpus:
             )
         if not self.tasks:
             raise DataError(f"corpus `{self.name}` has no labels", then="give at least one in `data.labels`")
-        optional = (self.parts, self.seconds, self.words, self.mentions, self.groups)
+        optional = (self.parts, self.seconds, self.words, self.prose, self.mentions, self.groups)
         columns: list[Sized] = [self.ids, self.texts, *(self.targets[task.name] for task in self.tasks)]
         lengths = {len(column) for column in (*columns, *optional) if column is not None}
         if len(lengths) > 1:
@@ -215,7 +219,8 @@ class Corpus:
         """Return the same documents with masked language modelling as their only task."""
         task = text_task(f"{self.name}.text", self.name)
         targets = {task.name: TARGETS[task.kind].none(len(self))}
-        return replace(self, tasks=(task,), targets=targets, seconds=None, words=None, mentions=None)
+        unread = dict.fromkeys(("seconds", "words", "prose", "mentions"))
+        return replace(self, tasks=(task,), targets=targets, rule="", **unread)
 
     def strata(self, *, absent: bool = True) -> dict[str, NDArray[np.bool_]]:
         """Return the strata of a split: flags [N] by readable name, to spread evenly over the parts.
@@ -284,6 +289,7 @@ class Corpus:
             parts=rows_of(self.parts, index),
             seconds=rows_of(self.seconds, index),
             words=rows_of(self.words, index),
+            prose=rows_of(self.prose, index),
             mentions=rows_of(self.mentions, index),
             groups=rows_of(self.groups, index),
             whole_digests=None if self.whole_digests is None else self.whole_digests[index],

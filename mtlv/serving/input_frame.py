@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
 
-    A list of mappings is also a table, with one row per mapping. `named` has the names of the inputs in
+    A list of mappings is also a table, with one row per mapping. Lists of words instead of texts are a column
+    `words`. `named` has the names of the inputs in
     training, by input, which a table may have instead.
 
     Raises:
@@ -33,12 +34,12 @@ def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     if isinstance(given, pd.DataFrame):
         return _inputs(given, named)
     if isinstance(given, pd.Series):
-        return given.to_frame(COLUMN)
+        return _as_column(given)
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
         rows = list(given)
         if rows and all(isinstance(row, dict) for row in rows):
             return _inputs(pd.DataFrame.from_records(rows), named)
-        return pd.DataFrame({COLUMN: pd.Series(rows, dtype=object)})
+        return _as_column(pd.Series(rows, dtype=object))
     raise DataError(
         "the input",
         got=type(given).__name__,
@@ -50,6 +51,12 @@ def as_texts(frame: pd.DataFrame) -> InputTexts:
     """Return the texts of a table of `as_frame`, with the other columns that tasks may read."""
     more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if name in frame}
     return InputTexts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
+
+
+def _as_column(texts: pd.Series) -> pd.DataFrame:
+    if not len(texts) or not all(isinstance(text, (list, tuple)) for text in texts):
+        return texts.to_frame(COLUMN)
+    return texts.to_frame(WORDS).assign(**{COLUMN: [text_of_words(words) for words in texts]})
 
 
 def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.data.joined import sources_of
 from mtlv.data.relations import INPUTS
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
+from mtlv.data.words import RULES, Agreement, best_rule
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -34,13 +39,17 @@ class InputSchema:
     window: int | None = None  # words per window of longer documents; None does not cut them
     # words shared by neighbouring windows; None as in `data.window_overlap`
     window_overlap: int | None = None
+    rule: str | None = None  # how texts are split into words, one of `RULES`; None is `RUNS`
+    # share of the training documents whose given words the rule makes; None if it made the words
+    agreement: float | None = None
 
     @classmethod
-    def of(cls, corpus: Corpus, data: DataSettings) -> Self:
-        """Return the inputs of a corpus's tasks."""
+    def of(cls, corpus: Corpus, data: DataSettings, train: Iterable[int]) -> Self:
+        """Return the inputs of a corpus's tasks; `train` has the rows of the training documents."""
         held = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
         rows = corpus.mentions or ()
         is_cut = corpus.words is not None and all(TARGETS[task.kind].by_word for task in corpus.tasks)
+        words = _splitting(corpus, train)
         return cls(
             max_length=data.max_length,
             reads=tuple(name for name, column in held if column is not None),
@@ -49,6 +58,8 @@ class InputSchema:
             mentions=max(map(len, rows), default=0),
             window=data.window if is_cut else None,
             window_overlap=data.window_overlap if is_cut else None,
+            rule=words and words.rule,
+            agreement=None if words is None or corpus.rule else words.share,
         )
 
     @property
@@ -72,6 +83,11 @@ class InputSchema:
             raise ValueError("entities marked in words")
         if self.shown not in INPUTS:
             raise ValueError(f"the unknown value {self.shown!r}")
+        if self.rule is not None and self.rule not in RULES:
+            raise ValueError(f"the unknown rule of words {self.rule!r}")
+        share = 0 if self.agreement is None else self.agreement
+        if type(share) not in (int, float) or not 0 <= share <= 1:
+            raise ValueError("`agreement` that is not a number from 0 to 1")
         if type(self.mentions) is not int or not 0 <= self.mentions <= MOST_MENTIONS:
             raise ValueError(f"`mentions` that is not a whole number up to {MOST_MENTIONS}")
         _check_window(self.window, self.window_overlap)
@@ -79,6 +95,15 @@ class InputSchema:
             self.tokens  # noqa: B018 - each role can be shown
         except DataError as error:
             raise ValueError(str(error)) from error
+
+
+def _splitting(corpus: Corpus, train: Iterable[int]) -> Agreement | None:
+    if corpus.words is None:
+        return None
+    if corpus.rule:
+        return Agreement(corpus.rule, 1.0)
+    prose = corpus.prose
+    return best_rule((corpus.words[row], None if prose is None else prose[row]) for row in train)
 
 
 def _check_window(size: object, overlap: object) -> None:
@@ -110,7 +135,7 @@ class ServedTask:
         """
         if not isinstance(content, dict):
             raise ValueError("`tasks` with a value that is not a task")
-        texts, lists = ("kind", "source", "shown"), ("classes", "negative", "reads", "roles")
+        texts, lists = ("kind", "source", "shown", "rule"), ("classes", "negative", "reads", "roles")
         if not all(isinstance(content.get(key, ""), str) for key in texts):
             raise ValueError(f"a value of task `{name}` that is not text")
         if not all(are_names(content.get(key, [])) for key in lists):
@@ -138,13 +163,15 @@ def are_names(found: object) -> bool:
     )
 
 
-def served_tasks(tasks: Sequence[Task], corpus: Corpus, data: DataSettings) -> dict[str, ServedTask]:
-    """Return the tasks by name, in order; each source of a joined corpus has its own schema."""
-    members = zip(corpus.members or (corpus,), data.each, strict=True)
-    forms = {
-        name: schema
-        for each, own in members
-        for schema in (InputSchema.of(each, own),)
-        for name in each.names
-    }
+def served_tasks(
+    tasks: Sequence[Task], corpus: Corpus, data: DataSettings, train: NDArray[np.int64]
+) -> dict[str, ServedTask]:
+    """Return the tasks by name, in order; each source of a joined corpus has its own schema.
+
+    `train` has the rows of the training documents in the joined corpus.
+    """
+    forms = {}
+    for (member, first, end), settings in zip(sources_of(corpus), data.each, strict=True):
+        rows = (train[(train >= first) & (train < end)] - first).tolist()
+        forms |= dict.fromkeys(member.names, InputSchema.of(member, settings, rows))
     return {task.name: ServedTask(task, forms[task.name]) for task in tasks}

@@ -141,6 +141,8 @@ class ServedPlan:
         for schema, own, documents in self._read(given, wanted):
             found, truncated = self._ask(documents, schema, own)
             predictions |= found
+            if documents.split and schema.agreement is not None:
+                notes[_split(schema)] = None
             if truncated:
                 notes[_not_read(truncated, schema.max_length)] = None
         ordered = [predictions[each.task.name] for each in wanted]
@@ -252,6 +254,13 @@ class ServedPlan:
 def _not_read(count: int, length: int) -> str:
     return (
         f"{many(count, 'text')} longer than the {length} tokens that the model reads: the rest was not read"
+    )
+
+
+def _split(schema: InputSchema) -> str:
+    return (
+        f"texts are split into words by the rule `{schema.rule}`, as in {schema.agreement:.0%} of the "
+        "training documents; to give the words themselves, use `words`"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from mtlv.data.source import Corpus, rows_of
 from mtlv.data.tables.cells import is_missing, mentions_of, second_of, words_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import TARGETS
-from mtlv.data.words import Words, placed_words, split_words
+from mtlv.data.words import RUNS, Words, placed_words, split_words
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -73,6 +74,7 @@ class QueryDocuments:
     # words of each document, with their positions in its text; None if they are not read
     words: tuple[Words, ...] | None = None
     mentions: tuple[tuple[Span, ...], ...] | None = None
+    split: int = 0  # texts that were split into words here
 
     @property
     def readable(self) -> NDArray[np.int64]:
@@ -115,21 +117,23 @@ def _seconds(query: Query, found: QueryDocuments) -> QueryDocuments:
 
 
 def _words(query: Query, found: QueryDocuments) -> QueryDocuments:
-    """Read the given words, or else split the text into words."""
+    """Read the given words, or else split the text by the rule of the training documents."""
     cells = query.rows.more.get(WORDS)
+    split = partial(split_words, rule=query.schema.rule or RUNS)
     if cells is None:
-        return replace(found, words=tuple(map(split_words, found.texts)))
-    words = []
+        return replace(found, words=tuple(map(split, found.texts)), split=len(found.texts))
+    words, count = [], 0
     for row, (cell, text) in enumerate(zip(cells, found.texts, strict=True)):
         if is_missing(cell):
-            words.append(split_words(text))
+            words.append(split(text))
+            count += 1
             continue
         given = query.read(WORDS, row, cell, words_of)
         placed = placed_words(given, text)
         if placed is None:
             raise query.wrong(WORDS, row, " ".join(given), "the words of the row's text, in its order")
         words.append(placed)
-    return replace(found, words=tuple(words), texts=tuple(" ".join(each) for each in words))
+    return replace(found, words=tuple(words), texts=tuple(" ".join(each) for each in words), split=count)
 
 
 def _mentions(query: Query, found: QueryDocuments) -> QueryDocuments:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from mtlv.data.conll import read_words
 from mtlv.data.tables.cells import text_of_words
 from mtlv.data.tables.rows import Table, also
 from mtlv.errors import DataError
@@ -80,6 +82,17 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
     rest = {key: known[key] for key in OPTIONAL if key in known and (key == WORDS or known[key] != column)}
     more = {key: table.column(each) for key, each in rest.items()}
     return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{table.path.name}`")
+
+
+def from_sentences(file: Path) -> InputTexts:
+    """Return the words of each sentence of a CoNLL file, whose tags are not read.
+
+    Raises:
+        DataError: as for `read_words`.
+    """
+    words = tuple(read_words(file))
+    texts = tuple(map(" ".join, words))
+    return InputTexts(texts, tuple(range(1, len(words) + 1)), "sentence", {WORDS: words})
 
 
 def _checked(found: InputTexts, where: str) -> InputTexts:

@@ -18,6 +18,9 @@ HUB = "huggingface"
 TABLES = ("table", HUB)
 """Data sets that use all of `data.columns`."""
 
+OF_CONLL = ("words", "tags", "classes", "metric")
+"""Keys of `data.columns` that CoNLL files use, too; columns are numbers or names."""
+
 TARGETS = ("labels", "label_list", "target", "tags")
 """Columns of a table that have targets."""
 
@@ -37,7 +40,9 @@ def _is_own_table(s: Settings) -> bool:
 
 def _readers(key: str) -> tuple[str, ...]:
     """Return the data sets that read a key of `data.columns`."""
-    return (*TABLES, "conll", "standoff") if key == "task" else TABLES
+    if key == "task":
+        return (*TABLES, "conll", "standoff")
+    return (*TABLES, "conll") if key in OF_CONLL else TABLES
 
 
 def _only_of(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
 
@@ -15,12 +15,23 @@ TextOnly = Annotated[bool | Literal["next_sentence"], Field(description="true, f
 LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
+def _as_text(place: object) -> object:
+    return str(place) if type(place) is int else place
+
+
+Place = Annotated[
+    Annotated[str, Field(min_length=1)] | None,
+    BeforeValidator(_as_text),
+    Field(description="text, or a number in CoNLL files, or null"),
+]
+
+
 class ColumnSettings(SettingsSection):
     later = {"missing_labels": "error"}  # noqa: RUF012
 
     text: Text
     text_pair: MaybeText
-    words: MaybeText
+    words: Place
     mentions: MaybeText
     id: MaybeText
     part: MaybeText
@@ -32,7 +43,7 @@ class ColumnSettings(SettingsSection):
     separator: Text
     missing_labels: Literal["error", "unknown"]
     target: MaybeText
-    tags: MaybeText
+    tags: Place
     classes: Annotated[Names | None, Field(description="a list of class names (numbers in quotes), or null")]
     negative: Annotated[
         tuple[Text, ...], Field(strict=False, description="a list of class names (numbers in quotes)")

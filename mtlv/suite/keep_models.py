@@ -141,7 +141,7 @@ def package(
     settings = resolved.member.settings
     encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
-    tasks = served_tasks(resolved.known, cache.corpus(settings.data), settings.data)
+    tasks = served_tasks(resolved.known, cache.corpus(settings.data), settings.data, child.fold.train)
     description = describe(child, found, tasks, files.tokenizer, resolved, networks)
     model = lay_out(description, child, files, networks.values())
     return replace(model, description=_words(description, why))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +14,8 @@ from mtlv.data.tables.rows import read_json
 from mtlv.plan.spans import Span
 
 PAIR_OF_PLACES = "lists of [start, end] or [start, end, role], in characters"
+_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d+")
+_FLAT = re.compile(rf"\[\s*(?:{_VALUE.pattern})(?:[\s,]+(?:{_VALUE.pattern}))*\s*\]")
 
 
 def is_text(value: object) -> bool:
@@ -54,6 +58,14 @@ def words_of(cell: object) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
+def are_words(cell: object) -> bool:
+    """Whether a cell is a list of words."""
+    try:
+        return bool(words_of(cell))
+    except ValueError:
+        return False
+
+
 def text_of_words(cell: object) -> str | None:
     """Join the words with spaces; None if they are not words."""
     try:
@@ -87,6 +99,16 @@ def list_of(cell: object) -> list[str]:
         if isinstance(cell, str) and cell.split():
             return cell.split()
         raise
+
+
+def tags_of(cell: object) -> list[str]:
+    """Return tags, as `list_of`, also from a list of whole numbers.
+
+    Raises:
+        ValueError: they are invalid.
+    """
+    numbers = _listed(cell)
+    return [str(int(tag)) for tag in numbers] if numbers and all(map(_is_whole, numbers)) else list_of(cell)
 
 
 def class_of(cell: object) -> str:
@@ -138,11 +160,25 @@ def _is_whole(value: Any) -> bool:
 
 
 def _listed(cell: object) -> list[Any] | None:
-    """Return the content of a list, tuple or array, or of a JSON list."""
+    """Return the content of a list, tuple or array, or of a list as JSON or Python writes it."""
     if isinstance(cell, str):
+        text = cell
         try:
-            cell = read_json(cell)
+            cell = read_json(text)
         except ValueError:
-            return None
+            cell = _in_python(text)
     listed = isinstance(cell, Iterable) and not isinstance(cell, (str, bytes, Mapping))
     return list(cell) if listed else None  # type: ignore[call-overload]
+
+
+def _in_python(text: str) -> object:
+    """Return a list as Python or NumPy writes it, `['a', 'b']` or `['a' 'b']`; None if it is none."""
+    text = text.strip()
+    if not text.startswith("["):
+        return None
+    try:
+        if _FLAT.fullmatch(text):  # without commas, Python would join texts that stand side by side
+            return [ast.literal_eval(match[0]) for match in _VALUE.finditer(text)]
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None

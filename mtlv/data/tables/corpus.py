@@ -10,9 +10,10 @@ from mtlv.data.options import Columns
 from mtlv.data.parts import NAMES
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
-from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of
+from mtlv.data.tables.cells import are_words, is_missing, is_text, list_of, mentions_of
 from mtlv.data.tables.readers import KINDS, TableKind
 from mtlv.data.tables.rows import Table
+from mtlv.data.words import WHITESPACE
 from mtlv.errors import DataError, shorten
 from mtlv.formatting import enumerated, many
 
@@ -59,6 +60,8 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
         parts=tuple(document.part for document in documents) if divided else None,
         seconds=_column(rows, columns.text_pair, lambda cell: cell.strip()),
         words=words,
+        rule=_rule(rows, columns) if kind.by_word else "",
+        prose=_prose(rows, columns) if kind.by_word else None,
         mentions=_column(rows, columns.mentions, mentions_of),
         groups=_column(rows, columns.group, str),
         notes=tuple(
@@ -114,6 +117,20 @@ def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
     """Return the texts, stripped unless positions in them are used."""
     found = (row[columns.text] for _, row in rows)
     return tuple(text if columns.mentions is not None else text.strip() for text in found)
+
+
+def _rule(rows: Rows, columns: Columns) -> str:
+    """Return how the words were made: texts are split at white space, lists of words were given."""
+    cells = (row.get(_text_column(columns)) for _, row in rows)
+    is_split = columns.words is None and all(isinstance(cell, str) and not are_words(cell) for cell in cells)
+    return WHITESPACE if is_split else ""
+
+
+def _prose(rows: Rows, columns: Columns) -> tuple[str, ...] | None:
+    """Return the texts of given words, if the table has them as well."""
+    texts = [row.get(columns.text) for _, row in rows]
+    is_known = columns.words is not None and all(isinstance(text, str) for text in texts)
+    return tuple(map(str, texts)) if is_known else None
 
 
 def _column(rows: Rows, name: str | None, read: Any) -> tuple[Any, ...] | None:

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.conll import TAG, entities_of
 from mtlv.data.options import Columns
 from mtlv.data.source import targets_of, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
-from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
+from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of, tags_of
 from mtlv.data.tables.rows import read_json
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import UNKNOWN, Task
+from mtlv.plan.word_tags import are_classes, named_tags, spans_of_rows, unknown_tags
 
 QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
 PYTHON_LIST = re.compile(rf"\[(?:(?:{QUOTED.pattern})[\s,]*)*\]")  # also of NumPy, which has no commas
@@ -160,7 +162,7 @@ class NumberColumn(TableKind):
 
 
 class WordTagColumn(TableKind):
-    """One tag per word, in BIO or another scheme of `mtlv.data.conll`."""
+    """One tag per word: of entities, in BIO or another scheme, or a class; see `mtlv.plan.word_tags`."""
 
     reads = ("task", "tags", "classes", "metric", "missing_labels")
     text_keys = ("words",)
@@ -174,13 +176,21 @@ class WordTagColumn(TableKind):
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name, words = str(columns.tags), columns.words or columns.text
         form = 'as many tags as words: "B-Drug O", or ["B-Drug", "O"]; O, or B, I, E, L, U, S with a type'
-        fault = partial(_tags_fault, name, words)
-        yield ColumnCheck("tags", name, fault, form, NO_TARGET)
+
+        def fault(row: Cells) -> str:
+            return _tags_fault(row.get(name), row.get(words), named=columns.classes is not None)
+
+        yield ColumnCheck("tags", name, fault, form, NO_TARGET, _names_of_numbers)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        spans = _column(rows, str(columns.tags), lambda cell: entities_of(list_of(cell), UNTYPED), None)
-        classes = _classes(columns, {span.type for row in spans for span in row or ()}, "tags")
-        task = _task(columns, "tagging", source, str(columns.tags), self.metrics[0], classes)
+        cells = _column(rows, str(columns.tags), tags_of, None)
+        tags, are_numbers = named_tags([row for row in cells if row is not None], columns.classes)
+        known = iter(spans_of_rows(tags, UNTYPED))
+        spans = [None if row is None else next(known) for row in cells]
+        types = replace(columns, classes=None) if are_numbers else columns
+        classes = _classes(types, {span.type for row in spans for span in row or ()}, "tags")
+        metric = self.metrics[-1 if are_classes(chain.from_iterable(tags)) else 0]
+        task = _task(columns, "tagging", source, str(columns.tags), metric, classes)
         return (task,), {task.name: spans_column(spans)}
 
 
@@ -316,15 +326,28 @@ def _class_fault(name: str, classes: Collection[str]) -> Fault:
     return find
 
 
-def _tags_fault(name: str, of_words: str, row: Cells) -> str:
-    tags, words = row.get(name), row.get(of_words)
+def _names_of_numbers(cells: Sequence[object]) -> str:
+    """Return the next step for tags that are numbers; empty for others."""
+    names = "name each number in order, from 0: `data.columns.classes: [O, B-Drug, I-Drug]`"
+    return names if all(map(_has_numbers, cells)) else ""
+
+
+def _has_numbers(cell: object) -> bool:
     try:
-        found = list_of(tags)
+        return all(tag.isdecimal() for tag in tags_of(cell))
+    except ValueError:
+        return False
+
+
+def _tags_fault(tags: object, words: object, *, named: bool) -> str:
+    try:
+        found = tags_of(tags)
     except ValueError:
         return "is empty" if is_missing(tags) else "is not a list of tags"
-    strange = next((tag for tag in found if not TAG.fullmatch(tag)), None)
-    if strange is not None:
-        return f"has an unknown tag `{strange}`"
+    if not named and all(tag.isdecimal() for tag in found):
+        return "has numbers as tags, without names"
+    if strange := unknown_tags(found):
+        return f"has an unknown tag `{strange[0]}`"
     try:
         count = len(list_of(words))
     except ValueError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from mtlv.data.conll import TAG
 from mtlv.data.tables.cells import is_missing, list_of, mentions_of
 from mtlv.data.tables.readers import labels_of
 from mtlv.plan.tagging import OUTSIDE
+from mtlv.plan.word_tags import TAG
 
 ALONE = "has a tag for each word, which is learned alone: name only this column with `--labels`"
 NO_WORDS = (

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mtlv.data import catalog, conll
-from mtlv.data.conll import conll_path, entities_of, read_conll
+from mtlv.data.conll import conll_path, read_conll
+from mtlv.data.conll import file as conll_file
 from mtlv.data.options import Columns, DataOptions
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
+from mtlv.plan.word_tags import entities_of
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_every_fault_has_its_line(tmp_path):
 def test_limits(tmp_path, monkeypatch, text, limit, message):
     (tmp_path / "a.tsv").write_bytes(text if isinstance(text, bytes) else text.encode())
     for name, value in limit.items():
-        monkeypatch.setattr(conll, name, value)
+        monkeypatch.setattr(conll if hasattr(conll, name) else conll_file, name, value)
     with pytest.raises(DataError, match=message):
         catalog.load("conll", DataOptions(path=tmp_path / "a.tsv"))
 
@@ -146,3 +148,174 @@ def test_a_catalogued_corpus_has_its_own_types_only(tmp_path):
     write(tmp_path / "train.tsv", "a\tB-Disease\n")
     with pytest.raises(DataError, match=r"entities of an unknown type \(got Disease\); allowed: Chemical"):
         catalog.load("bc5cdr_chem", DataOptions(path=tmp_path))
+
+
+FOUR = """-DOCSTART- -X- -X- O
+
+IL-2 NN B-NP B-drug
+binds VBZ B-VP O
+no. NN B-NP O
+
+It PRP B-NP O
+helps VBZ B-VP O
+"""
+
+
+@pytest.mark.parametrize(
+    ("column", "classes", "metric", "name"),
+    [
+        (None, ("drug",), "entity_f1", "entities"),
+        ("4", ("drug",), "entity_f1", "entities"),
+        ("ner", ("drug",), "entity_f1", "entities"),
+        ("-1", ("drug",), "entity_f1", "entities"),
+        ("3", ("NP", "VP"), "entity_f1", "entities"),
+        ("chunk", ("NP", "VP"), "entity_f1", "entities"),
+        ("2", ("NN", "PRP", "VBZ"), "word_f1_macro", "tags"),
+        ("-3", ("NN", "PRP", "VBZ"), "word_f1_macro", "tags"),
+        ("POS", ("NN", "PRP", "VBZ"), "word_f1_macro", "POS"),
+    ],
+)
+def test_the_column_of_tags_is_chosen_by_number_or_name(tmp_path, column, classes, metric, name):
+    path = write(tmp_path / "a.txt", FOUR)
+    corpus = catalog.load("conll", DataOptions(path=path, columns=Columns(tags=column)))
+    (task,) = corpus.tasks
+    assert (task.classes, task.main_metric, task.name) == (classes, metric, name)
+    assert corpus.groups is None, "the only marker, at the top, makes no group of all sentences"
+    assert corpus.ids == ("a.1", "a.2")
+    assert [("column 4 of 4" in note) for note in corpus.notes] == [True] * (column is None)
+
+
+def test_a_class_of_each_word_is_a_span_of_one_word(tmp_path):
+    path = write(tmp_path / "a.txt", "Big JJ\nheart NN\nrate NN\n\nIt PRP\nis VB\n")
+    corpus = catalog.load("conll", DataOptions(path=path))
+    spans = corpus.targets["tags"][0]
+    assert spans == (Span(0, 1, "JJ"), Span(1, 2, "NN"), Span(2, 3, "NN"))
+
+
+@pytest.mark.parametrize("column", ["5", "-5", "0", "upos", "x"])
+def test_a_column_that_is_not_there_is_an_error(tmp_path, column):
+    path = write(tmp_path / "a.txt", FOUR)
+    with pytest.raises(DataError, match=r"no column `.*` \(`data.columns.tags`\); allowed: 1 to 4, or -1"):
+        catalog.load("conll", DataOptions(path=path, columns=Columns(tags=column)))
+
+
+def test_words_may_be_in_another_column(tmp_path):
+    path = write(tmp_path / "a.txt", "1 Big B-X\n2 heart I-X\n\n1 It O\n")
+    corpus = catalog.load("conll", DataOptions(path=path, columns=Columns(words="2")))
+    assert corpus.words == (("Big", "heart"), ("It",))
+
+
+@pytest.mark.parametrize("separator", ["\t", " ", "    "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_comments_are_left_out_but_not_the_sign_as_a_word(tmp_path, separator, end):
+    lines = [
+        "# id 12",
+        "#\tpassage",
+        "Big|O",
+        "#|O",
+        "5|B-X",
+        "  ",
+        "# A sentence, of several words.",
+        "It|O",
+    ]
+    path = write(tmp_path / "a.conll", "\ufeff" + end.join(lines).replace("|", separator) + end)
+    read = read_conll(path)
+    assert [sentence.words for sentence in read] == [("Big", "#", "5"), ("It",)]
+    assert read[0].spans == (Span(2, 3, "X"),)
+
+
+def test_a_sign_as_a_word_has_a_class_that_others_have(tmp_path):
+    path = write(tmp_path / "a.conll", "#\tpassage\nno.\tNN\n#\tNN\n5\tCD\n")
+    assert read_conll(path)[0].words == ("no.", "#", "5")
+
+
+def test_types_without_letters_are_entities(tmp_path):
+    path = write(tmp_path / "a.conll", "Lung Dis\ncancer Dis\nand O\naspirin Drug\n")
+    assert read_conll(path)[0].spans == (Span(0, 2, "Dis"), Span(3, 4, "Drug"))
+
+
+def test_label_studio(tmp_path):
+    text = (
+        "-DOCSTART- -X- O\nReport -X- _ O\n1: -X- _ O\nrash. -X- _ B-ADE\n\nNo -X- _ O\nrash. -X- _ B-ADE\n"
+    )
+    path = write(tmp_path / "a.conll", text)
+    corpus = catalog.load("conll", DataOptions(path=path))
+    assert corpus.words == (("Report", "1:", "rash."), ("No", "rash."))
+    assert corpus.tasks[0].classes == ("ADE",)
+    assert corpus.groups is None
+
+
+def test_numbers_are_named_by_classes(tmp_path):
+    path = write(tmp_path / "a.conll", "Lung 1\ncancer 2\nand 0\nIL-2 3\n")
+    named = Columns(classes=("O", "B-dis", "I-dis", "B-drug", "I-drug"))
+    corpus = catalog.load("conll", DataOptions(path=path, columns=named))
+    assert corpus.targets["entities"][0] == (Span(0, 2, "dis"), Span(3, 4, "drug"))
+    assert corpus.tasks[0].classes == ("dis", "drug")
+    for few in (None, ("O", "B-dis", "I-dis")):
+        with pytest.raises(DataError, match=r"numbers without names \(got 0 to 3.*`data.columns.classes: \["):
+            catalog.load("conll", DataOptions(path=path, columns=Columns(classes=few)))
+
+
+def test_classes_of_entities_are_their_types_in_order(tmp_path):
+    path = write(tmp_path / "a.conll", "Lung B-dis\nIL-2 B-drug\n")
+    corpus = catalog.load("conll", DataOptions(path=path, columns=Columns(classes=("sign", "drug", "dis"))))
+    assert corpus.tasks[0].classes == ("sign", "drug", "dis")
+    with pytest.raises(DataError, match=r"not classes \(got dis\); allowed: drug"):
+        catalog.load("conll", DataOptions(path=path, columns=Columns(classes=("drug",))))
+
+
+UNIVERSAL = """# newdoc id = one
+# sent_id = 1
+# text = Don't (IL-2).
+1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDo\tdo\tAUX\tVB\t_\t0\troot\t_\t_
+2\tn't\tnot\tPART\tRB\t_\t1\tadvmod\t_\tSpaceAfter=No
+3\t(\t(\tPUNCT\t-LRB-\t_\t1\tpunct\t_\tSpaceAfter=No
+4\tIL-2\tIL-2\tPROPN\tNNP\t_\t1\tobj\t_\tSpaceAfter=No
+4.1\tbinds\tbind\tVERB\tVB\t_\t_\t_\t_\t_
+5\t)\t)\tPUNCT\t-RRB-\t_\t1\tpunct\t_\tSpaceAfter=No
+6\t.\t.\tPUNCT\t.\t_\t1\tpunct\t_\t_
+
+# newdoc id = two
+# text = He went
+1\tHe\the\tPRON\t_\t_\t2\tnsubj\t_\t_
+2\twent\tgo\tVERB\tVBD\t_\t0\troot\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "classes"),
+    [
+        (None, "tags", ("AUX", "PART", "PRON", "PROPN", "PUNCT", "VERB")),
+        ("upos", "upos", ("AUX", "PART", "PRON", "PROPN", "PUNCT", "VERB")),
+        ("deprel", "deprel", ("advmod", "nsubj", "obj", "punct", "root")),
+        ("xpos", "xpos", ("-LRB-", "-RRB-", ".", "NNP", "RB", "VB", "VBD")),
+        ("4", "tags", ("AUX", "PART", "PRON", "PROPN", "PUNCT", "VERB")),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".conllu", ".txt"])
+def test_universal_dependencies(tmp_path, column, name, classes, suffix):
+    path = write(tmp_path / f"a{suffix}", UNIVERSAL)
+    assert conll_path(path) == path
+    corpus = catalog.load("conll", DataOptions(path=path, columns=Columns(tags=column)))
+    assert corpus.words == (("Do", "n't", "(", "IL-2", ")", "."), ("He", "went"))
+    assert (corpus.tasks[0].classes, corpus.names) == (classes, (name,))
+    assert corpus.prose == ("Don't (IL-2).", "He went")
+    assert corpus.groups == ("a.one", "a.two")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_read"),
+    [
+        ("a.txt", "-DOCSTART- -X-\n\nThe DT\nheart NN\n\nIt PRP\n\n", True),
+        ("a.txt", "The DT\nheart NN\nof IN\nthe DT\nlung NN\n\n" * 4, True),
+        ("a.conll", "The DT\nheart NN\n\n", True),
+        ("a.tsv", "text\tlabel\nThe heart is large\tyes\nIt is not\tno\n\n", False),
+        ("a.txt", "The heart\nThe lung\n\nOne two\nThree four\n\n", False),
+        ("a.txt", "The heart is large.\nThe lung is not.\n\nIt is so.\n\n", False),
+    ],
+)
+def test_classes_of_words_need_the_signs_of_a_file_of_words(tmp_path, name, text, is_read):
+    path = write(tmp_path / name, text)
+    assert conll_path(path) == (path if is_read else None)

@@ -530,25 +530,40 @@ def test_a_table_that_is_not_there_is_said_so(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("given", ["one two", "one two/train.tsv"])
-def test_conll_files_are_no_tables(tmp_path, monkeypatch, capsys, given):
+def test_conll_files_have_a_config_that_runs(tmp_path, monkeypatch, capsys, given):
     monkeypatch.chdir(tmp_path)
     Path("one two").mkdir()
-    Path("one two/train.tsv").write_text("Pain\tB-sign\n\n" * 20)
-    assert main(["init", given]) == 2
-    assert (
-        f"`{given}` is no table: it has a word and its tag a line, as CoNLL files do; write a config with "
-        "`data: {name: conll, path: one two}` (docs/data.md)."
-    ) in capsys.readouterr().err
+    Path("one two/train.tsv").write_text("".join(f"Pain\tB-sign\n{n}\tO\n\n" for n in range(20)))
+    assert main(["init", given, "--out", "c.yml"]) == 0
+    told = capsys.readouterr().out
+    assert "20 documents, read with `data.name: conll`" in told
+    assert "to learn (tagging): sign" in told
+    data = yaml.safe_load(Path("c.yml").read_text())["data"]
+    assert data == {"name": "conll", "path": "one two", "columns": {"task": "entities"}, "max_length": 32}
+    assert main(["check", "c.yml"]) == 0
+    assert main(["init", given, "--out", "c.yml"]) == 2
+    assert "`c.yml` is there already" in capsys.readouterr().err
 
 
-def test_marked_texts_are_no_tables(tmp_path, monkeypatch, capsys):
+def test_marked_texts_have_a_config_with_windows_if_they_are_long(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("all.txt").write_text("1|t|Pain.\n1\t0\t4\tPain\tSign\n")
-    assert main(["init", "all.txt"]) == 2
-    assert (
-        "`all.txt` is no table: it has texts with marked entities, as BRAT and PubTator do; write a config "
-        "with `data: {name: standoff, path: all.txt}` (docs/data.md)."
-    ) in capsys.readouterr().err
+    text = "Pain and much else as well. " * 200
+    Path("all.txt").write_text("".join(f"{n}|t|{text}{n}\n{n}\t0\t4\tPain\tSign\n\n" for n in range(30)))
+    assert main(["init", "all.txt"]) == 0
+    config = yaml.safe_load(Path("all.yml").read_text())
+    assert config["data"]["name"] == "standoff"
+    assert (config["data"]["max_length"], config["data"]["window"]) == (512, 200)
+    assert main(["check", "all.yml"]) == 0
+
+
+def test_exports_are_tables_if_columns_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    row = '{"text": "Pain is number %d", "entities": [{"start": 0, "end": 4, "label": "X"}], "bad": %d}\n'
+    Path("a.jsonl").write_text("".join(row % (n, n % 2) for n in range(40)))
+    assert main(["init", "a.jsonl"]) == 0
+    assert yaml.safe_load(Path("a.yml").read_text())["data"]["name"] == "standoff"
+    assert main(["init", "a.jsonl", "--labels", "bad", "--out", "b.yml"]) == 0
+    assert yaml.safe_load(Path("b.yml").read_text())["data"]["name"] == "table"
 
 
 def test_a_table_is_no_config(tmp_path, capsys):

@@ -13,7 +13,9 @@ import pytest
 from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Corpus
+from mtlv.data.tables.corpus import table_corpus
 from mtlv.data.tables.readers import ClassColumn, NumberColumn, WordTagColumn
+from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError
 from mtlv.evaluation.scoring import task_figures
 from mtlv.plan import Task, TaskScores
@@ -190,7 +192,7 @@ FAULTS = [
         r"column `ner_tags` has 1 tags for 2 words .got 'O'.; allowed: as many tags as words",
     ),
     (TAGS, {"ner_tags": "O X-Drug"}, r"has an unknown tag `X-Drug`"),
-    (TAGS, {"ner_tags": [0, 1]}, r"is not a list of tags"),
+    (TAGS, {"ner_tags": [0, 1]}, r"has numbers as tags, without names"),
     (TAGS, {"tokens": [["A"], "b"]}, r"column `tokens` is not a list of words"),
     (
         replace(TAGS, classes=("Drug",)),
@@ -232,3 +234,22 @@ def test_every_metric_of_a_kind_is_a_figure() -> None:
         outputs, targets = MADE[kind](task)
         figures = task_figures(task, TaskScores(outputs, targets, np.ones(len(targets), bool)))
         assert set(metrics) <= set(figures)
+
+
+@pytest.mark.parametrize(
+    "cell", [[0, 1, 2, 3], "[0 1 2 3]", "0 1 2 3", "[0, 1, 2, 3]", np.array([0, 1, 2, 3])]
+)
+def test_tags_that_are_numbers_have_the_names_of_classes(cell: object) -> None:
+    row = {"text": "The left lung IL-2", "t": cell}
+    table = {"": Table(Path("t.jsonl"), tuple(row), ((1, row),))}
+    columns = Columns(kind="tagging", tags="t", classes=("O", "B-Part", "I-Part", "B-Drug", "I-Drug"))
+    corpus = table_corpus("a", table, columns)
+    assert corpus.targets["t"][0] == (Span(1, 3, "Part"), Span(3, 4, "Drug"))
+    assert (corpus.tasks[0].classes, corpus.tasks[0].main_metric) == (("Drug", "Part"), "entity_f1")
+    nouns = replace(columns, classes=("DET", "ADJ", "NOUN", "NAME"))
+    (task,) = table_corpus("a", table, nouns).tasks
+    assert (task.classes, task.main_metric) == (("ADJ", "DET", "NAME", "NOUN"), "word_f1_macro")
+    with pytest.raises(DataError, match=r"without names .* name each number in order, from 0: `data.columns"):
+        table_corpus("a", table, replace(columns, classes=None))
+    with pytest.raises(DataError, match=r"got 0 to 3, and 3 names"):
+        table_corpus("a", table, replace(columns, classes=("O", "B-Part", "I-Part")))

@@ -1,0 +1,212 @@
+"""Exports of annotation tools in JSON: a text with entities by characters in each record.
+
+Doccano, Prodigy, Label Studio (JSON and JSON-MIN), training data of spaCy, and GLiNER, whose places are
+words. Fields are recognized by what they contain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mtlv.data.conll import LOOKED_AT
+from mtlv.data.parts import text_of
+from mtlv.data.standoff.marks import Losses, MarkedText
+from mtlv.data.tables.rows import json_at, read_json
+from mtlv.errors import DataError, shorten
+from mtlv.plan.spans import Span
+
+SUFFIXES = (".jsonl", ".json")
+STARTS, ENDS = ("start", "start_offset", "begin"), ("end", "end_offset")
+TYPES = ("label", "labels", "type", "entity", "tag")
+TEXTS, TOKENS = ("text", "data", "sentence", "content"), "tokenized_text"
+LEFT_OUT = ("reject", "ignore")  # answers of Prodigy
+PLACED = 3  # values of a span that is a list: first character, the one after the last, type
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An entity as a tool writes it."""
+
+    start: int
+    end: int
+    types: tuple[str, ...]
+    content: str | None = None  # its text, if the tool writes it, too
+
+
+def read_export(file: Path, losses: Losses) -> Iterator[MarkedText]:
+    """Yield the texts of a file with their entities, except those that were rejected or not annotated.
+
+    Raises:
+        DataError: the file is not JSON, or its records have no entities.
+    """
+    records = [_plain(record, losses) for record in _records(text_of(file), file)]
+    field = _field_of_marks(record for record in records if record)
+    if not field:
+        raise DataError(
+            f"`{file.name}` has no texts with entities",
+            allowed='records such as {"text": "...", "entities": [{"start": 0, "end": 7, "label": "DRUG"}]}',
+        )
+    for number, record in enumerate(records, start=1):
+        if not record or not (text := _text(record)):
+            continue
+        marks = _marks(record.get(field)) or []
+        relations = record.get("relations")
+        losses.count["relations not read"] += len(relations) if isinstance(relations, list) else 0
+        if TOKENS in record:
+            marks = [_in_characters(mark, record[TOKENS]) for mark in marks]
+        spans = [
+            Span(*place, type_)
+            for mark in marks
+            if (place := _place(mark, text, losses, f"{file.name}, record {number}"))
+            for type_ in mark.types
+        ]
+        yield MarkedText(f"{file.stem}.{number}", text, ((0, len(text)),), spans)
+    losses.count += Counter()  # without those of which there are none
+
+
+def is_export(file: Path) -> bool:
+    """Whether a file has texts with entities, and no column that a table could learn instead."""
+    if file.suffix.lower() not in SUFFIXES:
+        return False
+    try:
+        records = [_plain(record, Losses()) for record in _records(_beginning(file), file)]
+    except (DataError, OSError, ValueError):
+        return False
+    known = [record for record in records if record]
+    field = _field_of_marks(known)
+    is_named = field in ("entities", "label", "labels", "ner")
+    as_objects = any(isinstance(mark, Mapping) for record in known for mark in record.get(field) or ())
+    return bool(field) and (is_named or as_objects) and all(map(_text, known))
+
+
+def _beginning(file: Path) -> str:
+    """Return the first lines of a file of lines, or all of another."""
+    if file.suffix.lower() == ".json":
+        return text_of(file)
+    with file.open(encoding="utf-8-sig") as stream:
+        content = stream.read(LOOKED_AT)
+        return content.rpartition("\n")[0] if stream.read(1) else content
+
+
+def _records(content: str, file: Path) -> list[Any]:
+    """Return the records of a file: of an array, the longest one of an object, or one per line."""
+    lines = content.split("\n")
+    if file.suffix.lower() == ".json":
+        try:
+            value = read_json(content)
+        except ValueError:
+            pass  # a file of lines
+        else:
+            lists = [value] if isinstance(value, list) else filter(_is_list, getattr(value, "values", list)())
+            return max(lists, key=len, default=[value])
+    return [
+        json_at(f"`{file.name}` line {number}", line)
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _plain(record: Any, losses: Losses) -> dict[str, Any] | None:
+    """Return a record with its text and its marks in fields; None if it is left out or has no text."""
+    if isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[0], str):
+        marks = record[1].get("entities") if isinstance(record[1], Mapping) else record[1]
+        return {"text": record[0], "entities": marks}
+    if not isinstance(record, Mapping):
+        return None
+    if record.get("answer") in LEFT_OUT:
+        losses.count["texts left out: they were rejected or ignored"] += 1
+        return None
+    annotations = record.get("annotations", record.get("completions"))
+    if isinstance(record.get("data"), Mapping) and isinstance(annotations, list):
+        return _of_label_studio(record["data"], annotations, losses)
+    return dict(record)
+
+
+def _of_label_studio(
+    data: Mapping[str, Any], annotations: Sequence[Any], losses: Losses
+) -> dict[str, Any] | None:
+    """Return the record of a task of Label Studio, with its first annotation that was not cancelled."""
+    done = [each for each in annotations if isinstance(each, Mapping) and not each.get("was_cancelled")]
+    if not done:
+        losses.count["texts left out: they were not annotated"] += 1
+        return None
+    losses.count["further annotations of a text not read"] += len(done) - 1
+    results = [each for each in done[0].get("result") or () if isinstance(each, Mapping)]
+    marks = [each["value"] for each in results if isinstance(each.get("value"), Mapping)]
+    relations = [each for each in results if each.get("type") == "relation"]
+    return {**data, "annotations": [mark for mark in marks if _mark(mark)], "relations": relations}
+
+
+def _text(record: Mapping[str, Any]) -> str:
+    """Return the text of a record: that of a usual field, or else its longest; empty if it has none."""
+    if isinstance(record.get(TOKENS), list):
+        return " ".join(map(str, record[TOKENS]))
+    usual = [record[name] for name in TEXTS if isinstance(record.get(name), str)]
+    return usual[0] if usual else max((v for v in record.values() if isinstance(v, str)), key=len, default="")
+
+
+def _field_of_marks(records: Any) -> str:
+    """Return the field that has marks in most records; empty if none has."""
+    fields = Counter(name for record in records for name, value in record.items() if _marks(value))
+    return max(fields, key=fields.__getitem__, default="")
+
+
+def _marks(value: object) -> list[Mark] | None:
+    """Return the marks of a list; None if it is no list of marks."""
+    if not isinstance(value, list):
+        return None
+    marks = [_mark(item) for item in value]
+    return None if None in marks else [mark for mark in marks if mark]
+
+
+def _mark(item: object) -> Mark | None:
+    if isinstance(item, Mapping):
+        types = next((item[name] for name in TYPES if item.get(name)), None)
+        types = types or next((v for name, v in item.items() if str(name).endswith("labels")), None)
+        first = (next((item[name] for name in names if name in item), None) for names in (STARTS, ENDS))
+        start, end = first
+        content = item.get("text")
+    elif isinstance(item, (list, tuple)) and len(item) == PLACED:
+        (start, end, types), content = item, None
+    else:
+        return None
+    names = [types] if isinstance(types, str) else types
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        return None
+    if type(start) is not int or type(end) is not int:
+        return None
+    return Mark(start, end, tuple(names), content if isinstance(content, str) else None)
+
+
+def _in_characters(mark: Mark, words: Sequence[Any]) -> Mark:
+    """Return a mark of words, the last one included, in characters of the words joined by spaces."""
+    lengths = [len(str(word)) + 1 for word in words]
+    start, end = sum(lengths[: mark.start]), sum(lengths[: mark.end + 1]) - 1
+    return Mark(start, end, mark.types)
+
+
+def _place(mark: Mark, text: str, losses: Losses, place: str) -> tuple[int, int] | None:
+    """Return first character of a mark and the one after its last; None if another text is there.
+
+    Tools that run in a browser may count characters beyond U+FFFF as two.
+    """
+    places = [(mark.start, mark.end)]
+    if mark.content is not None:
+        places.append((_from_utf16(text, mark.start), _from_utf16(text, mark.end)))
+    within = [(start, end) for start, end in places if 0 <= start < end <= len(text)]
+    right = [(a, b) for a, b in within if mark.content is None or text[a:b].split() == mark.content.split()]
+    start, end = (right or places)[0]
+    content = text[start:end] if right else shorten(mark.content or f"{mark.start} to {mark.end}")
+    return (start, end) if losses.fits(text, start, end, content, place) and right else None
+
+
+def _from_utf16(text: str, at: int) -> int:
+    return len(text.encode("utf-16-le")[: 2 * max(at, 0)].decode("utf-16-le", errors="ignore"))

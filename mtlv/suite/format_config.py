@@ -1,0 +1,88 @@
+"""A first config for files that are no table: CoNLL files, and texts with marked entities."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mtlv.data import catalog
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
+from mtlv.data.tables.text_columns import size_of
+from mtlv.errors import ConfigError, shorten
+from mtlv.formatting import enumerated, many
+from mtlv.settings.describe import in_line
+from mtlv.suite.new_config import EPOCHS, OTHER_LANGUAGE
+
+PIECES = 1.6  # tokens per word, with those that the encoder adds
+STEP, MOST_TOKENS = 32, 512
+LONG = 99  # percentile of the documents that are not cut
+WINDOWS = "  window: 200                  # words; longer documents are cut into such windows"
+SHOWN = 20  # types whose numbers are listed
+
+
+def write_format_config(name: str, path: Path, out: Path) -> list[str]:
+    """Write a config for the files of `data.name: NAME`, and return lines about it, with the next step.
+
+    Raises:
+        ConfigError: the file is there already, or cannot be written.
+        DataError: as for the `load` of the data set.
+    """
+    if out.exists():
+        raise ConfigError([f"`{out}` is there already; choose another file with `--out`"])
+    corpus = catalog.load(name, DataOptions(path=path))
+    content = format_config(name, corpus, os.path.relpath(path, out.parent))
+    try:
+        out.write_text(content, encoding="utf-8")
+    except OSError as error:
+        got = f"`--out` {out} cannot be written (got {error.strerror}); give a file in an existing folder"
+        raise ConfigError([got]) from error
+    (task,) = corpus.tasks
+    return [
+        f"{path.name}: {many(len(corpus), 'document')}, read with `data.name: {name}`",
+        f"to learn (tagging): {enumerated(list(task.classes))}",
+        *corpus.notes,
+        f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)",
+    ]
+
+
+def format_config(name: str, corpus: Corpus, path: str) -> str:
+    """Return the config as text; `path` is relative to the config's folder."""
+    (task,) = corpus.tasks
+    counts = [len(words) for words in corpus.words or ()]
+    wanted = int(np.percentile(counts, LONG) * PIECES) + 2
+    length = min(MOST_TOKENS, -(-wanted // STEP) * STEP)
+    spans = Counter(span.type for row in corpus.targets[task.name] for span in row)
+    numbers = [f"{shorten(type_)} {count}" for type_, count in spans.most_common()]
+    epochs = next(epochs for most, epochs in EPOCHS if len(corpus) <= most)
+    lines: Sequence[str] = [
+        f"# Written by `mtlv init` for {shorten(Path(path).name)}: {many(len(corpus), 'document')}",
+        f"# of {np.median(counts):.0f} words (median).",
+        "#",
+        "#     mtlv run CONFIG",
+        "",
+        f"experiment: {in_line(shorten(Path(path).stem, 100))}",
+        "",
+        "data:",
+        f"  name: {name}",
+        f"  path: {in_line(path)}",
+        f"  columns: {{task: {in_line(task.name)}}}",
+        *(f"  # {shorten(note, 200)}" for note in corpus.notes),
+        f"  # spans of each type: {enumerated(numbers, SHOWN)}",
+        f"  max_length: {length:<4}             # tokens",
+        *([WINDOWS] if wanted > MOST_TOKENS else []),
+        "",
+        *([] if size_of(corpus.texts)[1] else OTHER_LANGUAGE),
+        "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
+        "",
+        "training:",
+        f"  epochs: {epochs:<2}                   # mtlv warns if this is too short",
+        "  learning_rate: 2e-4          # for minilm; 2e-5 suits an encoder of 12 layers",
+        "",
+        "architecture: mtl              # one task: one model",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,152 @@
+"""Exports of annotation tools: one text and its entities, as each tool writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mtlv.data import catalog
+from mtlv.data.options import DataOptions
+from mtlv.data.source import Corpus
+from mtlv.data.standoff import standoff_path
+from mtlv.data.tables.other_formats import other_format
+from mtlv.errors import DataError
+from mtlv.plan.spans import Span
+
+TEXT = "A 😀: aspirin caused severe headache."
+DRUG, ADE = (5, 12), (20, 35)
+WORDS = ("A", "😀", ":", "aspirin", "caused", "severe", "headache", ".")
+SPANS = (Span(3, 4, "DRUG"), Span(5, 7, "ADE"))
+OTHER = "It is none of these."
+
+
+def results(shift: int = 0) -> list[dict]:
+    values = [(*DRUG, "aspirin", "DRUG"), (*ADE, "severe headache", "ADE")]
+    marks = [
+        {
+            "id": t,
+            "type": "labels",
+            "value": {"start": a + shift, "end": b + shift, "text": text, "labels": [t]},
+        }
+        for a, b, text, t in values
+    ]
+    return [
+        *marks,
+        {"type": "relation", "from_id": "DRUG", "to_id": "ADE"},
+        {"type": "choices", "value": {"choices": ["x"]}},
+    ]
+
+
+def objects(start: str, end: str, name: str) -> list[dict]:
+    return [{"id": 1, start: 5, end: 12, name: "DRUG"}, {"id": 2, start: 20, end: 35, name: "ADE"}]
+
+
+LISTS = [[5, 12, "DRUG"], [20, 35, "ADE"]]
+SHAPES = {
+    "doccano lists": [{"id": 1, "text": TEXT, "label": LISTS, "Comments": []}, {"id": 2, "text": OTHER, "label": []}],
+    "doccano": [
+        {"id": 7, "text": TEXT, "entities": objects("start_offset", "end_offset", "label"), "relations": [{"id": 1}]},
+        {"id": 8, "text": OTHER, "entities": [], "relations": []},
+    ],
+    "prodigy": [
+        {"text": TEXT, "tokens": [{"text": "A", "start": 0, "end": 1, "id": 0}], "spans": objects("start", "end", "label"), "answer": "accept"},
+        {"text": "no", "spans": objects("start", "end", "label"), "answer": "reject"},
+        {"text": "no", "spans": [], "answer": "ignore"},
+        {"text": OTHER, "spans": [], "answer": "accept"},
+    ],
+    "label studio": [
+        {"id": 1, "data": {"id": "a longer text than the text itself " * 2, "text": TEXT}, "annotations": [{"was_cancelled": True, "result": []}, {"result": results()}, {"result": []}]},
+        {"id": 2, "data": {"text": "not done"}, "annotations": []},
+        {"id": 3, "data": {"text": OTHER}, "annotations": [{"result": []}]},
+    ],
+    "label studio in a browser": [
+        {"data": {"report": TEXT}, "annotations": [{"result": results(1)}]},  # 😀 are two characters there
+        {"data": {"report": OTHER}, "annotations": [{"result": []}]},
+    ],
+    "label studio min": [
+        {"text": TEXT, "id": 0, "label": [r["value"] for r in results()[:2]], "annotator": 1, "created_at": "2024-01-01T00:00:00Z" * 3},
+        {"text": OTHER, "id": 1, "annotator": 1},
+    ],
+    "spacy": [[TEXT, {"entities": LISTS}], [OTHER, {"entities": []}]],
+    "types": [{"sentence": TEXT, "ents": objects("start", "end", "type")}, {"sentence": OTHER, "ents": []}],
+    "gliner": [
+        {"tokenized_text": list(WORDS), "ner": [[3, 3, "DRUG"], [5, 6, "ADE"]]},
+        {"tokenized_text": OTHER[:-1].split(), "ner": []},
+    ],
+}  # fmt: skip
+
+
+def written(path: Path, records: list) -> Path:
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    path.write_text(lines if path.suffix == ".jsonl" else json.dumps(records), encoding="utf-8")
+    return path
+
+
+def load(path: Path) -> Corpus:
+    return catalog.load("standoff", DataOptions(path=path))
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_tool(tmp_path: Path, shape: str, suffix: str) -> None:
+    path = written(tmp_path / f"export{suffix}", SHAPES[shape])
+    assert standoff_path(path) == path
+    assert (other_format(path) or ())[:2] == ("standoff", path)
+    corpus = load(path)
+    assert corpus.words == (WORDS, tuple(OTHER[:-1].split()) + ((".",) if shape != "gliner" else ()))
+    assert corpus.targets["entities"].tolist() == [SPANS, ()]
+    assert corpus.tasks[0].classes == ("ADE", "DRUG")
+    assert corpus.names == ("entities",)
+
+
+def test_what_is_not_read_is_counted(tmp_path: Path) -> None:
+    notes = {shape: load(written(tmp_path / "a.jsonl", SHAPES[shape])).notes for shape in SHAPES}
+    assert notes["doccano"] == ("1 relations not read",)
+    assert notes["prodigy"] == ("2 texts left out: they were rejected or ignored",)
+    assert {*notes["label studio"]} == {
+        "1 texts left out: they were not annotated",
+        "1 further annotations of a text not read",
+        "1 relations not read",
+    }
+    assert notes["spacy"] == ()
+
+
+def test_files_of_parts_and_lines_in_a_json_file(tmp_path: Path) -> None:
+    for part in ("train", "dev"):
+        written(tmp_path / f"{part}.jsonl", SHAPES["doccano"] * 2).rename(tmp_path / f"{part}.json")
+    corpus = load(tmp_path)
+    assert corpus.parts == ("train",) * 4 + ("validation",) * 4
+    assert len(set(corpus.ids)) == 8
+    assert standoff_path(tmp_path) == tmp_path
+
+
+def test_places_that_are_wrong_are_an_error_and_few_are_counted(tmp_path: Path) -> None:
+    outside = {"text": "aspirin", "entities": [{"start": 3, "end": 30, "label": "DRUG"}]}
+    with pytest.raises(DataError, match=r"`a.jsonl, record 2`: another text is at its offsets"):
+        load(written(tmp_path / "a.jsonl", [SHAPES["doccano"][0], outside]))
+    corpus = load(written(tmp_path / "a.jsonl", SHAPES["doccano"][:1] * 60 + [outside]))
+    assert "1 entities left out: another text is at their offsets" in " ".join(corpus.notes)
+    other = {"text": "aspirin", "label": [{"start": 0, "end": 4, "text": "aspirin", "labels": ["DRUG"]}]}
+    with pytest.raises(DataError, match=r"another text is at its offsets .got aspi"):
+        load(written(tmp_path / "a.jsonl", [other]))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"text": "a text", "label": "yes"}],
+        [{"text": "a text", "labels": ["one", "two"]}],
+        [{"tokens": ["a", "b"], "ner_tags": [0, 1]}],
+        [{"text": "IL-2 binds", "spans": [[0, 4, "GENE"], [5, 10, "X"]], "relation": "yes"}],
+        [{"text": "a", "tokens": [{"start": 0, "end": 1, "text": "a"}]}],
+        ["a", "b"],
+        [],
+    ],
+)
+def test_tables_are_none(tmp_path: Path, records: list) -> None:
+    for suffix in (".json", ".jsonl"):
+        assert standoff_path(written(tmp_path / f"a{suffix}", records)) is None
+        with pytest.raises(DataError):
+            load(tmp_path / f"a{suffix}") if "spans" not in str(records) else load(tmp_path / "none")
