@@ -37,7 +37,8 @@ def _is_own_table(s: Settings) -> bool:
 
 def _readers(key: str) -> tuple[str, ...]:
     """Return the data sets that read a key of `data.columns`."""
-    return (*TABLES, "conll", "standoff") if key == "task" else TABLES
+    others = {"task": ("conll", "standoff"), "kind": ("standoff",)}
+    return (*TABLES, *others.get(key, ()))
 
 
 def _only_of(key: str) -> str:

@@ -61,17 +61,20 @@ def test_paragraphs_of_brat_with_their_entities(tmp_path: Path) -> None:
     assert found[0] == [("Aspirin", "Drug"), ("asthma", "Sign")]
     assert found[1] == [("fever", "Sign"), ("left and right knee pain", "Sign")]
     assert set(corpus.notes) == {
-        "3 annotations not read: only entities (T) are",
-        "1 entities in several parts, read from the first to the last",
-        "1 entities left out: they overlap an earlier one",
+        "4 of 5 entities are learned (3 Sign, 1 Drug)",
+        "1 attributes not read: only entities (T) and relations (R) are",
+        "1 notes not read: only entities (T) and relations (R) are",
+        "1 relations not read: `data.columns.kind: multiclass` learns them",
+        "1 entities in several parts, read from the first to the last (1 Sign)",
+        "1 entities left out: they overlap an earlier one (1 Sign)",
     }
     assert read(tmp_path, "signs").names == ("signs",)
 
 
-def test_an_entity_has_all_words_that_it_touches_and_the_longest_is_kept(tmp_path: Path) -> None:
+def test_words_are_cut_at_entities_and_the_longest_is_kept(tmp_path: Path) -> None:
     ann = "T1\tGene 0 4\tIL-2\nT2\tCell 0 13\tIL-2-dependen\n"
     corpus = read(write(tmp_path, {"a.txt": "IL-2-dependent cells", "a.ann": ann}))
-    assert entities(corpus) == [[("IL - 2 - dependent", "Cell")]]
+    assert entities(corpus) == [[("IL - 2 - dependen", "Cell")]]
 
 
 def test_folders_of_brat_may_be_parts(tmp_path: Path) -> None:
@@ -95,7 +98,7 @@ def test_pubtator_has_titles_and_abstracts(tmp_path: Path) -> None:
         [("Asthma", "Disease")],
         [("pain", "Disease")],
     ]
-    assert corpus.notes == ("1 annotations not read: only entities are",)
+    assert corpus.notes[1:] == ("1 relations not read: `data.columns.kind: multiclass` learns them",)
     windows = write(tmp_path, {"crlf.txt": ARTICLES.replace("\n", "\r\n")}) / "crlf.txt"
     assert entities(read(windows)) == entities(corpus)
     one = {"train.txt": ARTICLES.split("\n\n")[0], "test.txt": ARTICLES.split("\n\n")[1]}
@@ -114,7 +117,7 @@ def test_an_entity_that_is_not_at_its_offsets(tmp_path: Path) -> None:
         read(write(tmp_path, {"one.txt": NOTE, "one.ann": ANN + wrong}))
     many = {f"{n}.{end}": text for n in range(40) for end, text in (("txt", NOTE), ("ann", ANN))}
     corpus = read(write(tmp_path, many))
-    assert "1 entities left out: another text is at their offsets" in corpus.notes
+    assert "1 entities left out: another text is at their offsets (1 Sign)" in corpus.notes
     assert not any(("cough", "Sign") in spans for spans in entities(corpus))
 
 
