@@ -127,7 +127,7 @@ class SuiteProgress:
 def read_states(folder: Path) -> list[SuiteState]:
     """Return all suites in a store, newest first; unreadable files are skipped."""
     found = []
-    for path in folder.glob("*.json"):
+    for path in sorted(folder.glob("*.json")):
         try:
             content = read_json(path)
             units = [UnitState(**unit) for unit in content.pop("units")]

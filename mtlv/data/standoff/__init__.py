@@ -1,8 +1,8 @@
 """Texts of the user with entities marked by offsets: folders of BRAT, PubTator files and BioC files.
 
 A document is a paragraph of a BRAT text, a title or an abstract of PubTator, or a passage of BioC; its words
-are runs of letters and digits, or single characters. The classes are the types in the data; `data.columns.task`
-names the task.
+are runs of letters and digits, or single characters. The classes are the types in the data;
+`data.columns.task` names the task.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _entities(texts: Sequence[tuple[str, MarkedText]], losses: Losses, *, task: 
         raise DataError("no documents in the data", allowed="texts with words", then="check `data.path`")
     relations = sum(len(text.relations) for _, text in texts)
     if relations:
-        losses.others["relations not read: `data.columns.kind: multiclass` learns them"] += relations
+        losses.others["relations, which a source with `columns.kind: multiclass` reads"] += relations
     parts, sentences = zip(*read, strict=True)
     notes = ((missing,) if missing else ()) + losses.notes()
     return corpus_of(

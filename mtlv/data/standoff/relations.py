@@ -68,7 +68,9 @@ def relations_corpus(
         description="How two marked entities of a text are related, if at all.",
         main_metric="f1_micro_positive",
     )
-    notes = (missing, f"{len(examples)} pairs of entities ({by_type(counts)})", *losses.notes())
+    roles = Counter(" and ".join(span.type for span in each.mentions or ()) for each in examples)
+    pairs = f"{len(examples)} pairs of entities in one document ({by_type(roles)}): {by_type(counts)}"
+    notes = (missing, pairs, *losses.notes())
     return answers_corpus(replace(card, other_tasks=(made,)), examples, class_answers, *notes)
 
 
