@@ -6,7 +6,6 @@ sentences, and an annotation locations, whose offsets count from the begin of th
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import Mark, MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, placed
 from mtlv.data.standoff.pubtator import identifiers
-from mtlv.data.tables.rows import json_at
+from mtlv.data.tables.rows import json_at, read_json
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".xml", ".json")
 LARGEST = 500_000_000  # bytes of a file
+MOST_BETWEEN = 1000  # characters between two sentences
 TYPES = ("type", "relation type", "relation")
 # Without declarations of its own, which could name files or expand without end.
 _DOCTYPE = re.compile(
@@ -53,12 +53,12 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
         DataError: invalid XML or JSON, declarations in XML, or no collection of documents.
     """
     content = text_of(file)
-    nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
     try:
+        nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
         by_concept = any(not each.get("nodes") for node in nodes for each in _all(node, "relations"))
         for number, node in enumerate(nodes, start=1):
             yield _marked(node, f"{node.get('id') or number}", losses, by_concept=by_concept)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
         raise DataError(
             f"`{file.name}` is no BioC", got=str(error), allowed="documents with passages"
         ) from error
@@ -86,14 +86,17 @@ def _node(element: Element) -> Node:
 def _of_json(file: Path, content: str) -> list[Node]:
     """Return the documents of a collection, of a list of them, or of lines with one each."""
     try:
-        found = json.loads(content)
+        found = read_json(content)
     except ValueError:
         lines = enumerate(content.split("\n"), start=1)
         found = [json_at(f"{file.name}:{number}", line) for number, line in lines if line.strip()]
     if isinstance(found, dict) and "passages" not in found:
-        found = found.get("documents") or found.get("PubTator3")
-    nodes = found if isinstance(found, list) else [found]
-    return [node for each in nodes for node in each.get("documents", [each])]
+        found = found.get("documents", found.get("PubTator3"))
+    return (
+        [node for each in found for node in each.get("documents", [each])]
+        if isinstance(found, list)
+        else [found]
+    )
 
 
 def _marked(node: Node, name: str, losses: Losses, *, by_concept: bool) -> MarkedText:
@@ -130,7 +133,8 @@ def _text(passage: Node) -> str:
     """Return the text of a passage, or of its sentences at their offsets."""
     text = str(passage.get("text") or "")
     for sentence in () if text else passage.get("sentences") or ():
-        text = text.ljust(int(sentence["offset"]) - int(passage["offset"])) + str(sentence["text"])
+        begin = int(sentence["offset"]) - int(passage["offset"])
+        text = text.ljust(min(begin, len(text) + MOST_BETWEEN)) + str(sentence["text"])
     return text
 
 
