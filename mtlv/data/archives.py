@@ -100,8 +100,10 @@ def unpack(archive: Path, folder: Path) -> int:
     return sum(member.isfile() for member in members)
 
 
-def parsed(name: str, data: bytes, *, largest: int, what: str) -> ElementTree.Element:
-    """Return the root of an XML file.
+def parsed(
+    name: str, data: bytes, *, largest: int, what: str, then: str = "download the archive again"
+) -> ElementTree.Element:
+    """Return the root of an XML file; `then` is the next step if it is invalid.
 
     A DOCTYPE could declare entities that expand without end; none of the corpora has one. It could not be
     detected in UTF-16 or UTF-32, which contain NULs.
@@ -116,9 +118,7 @@ def parsed(name: str, data: bytes, *, largest: int, what: str) -> ElementTree.El
         return ElementTree.fromstring(data)  # nosec B314 # no DOCTYPE, so no entities
     # The declared encoding may be unknown or wrong.
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise DataError(
-            f"`{name}` is invalid XML", got=str(error), then="download the archive again"
-        ) from error
+        raise DataError(f"`{name}` is invalid XML", got=str(error), then=then) from error
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.folds import Fold, Rows, checked, rare, unseen, untested
 from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
-from mtlv.data.source import Corpus
+from mtlv.data.source import PARTS, Corpus
 from mtlv.data.texts.lazy import Prefixed, chained, picked
 from mtlv.errors import DataError
 from mtlv.formatting import many
@@ -193,6 +193,35 @@ def of_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:
         texts = tuple(digests.tobytes() for digests in corpus.digests)
         found.setdefault((texts, corpus.parts, corpus.groups, corpus.labelled), []).append(number)
     return list(found.values())
+
+
+def followers(corpora: Sequence[Corpus]) -> dict[int, int]:
+    """Return, by its number, the corpus whose texts are those of a corpus of relations."""
+    entities = [
+        n for n, corpus in enumerate(corpora) if corpus.words is not None and corpus.groups is not None
+    ]
+    found = {}
+    for number, corpus in enumerate(corpora):
+        if corpus.mentions is not None and corpus.groups is not None and corpus.parts is None:
+            texts = {*corpus.groups}
+            fitting = [n for n in entities if texts <= {*(corpora[n].groups or ())}]
+            if fitting:
+                found[number] = fitting[0]
+    return found
+
+
+def follow(corpus: Corpus, leader: Corpus, folds: Sequence[Fold]) -> list[Fold]:
+    """Return folds in which each group of a corpus is in the part in which another corpus has it.
+
+    Raises:
+        DataError: a part has no documents, or not what is needed to learn.
+    """
+    made = []
+    for fold in folds:
+        parts = {group: part for part in PARTS for group in picked(leader.groups or (), fold.part(part))}
+        of = np.array([parts.get(group, "") for group in corpus.groups or ()])
+        made.append(checked(corpus, Fold(fold.index, *(np.flatnonzero(of == part) for part in PARTS))))
+    return made
 
 
 def wholes(corpus: Corpus) -> Sequence[str]:

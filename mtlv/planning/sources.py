@@ -27,7 +27,7 @@ def is_random(settings: Settings) -> bool:
 
 def named_by(
     member: Member, own: Settings, members: Sequence[Member]
-) -> tuple[frozenset[str], tuple[Member, ...]]:
+) -> tuple[tuple[str, ...], tuple[Member, ...]]:
     """Return the names of the earlier stages, and the members, that `grouping.from` of a stage names.
 
     A name is that of an earlier stage, or else of a member; `*` and `?` stand for any text of the members'
@@ -61,7 +61,8 @@ def named_by(
                 then="give that run one value",
             )
         found |= {each.name: each for each in fitting if name not in stages}
-    return frozenset(own.grouping.sources or ()) & frozenset(stages), tuple(found.values())
+    wanted = own.grouping.sources or ()
+    return tuple(name for name in stages if name in wanted), tuple(found.values())
 
 
 def _before(member: Member, own: Settings) -> list[str]:

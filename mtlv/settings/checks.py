@@ -40,9 +40,8 @@ def _is_own_table(s: Settings) -> bool:
 
 def _readers(key: str) -> tuple[str, ...]:
     """Return the data sets that read a key of `data.columns`."""
-    if key == "task":
-        return (*TABLES, "conll", "standoff")
-    return (*TABLES, "conll") if key in OF_CONLL else TABLES
+    others = {"task": ("conll", "standoff"), "kind": ("standoff",)} | dict.fromkeys(OF_CONLL, ("conll",))
+    return (*TABLES, *others.get(key, ()))
 
 
 def _only_of(key: str) -> str:

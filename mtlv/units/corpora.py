@@ -15,7 +15,7 @@ from mtlv.data.joined import fold_of_source, join, join_folds, merge, sources_of
 from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.report import report_lines
 from mtlv.data.source import Card, Corpus
-from mtlv.data.splits import is_plentiful, make_folds, of_same_documents
+from mtlv.data.splits import follow, followers, is_plentiful, make_folds, of_same_documents
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
@@ -70,15 +70,20 @@ def read_corpus(data: DataSettings) -> Corpus:
 def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
     """Split a corpus by the `data` settings.
 
-    Joined corpora are split separately, but those of the same documents alike, so that none of these is left
-    out because of another one's test part.
+    Joined corpora are split separately, but those of the same documents alike, and relations as the entities
+    of their texts, so that none of these is left out because of another one's test part.
     """
     if corpus.members:
         folds: dict[int, Sequence[Fold]] = {}
+        leaders = followers(corpus.members)
         for numbers in of_same_documents(corpus.members):
+            if numbers[0] in leaders:
+                continue
             made = read_folds(data, merge([corpus.members[number] for number in numbers]))
             folds |= {number: [replace(fold, notes=()) for fold in made] for number in numbers}
             folds[numbers[0]] = made
+        for number, leader in leaders.items():
+            folds[number] = follow(corpus.members[number], corpus.members[leader], folds[leader])
         each = [folds[number] for number in range(len(folds))]
         return join_folds(corpus.members, each, repeats=data.repeats)
     return make_folds(corpus, **_split(data, corpus), repeats=data.repeats, seed=data.split_seed)

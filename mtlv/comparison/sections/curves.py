@@ -258,9 +258,9 @@ def _heads(comparison: Comparison) -> dict[str, Panel]:
     """Return panels by head: largest first, then by the frequency of their most frequent task."""
     place, last = {task.name: at for at, task in enumerate(comparison.tasks)}, len(comparison.tasks)
     heads = {head for run in comparison.runs for model in run.plan for head in model}
-    in_order = {head: tuple(sorted(head, key=lambda task: place.get(task, last))) for head in heads}
+    in_order = {head: tuple(sorted(head, key=lambda task: (place.get(task, last), task))) for head in heads}
     ordered = sorted(
-        set(in_order.values()), key=lambda head: (-len(head), [place.get(t, last) for t in head])
+        set(in_order.values()), key=lambda head: (-len(head), [place.get(t, last) for t in head], head)
     )
     seen: Counter[str] = Counter()
     panels = {}

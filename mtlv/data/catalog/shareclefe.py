@@ -15,9 +15,9 @@ from mtlv.data.conll import corpus_of, tagged_corpus
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card, Corpus
-from mtlv.data.standoff.marks import Losses, MarkedText, documents, paragraphs
+from mtlv.data.standoff.losses import Losses
+from mtlv.data.standoff.marks import Mark, MarkedText, documents, paragraphs
 from mtlv.errors import DataError
-from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 DISORDER = "Disorder"
@@ -94,5 +94,5 @@ def _marked(note: Path, disorders: list[tuple[int, int]], part: str) -> MarkedTe
         raise DataError(
             f"`{note.name}` has no text where a disorder is marked", got=f"{len(text)} characters"
         )
-    marks = [Span(start, end, DISORDER) for start, end in disorders]
+    marks = [Mark(start, end, DISORDER) for start, end in disorders]
     return MarkedText(f"{part}.{note.stem}", text, paragraphs(text), marks)

@@ -1,28 +1,35 @@
-"""Texts of the user with entities marked by offsets: BRAT, PubTator, exports of annotation tools.
+"""Texts of the user with entities marked by offsets: BRAT, PubTator, BioC, exports of annotation tools.
 
-A document is a paragraph of a BRAT text, or a title or an abstract of PubTator; its words are runs of letters
-and digits, or single characters. The classes are the types in the data; `data.columns.task` names the task.
+A document is a paragraph of a BRAT text, a title or an abstract of PubTator, or a passage of BioC; its words
+are runs of letters and digits, or single characters. The classes are the types in the data;
+`data.columns.task` names the task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mtlv.data.conll import LOOKED_AT, corpus_of, task_of
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, part_files
 from mtlv.data.source import Card, Corpus
-from mtlv.data.standoff import exports
-from mtlv.data.standoff.brat import SUFFIX, read_brat
-from mtlv.data.standoff.marks import Losses, MarkedText, documents
-from mtlv.data.standoff.pubtator import SUFFIXES, TEXT, read_pubtator
+from mtlv.data.standoff import exports, pubtator
+from mtlv.data.standoff.bioc import SUFFIXES as OF_BIOC
+from mtlv.data.standoff.bioc import is_bioc, read_bioc
+from mtlv.data.standoff.brat import annotations, read_brat
+from mtlv.data.standoff.losses import Losses
+from mtlv.data.standoff.marks import MarkedText, documents
+from mtlv.data.standoff.pubtator import TEXT, read_pubtator
+from mtlv.data.standoff.relations import relations_corpus
 from mtlv.data.words import RUNS
 from mtlv.errors import DataError
 
+SUFFIXES = tuple(dict.fromkeys((*pubtator.SUFFIXES, *OF_BIOC, *exports.SUFFIXES)))
+
 CARD = Card(
     name="standoff",
-    title="Texts of your own with marked entities (BRAT, PubTator, exports of annotation tools)",
+    title="Texts of your own with marked entities (BRAT, PubTator, BioC, exports of annotation tools)",
     address="your files, named by `data.path`",
     licence="yours",
     citation="none: the documents are yours",
@@ -31,52 +38,75 @@ CARD = Card(
 
 
 def load(path: Path, options: DataOptions) -> Corpus:
-    """Read a folder of BRAT, or a PubTator file or a folder with one for each part.
+    """Read a folder of BRAT, or a PubTator or BioC file or a folder with one for each part.
+
+    The task is the entities; with `data.columns.kind: multiclass`, the relations of two of them.
 
     Raises:
-        DataError: no such files, a line that cannot be read, entities that are not at their offsets, or texts
-            within and outside of folders of parts.
+        DataError: no such files, a line that cannot be read, entities that are not at their offsets, no
+            relations, or texts within and outside of folders of parts.
     """
     losses, missing = Losses(), ""
     if _is_brat(path):
-        found = list(read_brat(path, losses))
+        texts = list(read_brat(path, losses))
     else:
-        files = part_files(path, (*SUFFIXES, *exports.SUFFIXES))
+        files = part_files(path, SUFFIXES)
         missing = absent(files)
-        found = [(part, text) for part, file in files.items() for text in _read(file, losses)]
-    read = [(part, each) for part, text in found for each in documents(text, losses)]
+        texts = [(part, text) for part, file in files.items() for text in _read(file, losses)]
+    outside = [text.name for part, text in texts if not part]
+    if outside and len(outside) < len(texts):
+        then = "move it to `train`, `dev` or `test`"
+        raise DataError(f"`{outside[0]}` is in no part, but others are", then=then)
+    kind, task = options.columns.kind, options.columns.task
+    if kind == "multiclass":
+        return relations_corpus(CARD, texts, losses, task=task or "relations", missing=missing)
+    if kind not in ("binary", "tagging"):  # the first is the default of tables
+        allowed = "tagging for entities, multiclass for relations"
+        raise DataError("`data.columns.kind` is none of marked entities", got=kind, allowed=allowed)
+    return _entities(texts, losses, task=task or "entities", missing=missing)
+
+
+def _entities(texts: Sequence[tuple[str, MarkedText]], losses: Losses, *, task: str, missing: str) -> Corpus:
+    read = [(part, sentence) for part, text in texts for sentence in documents(text, losses)]
     if not read:
-        raise DataError(f"no documents in `{path}`", allowed="texts with words", then="check `data.path`")
-    parts = [part for part, _ in read]
-    if "" in parts and any(parts):
-        outside = next(text.name for part, text in found if not part)
-        raise DataError(
-            f"`{outside}` is in no part, but others are", then="move it to `train`, `dev` or `test`"
-        )
-    sentences = [each for _, each in read]
-    task = task_of(CARD, sentences, options.columns.task or "entities")
+        raise DataError("no documents in the data", allowed="texts with words", then="check `data.path`")
+    relations = sum(len(text.relations) for _, text in texts)
+    if relations:
+        losses.others["relations, which a source with `columns.kind: multiclass` reads"] += relations
+    parts, sentences = zip(*read, strict=True)
     notes = ((missing,) if missing else ()) + losses.notes()
-    return corpus_of(CARD.name, task, sentences, tuple(parts) if all(parts) else None, notes, rule=RUNS)
+    return corpus_of(
+        CARD.name, task_of(CARD, sentences, task), sentences, parts if all(parts) else None, notes, rule=RUNS
+    )
 
 
 def standoff_path(path: Path) -> Path | None:
-    """Return `data.path` for a folder of BRAT, or a PubTator file or folder, else None."""
+    """Return `data.path` for a folder of BRAT, or a PubTator or BioC file or folder, else None."""
     try:
         if _is_brat(path):
             return path
-        file = next(iter(part_files(path, (*SUFFIXES, *exports.SUFFIXES)).values()))
-        if exports.is_export(file):
-            return path
-        with file.open(encoding="utf-8-sig") as stream:
-            return path if TEXT.fullmatch(stream.readline(LOOKED_AT).rstrip("\r\n")) else None
+        file = next(iter(part_files(path, SUFFIXES).values()))
+        begin = _beginning(file)
+        of_bioc = file.suffix.lower() in OF_BIOC and is_bioc(begin)
+        of_pubtator = file.suffix.lower() in pubtator.SUFFIXES and TEXT.match(begin)
+        return path if of_bioc or of_pubtator or exports.is_export(file) else None
     except (DataError, OSError, UnicodeDecodeError):
         return None
 
 
 def _read(file: Path, losses: Losses) -> Iterator[MarkedText]:
-    is_export = file.suffix.lower() in exports.SUFFIXES
-    return exports.read_export(file, losses) if is_export else read_pubtator(file, losses)
+    """Read a file by its suffix; a `.json` may be of BioC or of an annotation tool."""
+    suffix = file.suffix.lower()
+    if suffix in pubtator.SUFFIXES:
+        return read_pubtator(file, losses)
+    is_of_bioc = suffix in OF_BIOC and (is_bioc(_beginning(file)) or not exports.is_export(file))
+    return read_bioc(file, losses) if is_of_bioc else exports.read_export(file, losses)
+
+
+def _beginning(file: Path) -> str:
+    with file.open(encoding="utf-8-sig") as stream:
+        return stream.read(LOOKED_AT)
 
 
 def _is_brat(path: Path) -> bool:
-    return path.is_dir() and next(path.rglob(f"*{SUFFIX}"), None) is not None
+    return path.is_dir() and bool(annotations(path))

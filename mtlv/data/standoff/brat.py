@@ -7,13 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mtlv.data.parts import NAMES, text_of
-from mtlv.data.standoff.marks import Losses, MarkedText, paragraphs
+from mtlv.data.standoff.losses import Losses
+from mtlv.data.standoff.marks import MarkedText, Relation, paragraphs
+from mtlv.data.standoff.offsets import WrittenEntity, placed
 from mtlv.errors import DataError
-from mtlv.plan.spans import Span
 
 SUFFIX = ".ann"
-_ENTITY = re.compile(r"T\S*\t(\S+) (\d{1,12} \d{1,12}(?:;\d{1,12} \d{1,12})*)\t(.*)")
-_OTHER = re.compile(r"[REAMN#*]\S*\t")  # relations, events, attributes, normalizations, notes, equivalences
+_ENTITY = re.compile(r"(T\S*)\t(\S+) (\d{1,12} \d{1,12}(?:;\d{1,12} \d{1,12})*)\t(.*)")
+_RELATION = re.compile(r"R\S*\t(\S+) [^\s:]+:(\S+) [^\s:]+:(\S+)\s*")
+_OTHER = {
+    "R": "relations",
+    "E": "events",
+    "A": "attributes",
+    "M": "attributes",
+    "N": "normalizations",
+    "#": "notes",
+    "*": "equivalences",
+}
+_OTHERS = re.compile(rf"[{''.join(_OTHER)}]\S*\t")
 
 
 def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
@@ -23,33 +34,50 @@ def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
     Raises:
         DataError: an annotation without its text, or a line that cannot be read, with `file:line`.
     """
-    for file in sorted(folder.rglob(f"*{SUFFIX}")):
+    files = annotations(folder)
+    for file in files:
         within = file.relative_to(folder)
         source = file.with_suffix(".txt")
         if not source.is_file():
             raise DataError(f"`{within}` has no text", then=f"add {source.name} beside it, or remove it")
         text = text_of(source)
-        marks = tuple(_marks(file, text, losses))
-        part = next((NAMES[each.lower()] for each in within.parts[:-1] if each.lower() in NAMES), "")
-        yield part, MarkedText(str(within.with_suffix("")), text, paragraphs(text), marks)
+        entities, relations = _read(file, losses)
+        part = next((NAMES[name.lower()] for name in within.parts[:-1] if name.lower() in NAMES), "")
+        marks = placed(text, entities, losses)
+        yield part, MarkedText(str(within.with_suffix("")), text, paragraphs(text), marks, relations)
+    bare = sorted({*_visible(folder, ".txt")} - {file.with_suffix(".txt") for file in files})
+    if bare:
+        losses.others[
+            f"texts without an `.ann` file, such as `{bare[0].relative_to(folder)}`, are left out as not "
+            "annotated; an empty `.ann` file means that a text has no entities"
+        ] += len(bare)
 
 
-def _marks(file: Path, text: str, losses: Losses) -> Iterator[Span]:
+def annotations(folder: Path) -> list[Path]:
+    """Return the files with annotations in a folder and below, sorted."""
+    return sorted(_visible(folder, SUFFIX))
+
+
+def _visible(folder: Path, suffix: str) -> Iterator[Path]:
+    return (file for file in folder.rglob(f"*{suffix}") if not file.name.startswith("."))
+
+
+def _read(file: Path, losses: Losses) -> tuple[list[WrittenEntity], list[Relation]]:
+    entities: list[WrittenEntity] = []
+    relations: list[Relation] = []
     for number, line in enumerate(text_of(file).split("\n"), start=1):
         line = line.rstrip("\r")
-        if found := _ENTITY.fullmatch(line):
-            places = [tuple(map(int, place.split())) for place in found[2].split(";")]
-            start, end, said = places[0][0], places[-1][1], found[3]
-            if len(places) > 1:
-                losses.count["entities in several parts, read from the first to the last"] += 1
-                said = text[start:end]  # the parts alone are in the line
-            if losses.fits(text, start, end, said, f"{file.name}:{number}"):
-                yield Span(start, end, found[1])
-        elif _OTHER.match(line):
-            losses.count["annotations not read: only entities (T) are"] += 1
+        place = f"{file.name}:{number}"
+        if entity := _ENTITY.fullmatch(line):
+            ends = [tuple(map(int, part.split())) for part in entity[3].split(";")]
+            parts = [(start, end) for start, end in ends]
+            entities.append(WrittenEntity(parts, entity[4], entity[2], place, (entity[1],)))
+        elif relation := _RELATION.fullmatch(line):
+            relations.append(Relation(*relation.groups()))
+        elif _OTHERS.match(line):
+            losses.others[f"{_OTHER[line[0]]} not read: only entities (T) and relations (R) are"] += 1
         elif line.strip():
             raise DataError(
-                f"`{file.name}:{number}` cannot be read",
-                got=line,
-                allowed="T1, tab, type start end, tab, text",
+                f"`{place}` cannot be read", got=line, allowed="T1, tab, type start end, tab, text"
             )
+    return entities, relations

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mtlv.data.conll import LOOKED_AT
 from mtlv.data.parts import text_of
-from mtlv.data.standoff.marks import Losses, MarkedText
+from mtlv.data.standoff.losses import Losses
+from mtlv.data.standoff.marks import MarkedText, Relation
+from mtlv.data.standoff.offsets import WrittenEntity, placed
 from mtlv.data.tables.rows import json_at, read_json
-from mtlv.errors import DataError, shorten
-from mtlv.plan.spans import Span
+from mtlv.errors import DataError
 
 SUFFIXES = (".jsonl", ".json")
 STARTS, ENDS = ("start", "start_offset", "begin"), ("end", "end_offset")
@@ -35,6 +36,12 @@ class Mark:
     end: int
     types: tuple[str, ...]
     content: str | None = None  # its text, if the tool writes it, too
+    id: str = ""  # by which relations name it
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that relations use: the id, or the place."""
+        return (*filter(None, [self.id]), f"{self.start}-{self.end}")
 
 
 def read_export(file: Path, losses: Losses) -> Iterator[MarkedText]:
@@ -54,18 +61,13 @@ def read_export(file: Path, losses: Losses) -> Iterator[MarkedText]:
         if not record or not (text := _text(record)):
             continue
         marks = _marks(record.get(field)) or []
-        relations = record.get("relations")
-        losses.count["relations not read"] += len(relations) if isinstance(relations, list) else 0
         if TOKENS in record:
             marks = [_in_characters(mark, record[TOKENS]) for mark in marks]
-        spans = [
-            Span(*place, type_)
-            for mark in marks
-            if (place := _place(mark, text, losses, f"{file.name}, record {number}"))
-            for type_ in mark.types
-        ]
-        yield MarkedText(f"{file.stem}.{number}", text, ((0, len(text)),), spans)
-    losses.count += Counter()  # without those of which there are none
+        place = f"{file.name}, record {number}"
+        entities = [entity for mark in marks for entity in _written(mark, text, place)]
+        relations = tuple(_relations(record.get("relations"), losses))
+        marked = placed(text, entities, losses)
+        yield MarkedText(f"{file.stem}.{number}", text, ((0, len(text)),), marked, relations)
 
 
 def is_export(file: Path) -> bool:
@@ -122,7 +124,7 @@ def _plain(record: Any, losses: Losses) -> dict[str, Any] | None:
     if not isinstance(record, Mapping):
         return None
     if record.get("answer") in LEFT_OUT:
-        losses.count["texts left out: they were rejected or ignored"] += 1
+        losses.others["texts left out: they were rejected or ignored"] += 1
         return None
     annotations = record.get("annotations", record.get("completions"))
     if isinstance(record.get("data"), Mapping) and isinstance(annotations, list):
@@ -136,11 +138,12 @@ def _of_label_studio(
     """Return the record of a task of Label Studio, with its first annotation that was not cancelled."""
     done = [each for each in annotations if isinstance(each, Mapping) and not each.get("was_cancelled")]
     if not done:
-        losses.count["texts left out: they were not annotated"] += 1
+        losses.others["texts left out: they were not annotated"] += 1
         return None
-    losses.count["further annotations of a text not read"] += len(done) - 1
+    losses.others["further annotations of a text not read"] += len(done) - 1
     results = [each for each in done[0].get("result") or () if isinstance(each, Mapping)]
-    marks = [each["value"] for each in results if isinstance(each.get("value"), Mapping)]
+    with_values = [each for each in results if isinstance(each.get("value"), Mapping)]
+    marks = [{**each["value"], "id": each.get("id")} for each in with_values]
     relations = [each for each in results if each.get("type") == "relation"]
     return {**data, "annotations": [mark for mark in marks if _mark(mark)], "relations": relations}
 
@@ -173,9 +176,9 @@ def _mark(item: object) -> Mark | None:
         types = types or next((v for name, v in item.items() if str(name).endswith("labels")), None)
         first = (next((item[name] for name in names if name in item), None) for names in (STARTS, ENDS))
         start, end = first
-        content = item.get("text")
+        content, id_ = item.get("text"), item.get("id")
     elif isinstance(item, (list, tuple)) and len(item) == PLACED:
-        (start, end, types), content = item, None
+        (start, end, types), content, id_ = item, None, None
     else:
         return None
     names = [types] if isinstance(types, str) else types
@@ -183,30 +186,49 @@ def _mark(item: object) -> Mark | None:
         return None
     if type(start) is not int or type(end) is not int:
         return None
-    return Mark(start, end, tuple(names), content if isinstance(content, str) else None)
+    text = content if isinstance(content, str) else None
+    return Mark(start, end, tuple(names), text, "" if id_ is None else str(id_))
 
 
 def _in_characters(mark: Mark, words: Sequence[Any]) -> Mark:
     """Return a mark of words, the last one included, in characters of the words joined by spaces."""
     lengths = [len(str(word)) + 1 for word in words]
     start, end = sum(lengths[: mark.start]), sum(lengths[: mark.end + 1]) - 1
-    return Mark(start, end, mark.types)
+    return replace(mark, start=start, end=end)
 
 
-def _place(mark: Mark, text: str, losses: Losses, place: str) -> tuple[int, int] | None:
-    """Return first character of a mark and the one after its last; None if another text is there.
-
-    Tools that run in a browser may count characters beyond U+FFFF as two.
-    """
-    places = [(mark.start, mark.end)]
-    if mark.content is not None:
-        places.append((_from_utf16(text, mark.start), _from_utf16(text, mark.end)))
-    within = [(start, end) for start, end in places if 0 <= start < end <= len(text)]
-    right = [(a, b) for a, b in within if mark.content is None or text[a:b].split() == mark.content.split()]
-    start, end = (right or places)[0]
-    content = text[start:end] if right else shorten(mark.content or f"{mark.start} to {mark.end}")
-    return (start, end) if losses.fits(text, start, end, content, place) and right else None
+def _written(mark: Mark, text: str, place: str) -> Iterator[WrittenEntity]:
+    """Yield an entity for each type of a mark; without its text, only places outside the text are wrong."""
+    is_within = 0 <= mark.start < mark.end <= len(text)
+    content = mark.content
+    if content is None:
+        content = text[mark.start : mark.end] if is_within else f"{mark.start} to {mark.end}"
+    for type_ in mark.types:
+        yield WrittenEntity([(mark.start, mark.end)], content, type_, place, mark.names)
 
 
-def _from_utf16(text: str, at: int) -> int:
-    return len(text.encode("utf-16-le")[: 2 * max(at, 0)].decode("utf-16-le", errors="ignore"))
+def _relations(value: object, losses: Losses) -> Iterator[Relation]:
+    """Yield the relations of a record: of Doccano and Label Studio by ids, of Prodigy by places."""
+    for item in value if isinstance(value, list) else ():
+        relation = _relation(item) if isinstance(item, Mapping) else None
+        if relation is None:
+            losses.others["relations not read: they name no two entities, or have no type"] += 1
+        else:
+            yield relation
+
+
+def _relation(item: Mapping[str, Any]) -> Relation | None:
+    types = item.get("labels") or item.get("type") or item.get("label")
+    name = types[0] if isinstance(types, list) else types
+    ends = [item.get("from_id"), item.get("to_id")]
+    if None in ends:
+        spans = [item.get("head_span"), item.get("child_span")]
+        ends = [_place_name(span) if isinstance(span, Mapping) else None for span in spans]
+    if not isinstance(name, str) or None in ends:
+        return None
+    return Relation(name, str(ends[0]), str(ends[1]), item.get("direction", "right") != "bi")
+
+
+def _place_name(span: Mapping[str, Any]) -> str:
+    """Return the name of an entity by its place, for relations without ids."""
+    return f"{span.get('start')}-{span.get('end')}"

@@ -9,7 +9,7 @@ from mtlv.data.standoff import standoff_path
 
 FORMATS = {
     "conll": (conll_path, "it has a word and its tag a line, as CoNLL files do"),
-    "standoff": (standoff_path, "it has texts with marked entities, as BRAT and PubTator do"),
+    "standoff": (standoff_path, "it has texts with marked entities, as BRAT, PubTator and BioC have"),
 }
 
 

@@ -249,7 +249,10 @@ def test_shareclefe_notes_with_parts_of_disorders(tmp_path):
         for words, spans in zip(corpus.words, corpus.targets["ShARe/CLEFE"], strict=True)
     ]
     assert found == [["fever"], ["chest pain"], ["left atrium was dilated"]]
-    assert corpus.notes == ("1 entities left out: they overlap an earlier one",)
+    assert corpus.notes == (
+        "3 of 4 entities are learned (3 Disorder)",
+        "1 entities left out: they overlap an earlier one (1 Disorder)",
+    )
 
 
 @pytest.mark.parametrize(

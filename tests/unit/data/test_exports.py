@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.options import DataOptions
+from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.standoff import standoff_path
 from mtlv.data.tables.other_formats import other_format
@@ -44,7 +44,7 @@ def objects(start: str, end: str, name: str) -> list[dict]:
 
 
 LISTS = [[5, 12, "DRUG"], [20, 35, "ADE"]]
-SHAPES = {
+SHAPES = {  # noqa: E501
     "doccano lists": [{"id": 1, "text": TEXT, "label": LISTS, "Comments": []}, {"id": 2, "text": OTHER, "label": []}],
     "doccano": [
         {"id": 7, "text": TEXT, "entities": objects("start_offset", "end_offset", "label"), "relations": [{"id": 1}]},
@@ -102,15 +102,36 @@ def test_every_tool(tmp_path: Path, shape: str, suffix: str) -> None:
 
 
 def test_what_is_not_read_is_counted(tmp_path: Path) -> None:
-    notes = {shape: load(written(tmp_path / "a.jsonl", SHAPES[shape])).notes for shape in SHAPES}
-    assert notes["doccano"] == ("1 relations not read",)
+    notes = {shape: load(written(tmp_path / "a.jsonl", SHAPES[shape])).notes[1:] for shape in SHAPES}
+    assert notes["doccano"] == ("1 relations not read: they name no two entities, or have no type",)
     assert notes["prodigy"] == ("2 texts left out: they were rejected or ignored",)
     assert {*notes["label studio"]} == {
         "1 texts left out: they were not annotated",
         "1 further annotations of a text not read",
-        "1 relations not read",
+        "1 relations, which a source with `columns.kind: multiclass` reads",
     }
     assert notes["spacy"] == ()
+
+
+def test_relations_are_learned_of_the_ids_or_places_of_entities(tmp_path: Path) -> None:
+    ends = {"from_id": 1, "to_id": 2}
+    spans = {"head_span": {"start": 5, "end": 12}, "child_span": {"start": 20, "end": 35}}
+    marks = objects("start", "end", "label")
+    shapes = [
+        {"entities": marks, "relations": [{"id": 3, **ends, "type": "causes"}]},
+        {"spans": marks, "relations": [{**spans, "head": 3, "child": 5, "label": "causes"}]},
+        {"annotations": [{"result": [*results()[:2], {
+            "type": "relation", "from_id": "DRUG", "to_id": "ADE", "labels": ["causes"]}]}]},
+    ]  # fmt: skip
+    for shape in shapes:
+        record = {"data": {"text": TEXT}, **shape} if "annotations" in shape else {"text": TEXT, **shape}
+        without = json.loads(json.dumps(record).replace('"causes"', '"other"'))
+        path = written(tmp_path / "a.jsonl", [record, without])
+        columns = Columns(kind="multiclass")
+        corpus = catalog.load("standoff", DataOptions(path=path, columns=columns))
+        assert corpus.tasks[0].classes == ("none", "causes", "other")
+        assert corpus.targets["relations"].tolist() == [1, 2]
+        assert [TEXT[a:b] for a, b, _ in corpus.mentions[0]] == ["aspirin", "severe headache"]
 
 
 def test_files_of_parts_and_lines_in_a_json_file(tmp_path: Path) -> None:

@@ -1,0 +1,164 @@
+"""BioC, as XML and as JSON: collections of documents of passages, with annotations and relations.
+
+The parts of both are the same (https://bioc.sourceforge.net): a document has passages, a passage a text or
+sentences, and an annotation locations, whose offsets count from the begin of the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mtlv.data.archives import parsed
+from mtlv.data.parts import text_of
+from mtlv.data.standoff.losses import Losses
+from mtlv.data.standoff.marks import Mark, MarkedText, Relation
+from mtlv.data.standoff.offsets import WrittenEntity, placed
+from mtlv.data.standoff.pubtator import identifiers
+from mtlv.data.tables.rows import json_at, read_json
+from mtlv.errors import DataError
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element  # nosec B405 # types only
+
+SUFFIXES = (".xml", ".json")
+LARGEST = 500_000_000  # bytes of a file
+MOST_BETWEEN = 1000  # characters between two sentences
+TYPES = ("type", "relation type", "relation")
+# Without declarations of its own, which could name files or expand without end.
+_DOCTYPE = re.compile(
+    rb"""<!DOCTYPE\s+collection(?:\s+(?:SYSTEM|PUBLIC)(?:\s+(?:"[^"<>[]*"|'[^'<>[]*')){1,2})?\s*>"""
+)
+_LISTS = ("passage", "sentence", "annotation", "location", "relation", "node")
+
+Node = Mapping[str, Any]
+"""A document, passage, sentence, annotation or relation as in BioC JSON."""
+
+
+def is_bioc(begin: str) -> bool:
+    """Whether a file begins as BioC does."""
+    return bool(re.search(r"<collection[\s>].*<(source|document)\b", begin, re.DOTALL)) or bool(
+        re.search(r'"passages"\s*:', begin) and re.search(r'"offset"\s*:', begin)
+    )
+
+
+def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
+    """Yield the documents of a file; each passage, or sentence of a passage without a text, is a region.
+
+    Relations name annotations, or concepts by the identifiers of annotations.
+
+    Raises:
+        DataError: invalid XML or JSON, declarations in XML, or no collection of documents.
+    """
+    content = text_of(file)
+    try:
+        nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
+        by_concept = any(not each.get("nodes") for node in nodes for each in _all(node, "relations"))
+        for number, node in enumerate(nodes, start=1):
+            yield _marked(node, f"{node.get('id') or number}", losses, by_concept=by_concept)
+    except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
+        raise DataError(
+            f"`{file.name}` is no BioC", got=str(error), allowed="documents with passages"
+        ) from error
+
+
+def _of_xml(file: Path, content: str) -> list[Node]:
+    data = _DOCTYPE.sub(b"", content.encode(), count=1)
+    root = parsed(file.name, data, largest=LARGEST, what="BioC file", then="save it as BioC XML again")
+    return [_node(element) for element in root.iter("document")]
+
+
+def _node(element: Element) -> Node:
+    """Return an element as in BioC JSON."""
+    node: dict[str, Any] = dict(element.attrib)
+    for child in element:
+        if child.tag in _LISTS:
+            node.setdefault(f"{child.tag}s", []).append(_node(child))
+        elif child.tag == "infon":
+            node.setdefault("infons", {})[child.get("key", "")] = child.text or ""
+        else:
+            node[child.tag] = child.text or ""
+    return node
+
+
+def _of_json(file: Path, content: str) -> list[Node]:
+    """Return the documents of a collection, of a list of them, or of lines with one each."""
+    try:
+        found = read_json(content)
+    except ValueError:
+        lines = enumerate(content.split("\n"), start=1)
+        found = [json_at(f"{file.name}:{number}", line) for number, line in lines if line.strip()]
+    if isinstance(found, dict) and "passages" not in found:
+        found = found.get("documents", found.get("PubTator3"))
+    return (
+        [node for each in found for node in each.get("documents", [each])]
+        if isinstance(found, list)
+        else [found]
+    )
+
+
+def _marked(node: Node, name: str, losses: Losses, *, by_concept: bool) -> MarkedText:
+    passages = [(int(passage["offset"]), _text(passage)) for passage in node["passages"]]
+    entities: list[list[WrittenEntity]] = [[] for _ in passages]
+    for annotation in _all(node, "annotations"):
+        begin = min(int(each["offset"]) for each in annotation["locations"])
+        at = max((n for n, (offset, _) in enumerate(passages) if offset <= begin), default=0)
+        entities[at].append(_entity(annotation, passages[at][0], name, by_concept=by_concept))
+    text, regions, marks = "", [], list[Mark]()
+    for (_, passage), here in zip(passages, entities, strict=True):
+        start = len(text)
+        regions.append((start, start + len(passage)))
+        marks += [
+            Mark(start + mark.start, start + mark.end, *mark[2:]) for mark in placed(passage, here, losses)
+        ]
+        text += f"{passage}\n"
+    relations = [
+        relation
+        for each in _all(node, "relations")
+        for relation in _relations(each, {name for mark in marks for name in mark.names}, losses)
+    ]
+    return MarkedText(name, text, regions, marks, tuple(dict.fromkeys(relations)))
+
+
+def _all(node: Node, key: str) -> Iterator[Node]:
+    """Yield annotations or relations of a document, its passages and their sentences."""
+    yield from node.get(key) or ()
+    for part in (*(node.get("passages") or ()), *(node.get("sentences") or ())):
+        yield from _all(part, key)
+
+
+def _text(passage: Node) -> str:
+    """Return the text of a passage, or of its sentences at their offsets."""
+    text = str(passage.get("text") or "")
+    for sentence in () if text else passage.get("sentences") or ():
+        begin = int(sentence["offset"]) - int(passage["offset"])
+        text = text.ljust(min(begin, len(text) + MOST_BETWEEN)) + str(sentence["text"])
+    return text
+
+
+def _entity(annotation: Node, offset: int, document: str, *, by_concept: bool) -> WrittenEntity:
+    infons = annotation.get("infons") or {}
+    id_ = str(annotation.get("id"))
+    places = [
+        (int(each["offset"]) - offset, int(each["offset"]) + int(each["length"]) - offset)
+        for each in annotation["locations"]
+    ]
+    concepts = [name for key, value in infons.items() if key not in TYPES for name in identifiers(str(value))]
+    names = tuple(dict.fromkeys(concepts)) if by_concept else (id_,)
+    said = str(annotation.get("text") or "")
+    return WrittenEntity(places, said, str(infons.get("type") or "entity"), f"{document}: {id_}", names)
+
+
+def _relations(node: Node, known: Collection[str], losses: Losses) -> Iterator[Relation]:
+    """Yield the relation of two annotations, or of concepts that its infons name."""
+    infons = node.get("infons") or {}
+    type_ = next((str(infons[key]) for key in TYPES if infons.get(key)), "related")
+    nodes = [str(each["refid"]) for each in node.get("nodes") or ()]
+    named = [name for key, value in infons.items() if key not in TYPES for name in identifiers(str(value))]
+    names = nodes or [name for name in named if name in known]
+    if len(names) == 2:
+        yield Relation(type_, *names, is_directed=bool(nodes))
+    else:
+        losses.add("relations left out: they are not of two marked entities", type_)

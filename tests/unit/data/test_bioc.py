@@ -1,0 +1,182 @@
+"""BioC files: XML and JSON with the same content, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mtlv.data import catalog
+from mtlv.data.options import Columns, DataOptions
+from mtlv.data.source import Corpus
+from mtlv.data.standoff import standoff_path
+from mtlv.errors import DataError
+
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+def annotation(id_: str, type_: str, place: tuple[int, int], text: str, concept: str = "") -> dict:
+    infons = {"type": type_} | ({"identifier": concept} if concept else {})
+    return {
+        "id": id_,
+        "infons": infons,
+        "text": text,
+        "locations": [{"offset": place[0], "length": place[1]}],
+    }
+
+
+def collection(relations: list[dict], *, concepts: bool = False) -> dict:
+    ids = ("D1", "D2", "D3", "D4", "D2") if concepts else ("",) * 5
+    return {
+        "source": "x",
+        "documents": [
+            {
+                "id": "7",
+                "passages": [
+                    {
+                        "offset": 0,
+                        "text": "Aspirin & rash.",
+                        "annotations": [
+                            annotation("T1", "Drug", (0, 7), "Aspirin", ids[0]),
+                            annotation("T2", "Sign", (10, 4), "rash", ids[1]),
+                        ],
+                    },
+                    {
+                        "offset": 20,
+                        "sentences": [
+                            {
+                                "offset": 20,
+                                "text": "Fever 😀.",
+                                "annotations": [annotation("T3", "Sign", (20, 5), "Fever", ids[2])],
+                            },
+                            {
+                                "offset": 29,
+                                "text": "After ibuprofen, no rash.",
+                                "annotations": [
+                                    annotation("T4", "Drug", (35, 9), "ibuprofen", ids[3]),
+                                    annotation("T5", "Sign", (49, 4), "rash", ids[4]),
+                                ],
+                            },
+                        ],
+                    },
+                ],
+                "relations": relations,
+            },
+            {"id": "8", "passages": [{"offset": 0, "text": "No pain."}]},
+        ],
+    }
+
+
+def as_xml(value: dict) -> str:
+    """Write a collection as BioC XML."""
+
+    def node(name: str, content: dict) -> str:
+        if name in ("location", "node"):
+            return f"<{name} {' '.join(f'{key}={json.dumps(str(each))}' for key, each in content.items())}/>"
+        inside, id_ = "", ""
+        for key, each in content.items():
+            if isinstance(each, list):
+                inside += "".join(node(key[:-1], one) for one in each)
+            elif key == "infons":
+                inside += "".join(f'<infon key="{a}">{b}</infon>' for a, b in each.items())
+            elif key == "id" and name in ("annotation", "relation"):
+                id_ = f' id="{each}"'
+            else:
+                inside += f"<{key}>{str(each).replace('&', '&amp;')}</{key}>"
+        return f"<{name}{id_}>{inside}</{name}>"
+
+    return f'{HEAD}<!DOCTYPE collection SYSTEM "BioC.dtd">\n{node("collection", value)}'
+
+
+BY_NODE = [
+    {
+        "id": "R1",
+        "infons": {"type": "Causes"},
+        "nodes": [{"refid": "T4", "role": "a"}, {"refid": "T3", "role": "b"}],
+    }
+]
+BY_CONCEPT = [{"id": "R1", "infons": {"relation": "CID", "Chemical": "D1", "Disease": "D2"}}]
+
+
+def read(path: Path, kind: str = "tagging") -> Corpus:
+    return catalog.load("standoff", DataOptions(path=path, columns=Columns(kind=kind)))
+
+
+def written(folder: Path, value: dict, form: str) -> Path:
+    lines = "\n".join(json.dumps(each) for each in value["documents"])
+    text = {"a.xml": as_xml(value), "a.json": json.dumps(value), "lines.json": lines}
+    (folder / form).write_text(text[form], encoding="utf-8")
+    return folder / form
+
+
+@pytest.mark.parametrize("form", ["a.xml", "a.json", "lines.json"])
+def test_passages_with_their_entities(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, collection([]), form)
+    assert standoff_path(path) == path
+    corpus = read(path)
+    assert corpus.ids == ("7.1", "7.2", "8.1")
+    assert corpus.groups == ("7", "7", "8")
+    found = [
+        [(" ".join(words[span.start : span.end]), span.type) for span in spans]
+        for words, spans in zip(corpus.words, corpus.targets["entities"], strict=True)
+    ]
+    assert found == [
+        [("Aspirin", "Drug"), ("rash", "Sign")],
+        [("Fever", "Sign"), ("ibuprofen", "Drug"), ("rash", "Sign")],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("form", ["a.xml", "a.json"])
+def test_relations_of_annotations_and_of_concepts(tmp_path: Path, form: str) -> None:
+    def rows(corpus: Corpus) -> list[tuple[str, str, str]]:
+        return [
+            (*(text[a:b] for a, b, _ in mentions), corpus.tasks[0].classes[target])
+            for text, mentions, target in zip(
+                corpus.texts, corpus.mentions, corpus.targets["relations"], strict=True
+            )
+        ]
+
+    assert rows(read(written(tmp_path, collection(BY_NODE), form), "multiclass")) == [
+        ("Aspirin", "rash", "none"),
+        ("ibuprofen", "Fever", "Causes"),
+        ("ibuprofen", "rash", "none"),
+    ]
+    concepts = collection(BY_CONCEPT, concepts=True)
+    assert rows(read(written(tmp_path, concepts, form), "multiclass")) == [
+        ("Aspirin", "rash", "CID"),
+        ("ibuprofen", "Fever", "none"),
+        ("ibuprofen", "rash", "none"),
+    ]
+
+
+LAUGHS = '<!DOCTYPE collection [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>'
+FILE = '<!DOCTYPE collection [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+
+
+@pytest.mark.parametrize("declared", [LAUGHS, FILE, f'<!DOCTYPE collection SYSTEM "BioC.dtd">{LAUGHS}'])
+def test_declarations_of_entities_are_refused(tmp_path: Path, declared: str) -> None:
+    file = tmp_path / "a.xml"
+    file.write_text(f"{HEAD}{declared}<collection><document><id>1</id></document></collection>")
+    with pytest.raises(DataError, match=r"`a.xml` is not a plain BioC file"):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.xml", "<collection><document>", "`a.xml` is invalid XML"),
+        ("a.xml", "<collection><document><id>1</id></document></collection>", "`a.xml` is no BioC"),
+        ("a.json", '{"documents": [{"passages": [{"text": "a"}]}]}', "`a.json` is no BioC"),
+        ("a.json", '{"documents": [1]}', "`a.json` is no BioC"),
+        ("a.json", "[", "`a.json:1` is invalid JSON"),
+        ("a.json", "{}", "`a.json` is no BioC"),
+        ("a.json", '{"documents": []}', "no documents"),
+    ],
+)
+def test_what_is_no_bioc_is_refused(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=said):
+        read(tmp_path / name)
+    assert standoff_path(tmp_path / name) is None or name == "a.xml"
