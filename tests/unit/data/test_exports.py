@@ -44,20 +44,37 @@ def objects(start: str, end: str, name: str) -> list[dict]:
 
 
 LISTS = [[5, 12, "DRUG"], [20, 35, "ADE"]]
-SHAPES = {  # noqa: E501
-    "doccano lists": [{"id": 1, "text": TEXT, "label": LISTS, "Comments": []}, {"id": 2, "text": OTHER, "label": []}],
+SHAPES = {
+    "doccano lists": [
+        {"id": 1, "text": TEXT, "label": LISTS, "Comments": []},
+        {"id": 2, "text": OTHER, "label": []},
+    ],
     "doccano": [
-        {"id": 7, "text": TEXT, "entities": objects("start_offset", "end_offset", "label"), "relations": [{"id": 1}]},
+        {
+            "id": 7,
+            "text": TEXT,
+            "entities": objects("start_offset", "end_offset", "label"),
+            "relations": [{"id": 1}],
+        },
         {"id": 8, "text": OTHER, "entities": [], "relations": []},
     ],
     "prodigy": [
-        {"text": TEXT, "tokens": [{"text": "A", "start": 0, "end": 1, "id": 0}], "spans": objects("start", "end", "label"), "answer": "accept"},
+        {
+            "text": TEXT,
+            "tokens": [{"text": "A", "start": 0, "end": 1, "id": 0}],
+            "spans": objects("start", "end", "label"),
+            "answer": "accept",
+        },
         {"text": "no", "spans": objects("start", "end", "label"), "answer": "reject"},
         {"text": "no", "spans": [], "answer": "ignore"},
         {"text": OTHER, "spans": [], "answer": "accept"},
     ],
     "label studio": [
-        {"id": 1, "data": {"id": "a longer text than the text itself " * 2, "text": TEXT}, "annotations": [{"was_cancelled": True, "result": []}, {"result": results()}, {"result": []}]},
+        {
+            "id": 1,
+            "data": {"id": "a longer text than the text " * 2, "text": TEXT},
+            "annotations": [{"was_cancelled": True, "result": []}, {"result": results()}, {"result": []}],
+        },
         {"id": 2, "data": {"text": "not done"}, "annotations": []},
         {"id": 3, "data": {"text": OTHER}, "annotations": [{"result": []}]},
     ],
@@ -66,7 +83,13 @@ SHAPES = {  # noqa: E501
         {"data": {"report": OTHER}, "annotations": [{"result": []}]},
     ],
     "label studio min": [
-        {"text": TEXT, "id": 0, "label": [r["value"] for r in results()[:2]], "annotator": 1, "created_at": "2024-01-01T00:00:00Z" * 3},
+        {
+            "text": TEXT,
+            "id": 0,
+            "label": [r["value"] for r in results()[:2]],
+            "annotator": 1,
+            "created_at": "2024-01-01T00:00:00Z" * 3,
+        },
         {"text": OTHER, "id": 1, "annotator": 1},
     ],
     "spacy": [[TEXT, {"entities": LISTS}], [OTHER, {"entities": []}]],
@@ -75,7 +98,7 @@ SHAPES = {  # noqa: E501
         {"tokenized_text": list(WORDS), "ner": [[3, 3, "DRUG"], [5, 6, "ADE"]]},
         {"tokenized_text": OTHER[:-1].split(), "ner": []},
     ],
-}  # fmt: skip
+}
 
 
 def written(path: Path, records: list) -> Path:
