@@ -219,3 +219,13 @@ def test_holm_rejects_what_the_step_down_procedure_rejects():
                 break
             rejected[place] = True
         assert [value <= 0.05 for value in holm(p.tolist())] == rejected.tolist()
+
+
+@pytest.mark.parametrize("n", [7, 30, 80])
+def test_zeros_change_neither_p_nor_the_effect(n):
+    moved = np.random.default_rng(n).normal(0.3, 1.0, n)
+    alone, beside = wilcoxon(moved), wilcoxon([0.0, *moved[:3], 0.0, *moved[3:], 0.0])
+    assert (beside.p, beside.effect, beside.least) == (alone.p, alone.effect, alone.least)
+    assert beside.p == pytest.approx(stats.wilcoxon(moved).pvalue, rel=1e-9)
+    assert wilcoxon([0.0] * 4 + [0.1, 0.2, 0.3]).p is None, "three unequal pairs decide nothing"
+    assert wilcoxon([0.0] * n).p is None

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from mtlv.errors import GroupingError
 from mtlv.grouping import best_partition, random_groups
-from mtlv.grouping.surrogate import SurrogateValue, _fit, fit_surrogate
+from mtlv.grouping.surrogate import PENALTIES, SurrogateValue, _fit, fit_surrogate
 
 CENTRES = np.array([(0, 0), (0.2, 0), (0, 0.2), (3, 0), (3.2, 0), (3, 0.2), (0, 3), (0.2, 3)])
 COUNTS = np.array([4, 8, 16, 4, 8, 16, 4, 32])
@@ -155,3 +155,34 @@ def test_too_few_groups_and_unknown_scores_are_refused():
     scores[0] = np.nan
     with pytest.raises(GroupingError, match="scores of measured groups must be finite"):
         fit_surrogate(member, scores)
+
+
+def test_effects_are_those_of_a_ridge_regression_with_free_intercept_and_slope():
+    member = drawn(12, (2, 3, 4))
+    scores = scored(member, noise=0.5)
+    fitted = fit_surrogate(member, scores)
+    for task in range(TASKS):
+        rows = member[:, task]
+        others = member[rows].astype(float)
+        others[:, task] = 0
+        free = np.stack([np.ones(rows.sum()), others.sum(axis=1)], axis=1)
+        design = np.concatenate([free, others], axis=1)
+        penalty = fitted.penalty * np.diag([0.0, 0.0, *np.ones(TASKS)])
+        # The slope and equal effects are the same: lstsq takes the solution without a penalty on the slope.
+        solution = np.linalg.lstsq(design.T @ design + penalty, design.T @ scores[rows, task], rcond=None)[0]
+        expected = solution[0] + solution[1] * others.sum(axis=1) + others @ solution[2:]
+        predicted = np.array([fitted.value.scores(group)[task] for group in member[rows]])
+        np.testing.assert_allclose(predicted, expected, atol=1e-6)
+
+
+def test_the_penalty_has_the_smallest_error_on_held_out_groups():
+    chosen = set()
+    for noise, seed in ((0.0, 0), (0.5, 1), (3.0, 2)):
+        member = drawn(14, (2, 3, 4), seed=seed)
+        scores = scored(member, noise=noise, seed=seed)
+        table = np.where(member, scores, np.nan)
+        errors = [sum(_fit(member, table, task, each).error for task in range(TASKS)) for each in PENALTIES]
+        fitted = fit_surrogate(member, scores)
+        assert fitted.penalty == PENALTIES[int(np.argmin(errors))]
+        chosen.add(fitted.penalty)
+    assert len(chosen) > 1, "noise asks for more"

@@ -122,3 +122,20 @@ def test_every_encoder_is_divided_rightly_or_refused(name: str) -> None:
     own = model_of(encoder, 1).eval()
     for head, logits in model_of(encoder, 0).eval()(ids, mask).items():
         torch.testing.assert_close(own(ids, mask)[head], logits, rtol=1e-3, atol=1e-4)
+
+
+def test_each_of_four_heads_learns_in_layers_of_its_own(encoder: Any) -> None:
+    tasks = {name: Task(name) for name in "abcd"}
+    heads = [HeadSpec((name,), private=1) for name in tasks]
+    model = MultiTaskModel(encoder, heads, tasks=tasks, features="mean", seed=0, dropout=0.0).train()
+    trained: list[set[str]] = []
+    for head in model.specs:
+        model.zero_grad(set_to_none=True)
+        loss(model(*batch()), head).backward()
+        trained.append({name for name, p in model.named_parameters() if p.grad is not None})
+    trunk = set.intersection(*trained)
+    layers = [{name for name in names - trunk if not name.startswith("heads.")} for names in trained]
+    assert all(layers)
+    assert len(set().union(*layers)) == sum(map(len, layers)), "no two heads share a weight above the trunk"
+    values = {name: id(p) for name, p in model.named_parameters()}
+    assert len(set(values.values())) == len(values)

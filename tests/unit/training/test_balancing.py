@@ -326,3 +326,17 @@ def test_famo_looks_back_through_the_masks_of_the_step(
     before, after = torch.stack(seen[::2]), torch.stack(seen[1::2])
     torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-6)
     assert before.std(0).min() > 1e-3
+
+
+def test_random_factors_are_the_softmax_of_normal_numbers() -> None:
+    """Lin et al. 2022: differences of the logarithms of two factors are normal with a variance of 2."""
+    drawn, seen = Random(4, seed=3), []
+    for number in range(2000):
+        drawn.begin(number)
+        seen.append(drawn.factors(NONE))
+    logs = torch.stack(seen).double().log()
+    for one, other in ((0, 1), (1, 2), (3, 0)):
+        apart = logs[:, one] - logs[:, other]
+        assert apart.mean().abs() < 0.12
+        assert apart.var().item() == pytest.approx(2.0, rel=0.12)
+        assert (apart**4).mean().item() == pytest.approx(3 * 2.0**2, rel=0.25), "not uniform"

@@ -144,3 +144,21 @@ def test_a_product_is_timed_in_each_precision() -> None:
 def test_where_pytorch_cannot_say_precision_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
     assert resolve_precision("auto", torch.device("cpu")) == "fp32"
+
+
+def test_steps_are_those_of_adam_with_decay_by_hand() -> None:
+    """Loshchilov and Hutter 2019, with betas of 0.9 and 0.999 and an epsilon of 1e-8."""
+    model = torch.nn.Linear(3, 2, bias=False).double()
+    optimizer = adamw(model, learning_rate=0.01, weight_decay=0.1)
+    weight = model.weight.detach().clone()
+    mean, square = torch.zeros_like(weight), torch.zeros_like(weight)
+    generator = torch.Generator().manual_seed(0)
+    for step in range(1, 8):
+        gradient = torch.randn(2, 3, generator=generator, dtype=torch.float64)
+        model.weight.grad = gradient.clone()
+        optimizer.step()
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        change = mean / (1 - 0.9**step) / ((square / (1 - 0.999**step)).sqrt() + 1e-8)
+        weight = (1 - 0.01 * 0.1) * weight - 0.01 * change
+        torch.testing.assert_close(model.weight.detach(), weight, rtol=1e-9, atol=1e-12)
