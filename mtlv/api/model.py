@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -38,7 +39,8 @@ class Model(ABC):
 
     Texts are a list, a Series, or a DataFrame. Its text column has the name of the training table's, or
     `text`, or is the only one. Some tasks need more than a text: a DataFrame, or a list of mappings, has it
-    in columns named as in training, or in `text_pair`, `words` or `mentions`.
+    in columns named as in training, or in `text_pair`, `words` or `mentions`. A row that is empty or cannot
+    be read has NaN or None in its place, and a warning says which rows these are.
     """
 
     @property
@@ -63,14 +65,15 @@ class Model(ABC):
         """Predict N texts; see the class for the shape.
 
         Raises:
-            DataError: a text is empty or not text, or one text is given instead of a list.
+            DataError: no row can be read, or one text is given instead of a list.
         """
         kind, tasks = self._kind, list(self.tasks)
         if kind is None:
             return self.predict_frame(texts, columns=DECISIONS)
         found = as_columns(self._predict(texts)[0], DECISIONS)
         if kind == "binary":
-            return np.stack([found[task] for task in tasks], axis=1).astype(int)
+            decided = np.stack([found[task] for task in tasks], axis=1)
+            return decided.astype(float if decided.dtype == object else int)
         return np.asarray(found[tasks[0]])
 
     def predict_proba(self, texts: Texts, *, calibrated: bool = False) -> NDArray[np.float64]:
@@ -111,12 +114,15 @@ class Model(ABC):
         return pd.DataFrame(as_columns(found, columns), index=index)
 
     def _predict(self, texts: Texts, *, calibrated: bool = False) -> tuple[Prediction, pd.Index]:
-        """Return predictions of N texts, and the index of the table that they stand in."""
+        """Return predictions of N texts, and the index of the table that they stand in; warn of its notes."""
         import pandas as pd
 
         whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
         frame = as_frame(texts if whole else several(texts, "texts"), self._model.description.columns)
-        return self._model.predict(as_texts(frame), calibrated=calibrated), frame.index
+        found = self._model.predict(as_texts(frame), calibrated=calibrated)
+        for note in found.notes:
+            warnings.warn(note, stacklevel=3)
+        return found, frame.index
 
     @property
     def classes_(self) -> NDArray:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
 
-    A list of mappings is also a table, with one row per mapping. `named` has the names of the inputs in
-    training, by input, which a table may have instead.
+    A list of mappings is also a table, with one row per mapping. A mapping has lists by column, or the cells
+    of one row. `named` has the names of the inputs in training, by input, which a table may have instead.
 
     Raises:
         DataError: another input, or a data frame without a clear text column.
@@ -32,6 +32,10 @@ def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
         return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
     if isinstance(given, pd.DataFrame):
         return _inputs(given, named)
+    if isinstance(given, Mapping):
+        return _inputs(_table(given), named)
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
     if isinstance(given, pd.Series):
         return given.to_frame(COLUMN)
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
@@ -49,7 +53,25 @@ def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
 def as_texts(frame: pd.DataFrame) -> InputTexts:
     """Return the texts of a table of `as_frame`, with the other columns that tasks may read."""
     more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if name in frame}
-    return InputTexts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
+    texts, columns = tuple(frame[COLUMN].tolist()), tuple(map(str, frame.columns))
+    return InputTexts(texts, tuple(range(len(frame))), "row", more, columns=columns)
+
+
+def _table(given: Mapping[str, object]) -> pd.DataFrame:
+    """Convert lists or arrays by column, or else the cells of one row.
+
+    Raises:
+        DataError: columns differ in length.
+    """
+    import pandas as pd
+
+    listed = (list, tuple, np.ndarray, pd.Series)
+    if not given or not all(isinstance(cells, listed) for cells in given.values()):
+        return pd.DataFrame.from_records([given])
+    lengths = {name: len(cells) for name, cells in given.items()}  # type: ignore[arg-type]
+    if len(set(lengths.values())) > 1:
+        raise DataError("the columns of the input differ in length", got=lengths)
+    return pd.DataFrame({name: pd.Series(list(cells), dtype=object) for name, cells in given.items()})  # type: ignore[call-overload]
 
 
 def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:

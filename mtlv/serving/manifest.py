@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
-from mtlv.serving.columns import INPUT_COLUMNS
+from mtlv.serving.columns import ID, INPUT_COLUMNS
 from mtlv.serving.inputs import ServedTask, are_names
 from mtlv.serving.kinds import ANSWERS
 
@@ -97,7 +97,7 @@ def _check(found: Mapping[str, Any]) -> None:
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
     columns = found.get("columns", {})
-    if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS}:
+    if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS, ID}:
         raise ValueError("`columns` of unknown inputs")
     if not all(map(are_names, columns.values())):
         raise ValueError("`columns` with a value that is not a list of names")

@@ -438,9 +438,18 @@ def test_a_broken_folder_is_named(trained: Trained, place: Callable, harm: Calla
 
 def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
     plan = ServedPlan.load(place(trained.model("mtl")), device="cpu")
-    for wrong in (None, 3, float("nan"), "\ud800", ["a"]):
-        with pytest.raises(DataError, match=r"not every input is text: row 1 \(from 0\)"):
-            plan.predict(["fine", wrong])  # type: ignore[list-item]
+    for wrong in (3, "\ud800", ["a"]):
+        with pytest.raises(DataError, match=r"the input is not text at row 0; also at row 1"):
+            plan.predict([wrong, wrong])  # type: ignore[list-item]
+    for wrong, note in (
+        (3, "not text at row 1 (got 3)"),
+        (None, "no text at row 1"),
+        (" ", "no text at row 1"),
+    ):
+        found = plan.predict(["fine", wrong, "also fine"])  # type: ignore[list-item]
+        assert note in found.notes[0]
+        for told in found.predictions:
+            assert np.isnan(told.values).tolist() == [False, True, False]
     assert [len(told.outputs) for told in plan.predict([]).predictions] == [0, 0, 0]
     assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).predictions] == [2, 2, 2]
 
