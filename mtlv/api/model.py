@@ -30,7 +30,9 @@ Texts: TypeAlias = "Sequence[str] | Sequence[Mapping[str, object]] | pd.Series |
 
 
 class Model(ABC):
-    """A trained model as a scikit-learn style estimator. `predict` returns:
+    """A trained model. (`mtlv.TextClassifier` trains new ones in scikit-learn's searches.)
+
+    `predict` returns:
 
     - yes/no tasks: [N, T] of 0 and 1 at the fitted thresholds; `classes_` are the T names of the tasks
     - one task with classes: [N] names of classes; `classes_` are the C classes
@@ -56,10 +58,6 @@ class Model(ABC):
     def tasks(self) -> tuple[str, ...]:
         """Names of the T tasks."""
         return tuple(task.name for task in self._known)
-
-    def fit(self, X: object = None, y: object = None) -> Self:
-        """Return the model itself, unchanged, as `sklearn.frozen.FrozenEstimator` does."""
-        return self
 
     def predict(self, texts: Texts) -> NDArray | pd.DataFrame:
         """Predict N texts; see the class for the shape.
@@ -139,7 +137,19 @@ class Model(ABC):
         return True
 
     def __sklearn_clone__(self) -> Self:
-        return self  # as `fit` does: a copy without what was trained would predict nothing
+        return self.fit()
+
+    def fit(self, X: object = None, y: object = None) -> Self:
+        """Raise an error, because the model is trained.
+
+        Raises:
+            DataError: always; a search of scikit-learn would compare this model with itself.
+        """
+        raise DataError(
+            "a trained model cannot be trained again",
+            then="give `mtlv.TextClassifier(...)` to scikit-learn, or keep this model as it is with "
+            "`sklearn.frozen.FrozenEstimator(model)`",
+        )
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags

@@ -83,7 +83,7 @@ class Result(Model):
     # ---- The model -----------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model to a new folder, which `mtlv.load_model`, `mtlv predict FOLDER TEXT` and MLflow read.
+        """Write the model to a new folder, which `load_model`, `mtlv predict FOLDER TEXT` and MLflow read.
 
         Raises:
             TrackingError: the folder exists or cannot be written, or the store kept no weights.

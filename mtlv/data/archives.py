@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import posixpath
 import shutil
 import tarfile
 import xml.etree.ElementTree as ElementTree  # nosec B405 # without a DOCTYPE, see parsed
@@ -160,9 +161,10 @@ def _check_size(archive: Path, members: int, size: int, more: str = "") -> None:
 
 
 def _check_new(archive: Path, name: str, seen: set[str]) -> None:
-    if name in seen:
+    place = posixpath.normpath(name)  # `a`, `./a` and `b/../a` are the same file
+    if place in seen:
         raise _bad(archive, name, "is there twice")
-    seen.add(name)
+    seen.add(place)
 
 
 def _content(archive: Path, packed: zipfile.ZipFile, member: zipfile.ZipInfo, *, largest: int) -> bytes:

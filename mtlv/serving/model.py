@@ -19,7 +19,7 @@ from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
 from mtlv.serving.inputs import InputSchema, ServedTask
 from mtlv.serving.kinds import ANSWERS, TaskPrediction
-from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, read_json_file
+from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, need_regular, read_json_file
 from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
 from mtlv.serving.texts import InputTexts
 from mtlv.settings.schema import HeadSettings
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mtlv.models.multitask import MultiTaskModel
 
 MOST_LAYERS = 100  # maximum layers of a head
+MOST_HEADER = 10_000_000  # maximum bytes of names in a file of weights
 PLAN, ENCODER = "plan.json", "encoder"
 
 
@@ -326,6 +327,8 @@ def _network(
     except ValueError as error:  # raised by Pydantic
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown value")) from error
     try:
+        size = sum(each.numel() * each.element_size() for each in network.state_dict().values())
+        need_regular(folder / file, 2 * size + MOST_HEADER)  # with those of LoRA
         if digest_of(folder / file) != description.sha256[file]:
             raise ValueError("its checksum does not match: it was changed")
         network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights

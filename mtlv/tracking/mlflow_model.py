@@ -179,8 +179,8 @@ def _mlmodel(model: TrackedModel, place: Mapping[str, str]) -> str:
     from mlflow.models import Model, ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
-    # MLflow would drop columns that are not in a schema of inputs, and convert numbers and null to text. Without
-    # one the model gets what it is given: texts, or a table with the columns of training or their own names.
+    # MLflow would drop columns that a schema of inputs does not name, and convert null to text. Without one,
+    # the model gets texts, or a table with the names of training or those of its inputs.
     signature = ModelSignature(
         None,
         Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),

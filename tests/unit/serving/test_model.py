@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -297,6 +298,35 @@ def _larger(name: str) -> Callable[[Path], None]:
     return harm
 
 
+READ = ("plan.json", "encoder/config.json", "encoder/tokenizer.json", "encoder/other.bin", "networks/*")
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Puts a pipe or device in place of a file."""
+
+    def harm(folder: Path) -> None:
+        path = next(folder.glob(name), folder / name)
+        path.unlink(missing_ok=True)
+        make(path)
+
+    return harm
+
+
+def _long_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    path.unlink()
+    path.touch()
+    os.truncate(path, 10**12)  # takes no space
+
+
 def _lying_network(folder: Path) -> None:
     path = next((folder / "networks").iterdir())
     content = path.read_bytes()
@@ -323,8 +353,10 @@ def _huge_tensor(folder: Path) -> None:
             _larger("served.json"),
             r"served.json cannot be read .got 1,000,000,000 bytes, more than 20,000,000",
         ),
+        *((_instead(name, kind), "not a regular file") for name in READ for kind in (_pipe, _zeros)),
         (_larger("plan.json"), r"plan.json cannot be read .got 1,000,000,000 bytes"),
         (_larger("encoder/tokenizer.json"), r"tokenizer.json` is too large .got 1,000,000,000 bytes"),
+        (_long_network, r"networks/.*safetensors cannot be read .got 1,000,000,000,000 bytes, more than"),
         (_lying_network, r"networks/.*safetensors cannot be read"),
         (_huge_tensor, r"networks/.*safetensors cannot be read"),
         (_layers, r"plan.json cannot be read .got a head without 1 to 100 layers"),
