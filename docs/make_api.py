@@ -19,7 +19,7 @@ ORDER = (
     ("Corpora", ("load", "from_dataframe", "from_dataset", "Corpus")),
     ("Groups", ("cluster", "TaskGroups")),
     ("Training", ("train", "run", "Result", "SuiteRun")),
-    ("Trained models", ("Model", "load_model")),
+    ("Trained models", ("Model", "load_model", "TextClassifier")),
     ("Comparison", ("compare", "ComparisonPage")),
 )
 START = """\

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mtlv._version import __version__
 
 if TYPE_CHECKING:
+    from mtlv.api.classifier import TextClassifier
     from mtlv.api.comparison import ComparisonPage, compare
     from mtlv.api.corpus import Corpus, from_dataframe, from_dataset, load
     from mtlv.api.groups import TaskGroups, cluster
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mtlv.api.training import SuiteRun, run, train
 
 _NAMES = {
+    "classifier": ("TextClassifier",),
     "comparison": ("ComparisonPage", "compare"),
     "corpus": ("Corpus", "from_dataframe", "from_dataset", "load"),
     "groups": ("TaskGroups", "cluster"),
@@ -40,6 +42,7 @@ __all__ = [
     "Result",
     "SuiteRun",
     "TaskGroups",
+    "TextClassifier",
     "__version__",
     "cluster",
     "compare",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -231,7 +231,11 @@ def from_dataframe(
     import pandas as pd
 
     of_type(frame, pd.DataFrame, "mtlv.from_dataframe", "read a file with `mtlv.load`")
-    need_header(Path("DataFrame"), list(map(str, frame.columns)))
+    frame, names = _with_names(frame)
+    text, labels = names(text), None if labels is None else list(map(names, several(labels, "labels")))
+    columns = {key: names(value) for key, value in columns.items()}
+    if isinstance(descriptions, Mapping):
+        descriptions = {names(task): words for task, words in descriptions.items()}
     index = frame.index
     wanted = columns.get("id") in (None, index.name)
     if wanted and isinstance(index.name, str) and index.is_unique and index.name not in frame:
@@ -250,6 +254,29 @@ def from_dataframe(
     return _in_memory(
         "table", InMemory("DataFrame", save, ".parquet"), text, labels, descriptions, name, columns
     )
+
+
+def _with_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, Callable[[Any], Any]]:
+    """Return a table whose columns are named by texts, and a function from other names of columns to these.
+
+    Raises:
+        DataError: columns have the same name, or names of several levels.
+    """
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            "the columns of the DataFrame have names of several levels",
+            got=frame.columns[0],
+            then="join them first: `frame.columns = [' '.join(map(str, name)) for name in frame.columns]`",
+        )
+    texts = list(map(str, frame.columns))
+    need_header(Path("DataFrame"), texts)
+    numbered = {name: text for name, text in zip(frame.columns, texts, strict=True) if name is not text}
+
+    def name(value: Any) -> Any:
+        is_name = isinstance(value, Hashable) and not isinstance(value, (str, bool))
+        return numbered.get(value, value) if is_name else value
+
+    return frame.set_axis(texts, axis=1), name
 
 
 def from_dataset(

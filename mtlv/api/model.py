@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -29,7 +30,9 @@ Texts: TypeAlias = "Sequence[str] | Sequence[Mapping[str, object]] | pd.Series |
 
 
 class Model(ABC):
-    """A trained model as a scikit-learn style estimator. `predict` returns:
+    """A trained model. (`mtlv.TextClassifier` trains new ones in scikit-learn's searches.)
+
+    `predict` returns:
 
     - yes/no tasks: [N, T] of 0 and 1 at the fitted thresholds; `classes_` are the T names of the tasks
     - one task with classes: [N] names of classes; `classes_` are the C classes
@@ -38,7 +41,8 @@ class Model(ABC):
 
     Texts are a list, a Series, or a DataFrame. Its text column has the name of the training table's, or
     `text`, or is the only one. Some tasks need more than a text: a DataFrame, or a list of mappings, has it
-    in columns named as in training, or in `text_pair`, `words` or `mentions`.
+    in columns named as in training, or in `text_pair`, `words` or `mentions`. A row that is empty or cannot
+    be read has NaN or None in its place, and a warning says which rows these are.
     """
 
     @property
@@ -55,22 +59,19 @@ class Model(ABC):
         """Names of the T tasks."""
         return tuple(task.name for task in self._known)
 
-    def fit(self, X: object = None, y: object = None) -> Self:
-        """Return the model itself, unchanged, as `sklearn.frozen.FrozenEstimator` does."""
-        return self
-
     def predict(self, texts: Texts) -> NDArray | pd.DataFrame:
         """Predict N texts; see the class for the shape.
 
         Raises:
-            DataError: a text is empty or not text, or one text is given instead of a list.
+            DataError: no row can be read, or one text is given instead of a list.
         """
         kind, tasks = self._kind, list(self.tasks)
         if kind is None:
             return self.predict_frame(texts, columns=DECISIONS)
         found = as_columns(self._predict(texts)[0], DECISIONS)
         if kind == "binary":
-            return np.stack([found[task] for task in tasks], axis=1).astype(int)
+            decided = np.stack([found[task] for task in tasks], axis=1)
+            return decided.astype(float if decided.dtype == object else int)
         return np.asarray(found[tasks[0]])
 
     def predict_proba(self, texts: Texts, *, calibrated: bool = False) -> NDArray[np.float64]:
@@ -111,12 +112,15 @@ class Model(ABC):
         return pd.DataFrame(as_columns(found, columns), index=index)
 
     def _predict(self, texts: Texts, *, calibrated: bool = False) -> tuple[Prediction, pd.Index]:
-        """Return predictions of N texts, and the index of the table that they stand in."""
+        """Return predictions of N texts, and the index of the table that they stand in; warn of its notes."""
         import pandas as pd
 
         whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
         frame = as_frame(texts if whole else several(texts, "texts"), self._model.description.columns)
-        return self._model.predict(as_texts(frame), calibrated=calibrated), frame.index
+        found = self._model.predict(as_texts(frame), calibrated=calibrated)
+        for note in found.notes:
+            warnings.warn(note, stacklevel=3)
+        return found, frame.index
 
     @property
     def classes_(self) -> NDArray:
@@ -133,7 +137,19 @@ class Model(ABC):
         return True
 
     def __sklearn_clone__(self) -> Self:
-        return self  # as `fit` does: a copy without what was trained would predict nothing
+        return self.fit()
+
+    def fit(self, X: object = None, y: object = None) -> Self:
+        """Raise an error, because the model is trained.
+
+        Raises:
+            DataError: always; a search of scikit-learn would compare this model with itself.
+        """
+        raise DataError(
+            "a trained model cannot be trained again",
+            then="give `mtlv.TextClassifier(...)` to scikit-learn, or keep this model as it is with "
+            "`sklearn.frozen.FrozenEstimator(model)`",
+        )
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags

@@ -20,7 +20,7 @@ from mtlv.serving.package import CONTENT
 from mtlv.store import open_store
 from mtlv.store.location import location_of
 from mtlv.suite.keep_models import best_child, package
-from mtlv.tracking.mlflow_model import place_files
+from mtlv.tracking.mlflow_model import place_files, save_model
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Result(Model):
     # ---- The model -----------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model to a new folder, which `mtlv predict FOLDER TEXT` reads.
+        """Write the model to a new folder, which `load_model`, `mtlv predict FOLDER TEXT` and MLflow read.
 
         Raises:
             TrackingError: the folder exists or cannot be written, or the store kept no weights.
@@ -94,7 +94,7 @@ class Result(Model):
         files = self._files  # before the folder is made
         try:
             path.mkdir(parents=True)
-            place_files(files.files, files.texts, path, (shutil.copyfile,))
+            save_model(files, path)
         except OSError as error:
             raise TrackingError(
                 f"{path} cannot be written", got=error.strerror, then="name another"

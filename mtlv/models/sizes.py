@@ -23,12 +23,12 @@ def need_possible(folder: Path) -> None:
     """Check the sizes in the files of an encoder, before Transformers reads them.
 
     Raises:
-        EncoderError: a file is too large, or `config.json` is not a JSON object or describes a model that is
-            too large.
+        EncoderError: a file is too large or none on disk, or `config.json` is not a JSON object or describes a
+            model that is too large.
     """
     for path in sorted(folder.iterdir()):
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise EncoderError(f"`{path}` is no file", got="a FIFO, socket or device", then="remove it")
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe or device is read without end
+            raise EncoderError(f"`{path}` is not a regular file", then=THEN)
         if path.suffix in TEXTS and path.stat().st_size > MOST_BYTES:
             raise _too_large(f"`{path}`", f"{path.stat().st_size:,} bytes", f"{MOST_BYTES:,} bytes")
     path = folder / "config.json"

@@ -59,28 +59,40 @@ class PredictionTable:
         return self._kinds[0].text_columns if alike else len(self.header)
 
     def _order(self, row: int) -> list[TaskPrediction]:
-        """Return the tasks of a text: positive ones first, then by probability."""
-        return sorted(self.found.predictions, key=lambda prediction: prediction.kind.rank(prediction, row))
+        """Return the tasks that a text answers: positive ones first, then by probability."""
+        answered = [prediction for prediction in self.found.predictions if row not in prediction.empty]
+        return sorted(answered, key=lambda prediction: prediction.kind.rank(prediction, row))
 
     def _task_row(self, prediction: TaskPrediction) -> tuple[str, ...]:
         cells = prediction.kind.answer if len(self._kinds) > 1 else prediction.kind.cells
         return (prediction.task.name, *cells(prediction, 0))
 
     def _text_row(self, row: int) -> tuple[str, ...]:
-        said = [text for prediction in self._order(row) if (text := prediction.kind.short(prediction, row))]
-        text = " ".join(self.texts.texts[row].split())
+        answered = self._order(row)
+        said = [text for prediction in answered if (text := prediction.kind.short(prediction, row))]
+        text = " ".join(str(self.texts.texts[row] or "").split())
         text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
         between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
-        return (str(self.texts.numbers[row]), text, between.join(said) or "none")
+        return (str(self.texts.numbers[row]), text, between.join(said) or "none" * bool(answered))
 
     def record(self, row: int) -> dict[str, Any]:
         """Return the predictions of all tasks for a row, for JSON."""
         found: dict[str, Any] = {}
-        for kind in self._kinds:
-            found |= kind.record(
-                [prediction for prediction in self.found.predictions if prediction.kind is kind], row
-            )
+        for prediction in self.found.predictions:
+            name, kind, is_empty = prediction.task.name, prediction.kind, row in prediction.empty
+            found.setdefault(kind.key, {})[name] = None if is_empty else kind.value(prediction, row)
+            if kind.thresholded:
+                before = found.setdefault("decided", None)
+                found["decided"] = (
+                    before if is_empty else [*(before or ()), *([name] if prediction.decided[row] else ())]
+                )
         return found
+
+    def source(self, row: int) -> dict[str, Any]:
+        """Return the number of a row, its id if the file has one, and its text, by column."""
+        texts = self.texts
+        ids = {name: cells[row] for name, cells in texts.ids.items()}
+        return {texts.unit: texts.numbers[row], **ids, "text": texts.texts[row]}
 
 
 def check_target(path: Path, read: Path | None = None) -> Path:
@@ -119,18 +131,23 @@ def _as_csv(answers: PredictionTable) -> str:
     columns = as_columns(answers.found, "both")
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([answers.texts.unit, "text", *columns])
-    for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
+    for row in range(len(answers.texts)):
+        source = answers.source(row)
+        if row == 0:
+            writer.writerow([*source, *columns])
         values = [np.asarray(column[row]).item() for column in columns.values()]
-        writer.writerow([number, text, *(int(v) if isinstance(v, bool) else v for v in values)])
+        values = [
+            None if value != value else int(value) if isinstance(value, bool) else value for value in values
+        ]
+        writer.writerow([*source.values(), *values])
     return out.getvalue()
 
 
 def _as_jsonl(answers: PredictionTable) -> str:
     lines = []
-    for row, (number, text) in enumerate(zip(answers.texts.numbers, answers.texts.texts, strict=True)):
-        content = {answers.texts.unit: number, "text": text, **answers.record(row)}
-        lines.append(json.dumps(content, ensure_ascii=False) + "\n")
+    for row in range(len(answers.texts)):
+        content = answers.source(row) | answers.record(row)
+        lines.append(json.dumps(content, ensure_ascii=False, default=str) + "\n")
     return "".join(lines)
 
 

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from mtlv.settings.data_schema import DataSettings
 
 INPUT_COLUMNS = (TEXT, *OPTIONAL)
+ID = "id"  # its names in training are kept with those of the inputs
 
 
 def training_columns(data: DataSettings) -> dict[str, list[str]]:
-    """Return the names of the inputs in the tables of the training documents, where they differ."""
+    """Return the names of the inputs and ids in the tables of the training documents, where they differ."""
     found = {}
-    for key in INPUT_COLUMNS:
+    for key in (*INPUT_COLUMNS, ID):
         own = dict.fromkeys(getattr(each.columns, key) for each in data.each)
         found[key] = [name for name in own if name is not None]
     return {key: own for key, own in found.items() if own not in ([], [key])}

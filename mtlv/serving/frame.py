@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import DataError
 from mtlv.plan import Task
-from mtlv.serving.kinds import ANSWERS, BOTH, COLUMNS, OutputColumn
+from mtlv.serving.kinds import ANSWERS, BOTH, COLUMNS, OutputColumn, TaskPrediction
 from mtlv.serving.model import Prediction
 
 
@@ -25,7 +25,7 @@ def column_types(tasks: Sequence[Task]) -> dict[str, str]:
 def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
     """Return columns [N] by name: those of `column_types`, or only `probabilities` or `decisions`.
 
-    A task with one of these columns has it under its own name.
+    A task with one of these columns has it under its own name. Rows without an answer have NaN or None.
 
     Raises:
         DataError: `wanted` is not among `COLUMNS`.
@@ -33,7 +33,15 @@ def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
     if wanted not in COLUMNS:
         raise DataError("`columns`", got=wanted, allowed=", ".join(COLUMNS))
     columns = _columns([prediction.task for prediction in found.predictions], wanted)
-    return {name: column.values(found.predictions[at]) for name, (at, column) in columns.items()}
+    return {name: _answers(column, found.predictions[at]) for name, (at, column) in columns.items()}
+
+
+def _answers(column: OutputColumn, prediction: TaskPrediction) -> NDArray:
+    values = column.values(prediction)
+    if values.dtype.kind != "f" and len(prediction.empty):
+        values = values.astype(object)
+        values[prediction.empty] = None
+    return values
 
 
 def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, OutputColumn]]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
 
-    A list of mappings is also a table, with one row per mapping. Lists of words instead of texts are a column
-    `words`. `named` has the names of the inputs in
+    A list of mappings is also a table, with one row per mapping. A mapping has lists by column, or the cells
+    of one row. Lists of words instead of texts are a column `words`. `named` has the names of the inputs in
     training, by input, which a table may have instead.
 
     Raises:
@@ -29,16 +29,20 @@ def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """
     import pandas as pd
 
+    given = _plain(given)
     if isinstance(given, str):
         return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
     if isinstance(given, pd.DataFrame):
         return _inputs(given, named)
+    if isinstance(given, Mapping):
+        return _inputs(_table(given), named)
     if isinstance(given, pd.Series):
         return _as_column(given)
-    if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
+    if isinstance(given, (list, tuple)):
         rows = list(given)
         if rows and all(isinstance(row, dict) for row in rows):
-            return _inputs(pd.DataFrame.from_records(rows), named)
+            cells = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
+            return _inputs(pd.DataFrame.from_records(cells), named)
         return _as_column(pd.Series(rows, dtype=object))
     raise DataError(
         "the input",
@@ -50,7 +54,40 @@ def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
 def as_texts(frame: pd.DataFrame) -> InputTexts:
     """Return the texts of a table of `as_frame`, with the other columns that tasks may read."""
     more = {name: tuple(frame[name].tolist()) for name in OPTIONAL if name in frame}
-    return InputTexts(tuple(frame[COLUMN].tolist()), tuple(range(len(frame))), "row", more)
+    texts, columns = tuple(frame[COLUMN].tolist()), tuple(map(str, frame.columns))
+    return InputTexts(texts, tuple(range(len(frame))), "row", more, columns=columns)
+
+
+def _plain(value: object) -> object:
+    """Return what a NumPy array has; a service of MLflow makes one of each value, also of marked entities."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 2 and value.shape[1] == 1:
+        return value[:, 0].tolist()
+    if value.ndim == 2 and value.dtype.kind == "U":
+        numbers = [[int(cell) if cell.isdecimal() else cell for cell in row[:2]] for row in value.tolist()]
+        return [[*row, *others] for row, others in zip(numbers, value[:, 2:].tolist(), strict=True)]
+    return value.tolist()
+
+
+def _table(given: Mapping[str, object]) -> pd.DataFrame:
+    """Convert lists or arrays by column, or else the cells of one row.
+
+    Raises:
+        DataError: columns differ in length.
+    """
+    import pandas as pd
+
+    columns = {name: _plain(cells) for name, cells in given.items()}
+    lists = {
+        name: list(cells) for name, cells in columns.items() if isinstance(cells, (list, tuple, pd.Series))
+    }
+    if not lists or len(lists) < len(columns):
+        return pd.DataFrame.from_records([columns])
+    lengths = {name: len(cells) for name, cells in lists.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError("the columns of the input differ in length", got=lengths)
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in lists.items()})
 
 
 def _as_column(texts: pd.Series) -> pd.DataFrame:
@@ -61,7 +98,8 @@ def _as_column(texts: pd.Series) -> pd.DataFrame:
 
 def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return the inputs that a table has, by their own names."""
-    names = list(frame.columns)
+    names = list(map(str, frame.columns))
+    frame = frame.set_axis(names, axis=1)
     known = input_columns(names, named)
     if len(names) == 1 and not {COLUMN, WORDS} & known.keys():
         return frame.set_axis([COLUMN], axis=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -38,6 +38,7 @@ class TaskPrediction:
     threshold: float = 0.0  # decision threshold of a yes/no task
     words: Sequence[Words] = ()  # words of each row, if the task reads words
     temperature: float = 1.0  # at which probabilities are given; it does not change what is decided
+    empty: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))  # rows without an answer
 
     @property
     def kind(self) -> OutputFormat:
@@ -45,8 +46,10 @@ class TaskPrediction:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """[N] numbers or probabilities of "yes", or [N, C] of classes."""
-        return at_temperature(self.outputs, self.temperature)
+        """[N] numbers or probabilities of "yes", or [N, C] of classes; NaN for rows without an answer."""
+        values = np.array(at_temperature(self.outputs, self.temperature), dtype=np.float64)
+        values[self.empty] = np.nan
+        return values
 
     @property
     def limit(self) -> float:
@@ -76,6 +79,7 @@ class OutputFormat(Protocol):
         probable: whether its outputs are probabilities, which a temperature calibrates.
         classed: whether its tasks have classes.
         needs: required column besides the text; empty for none.
+        key: key of predictions in JSON.
         title: column title for several rows, if all tasks are of this kind.
         header: column titles of `cells`.
         text_columns: number of text columns from the left, including the task's name.
@@ -86,6 +90,7 @@ class OutputFormat(Protocol):
     probable: bool = False
     classed: bool = False
     needs: str = ""
+    key: str
     title: str
     header: tuple[str, ...]
     text_columns: int = 1
@@ -111,8 +116,8 @@ class OutputFormat(Protocol):
         """Return the sort key of the task among others, lowest first; by default before all others."""
         return FIRST
 
-    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        """Return the predictions of all tasks of this kind for a row, for JSON."""
+    def value(self, prediction: TaskPrediction, row: int) -> Any:
+        """Return the prediction for a row, for JSON."""
 
     def none(self, task: Task, rows: int) -> NDArray:
         """Return outputs for rows without anything to read; by default those of documents without targets."""
@@ -123,7 +128,7 @@ class BinaryOutput(OutputFormat):
     """A probability, and a decision at the task's threshold."""
 
     thresholded = probable = True
-    title = "decided"
+    key, title = "probabilities", "decided"
     header: tuple[str, ...] = ("probability", "threshold", "decided")
     gives = "probability and decision at the threshold fitted on validation"
 
@@ -149,11 +154,8 @@ class BinaryOutput(OutputFormat):
     def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
         return not prediction.decided[row], -float(prediction.values[row])
 
-    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        return {
-            "probabilities": {each.task.name: float(each.values[row]) for each in prediction},
-            "decided": [each.task.name for each in prediction if each.decided[row]],
-        }
+    def value(self, prediction: TaskPrediction, row: int) -> Any:
+        return float(prediction.values[row])
 
     def none(self, task: Task, rows: int) -> NDArray:
         return TARGETS[task.kind].none(rows).astype(np.float64)
@@ -163,7 +165,7 @@ class ClassOutput(OutputFormat):
     """The class with the highest probability (on ties the first), and all probabilities."""
 
     classed = probable = True
-    title = "class"
+    key, title = "classes", "class"
     header: tuple[str, ...] = ("class", "probability", "next")
     text_columns = 4
     gives = "class and the probability of each class"
@@ -191,10 +193,7 @@ class ClassOutput(OutputFormat):
         best, probability, _ = self.cells(prediction, row)
         return f"{prediction.task.name}: {best} {float(probability):.2f}"
 
-    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        return {"classes": {each.task.name: self._one(each, row) for each in prediction}}
-
-    def _one(self, prediction: TaskPrediction, row: int) -> dict[str, Any]:
+    def value(self, prediction: TaskPrediction, row: int) -> Any:
         probabilities = dict(zip(prediction.task.classes, prediction.values[row].tolist(), strict=True))
         return {"class": str(_classes(prediction)[row]), "probabilities": probabilities}
 
@@ -205,7 +204,7 @@ class ClassOutput(OutputFormat):
 class NumberOutput(OutputFormat):
     """A number, in the unit of the training corpus."""
 
-    title = "value"
+    key, title = "values", "value"
     header: tuple[str, ...] = ("value",)
     gives = "value"
 
@@ -219,8 +218,8 @@ class NumberOutput(OutputFormat):
     def short(self, prediction: TaskPrediction, row: int) -> str:
         return f"{prediction.task.name}: {prediction.values[row]:.2f}"
 
-    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        return {"values": {each.task.name: float(each.values[row]) for each in prediction}}
+    def value(self, prediction: TaskPrediction, row: int) -> Any:
+        return float(prediction.values[row])
 
 
 class NoOutput(NumberOutput):
@@ -237,7 +236,7 @@ class SpanOutput(OutputFormat):
 
     classed = True
     needs = WORDS
-    title = "spans"
+    key = title = "spans"
     header: tuple[str, ...] = ("spans",)
     text_columns = 2
     gives = "spans: type, words and characters"
@@ -254,8 +253,8 @@ class SpanOutput(OutputFormat):
         found = [f"{span['text']} ({span['type']})" for span in spans_found(prediction, row)]
         return f"{prediction.task.name}: {', '.join(found)}" if found else ""
 
-    def record(self, prediction: Sequence[TaskPrediction], row: int) -> dict[str, Any]:
-        return {"spans": {each.task.name: spans_found(each, row) for each in prediction}}
+    def value(self, prediction: TaskPrediction, row: int) -> Any:
+        return spans_found(prediction, row)
 
     def _as_json(self, prediction: TaskPrediction) -> NDArray:
         rows = [

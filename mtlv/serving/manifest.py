@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
-from mtlv.serving.columns import INPUT_COLUMNS
+from mtlv.serving.columns import ID, INPUT_COLUMNS
 from mtlv.serving.inputs import ServedTask, are_names
 from mtlv.serving.kinds import ANSWERS
 
@@ -97,7 +98,7 @@ def _check(found: Mapping[str, Any]) -> None:
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
     columns = found.get("columns", {})
-    if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS}:
+    if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS, ID}:
         raise ValueError("`columns` of unknown inputs")
     if not all(map(are_names, columns.values())):
         raise ValueError("`columns` with a value that is not a list of names")
@@ -128,9 +129,24 @@ def _check_kinds(found: ModelManifest) -> None:
 def read_json_file(path: Path) -> Any:
     """Read a JSON file; raise TrackingError if `path` is missing, too large, or not JSON."""
     try:
+        need_regular(path, MOST_BYTES)
         return read_json(path, MOST_BYTES)
     except (OSError, ValueError) as error:
         raise broken(path, error) from error
+
+
+def need_regular(path: Path, most: int) -> None:
+    """Raise an error unless it is a file on disk, or a link to one: a pipe or device is read without end.
+
+    Raises:
+        OSError: it is missing.
+        ValueError: it is something else, or has more than `most` bytes.
+    """
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise ValueError("it is not a regular file")
+    if about.st_size > most:
+        raise ValueError(f"{about.st_size:,} bytes, more than {most:,}")
 
 
 def broken(path: Path, error: Exception) -> TrackingError:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.tables.cells import is_text
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.disk import digest_of
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
@@ -20,7 +19,7 @@ from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
 from mtlv.serving.inputs import InputSchema, ServedTask
 from mtlv.serving.kinds import ANSWERS, TaskPrediction
-from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, read_json_file
+from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, need_regular, read_json_file
 from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
 from mtlv.serving.texts import InputTexts
 from mtlv.settings.schema import HeadSettings
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from mtlv.models.multitask import MultiTaskModel
 
 MOST_LAYERS = 100  # maximum layers of a head
-# Limits of a file of weights, which is read into memory: twice those of fp32, and the names.
-BYTES_PER_PARAMETER, MOST_OTHER_BYTES = 8, 10_000_000
+MOST_HEADER = 10_000_000  # maximum bytes of names in a file of weights
 PLAN, ENCODER = "plan.json", "encoder"
 
 
@@ -51,7 +49,7 @@ class Prediction:
     """Predictions of a plan for N rows."""
 
     predictions: tuple[TaskPrediction, ...]  # of each of T tasks, in the order of the corpus
-    notes: tuple[str, ...] = ()  # on texts that were not read to the end
+    notes: tuple[str, ...] = ()  # on texts that were not read, or not to the end
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -119,6 +117,8 @@ class ServedPlan:
     ) -> Prediction:
         """Predict N texts, in the same way as the test part was predicted.
 
+        Rows that are empty or lack an input of a task have no answer, which is noted.
+
         Args:
             texts: N texts, or texts with the other inputs of the tasks.
             tasks: names of the tasks to predict; None is all.
@@ -126,23 +126,23 @@ class ServedPlan:
                 that have one.
 
         Raises:
-            DataError: an element of `texts` is not text, a row lacks an input of a task, a task does not
-                exist, or none has a temperature.
+            DataError: no row is text or has the inputs of a task, a task does not exist, or none has a
+                temperature.
         """
         given = (
             texts
             if isinstance(texts, InputTexts)
             else InputTexts(tuple(texts), tuple(range(len(texts))), "row")
         )
-        need_texts(given.texts)
         wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
         predictions: dict[str, TaskPrediction] = {}
         notes = dict.fromkeys(self._uncalibrated(wanted) if calibrated else ())
         for schema, own, documents in self._read(given, wanted):
-            found, truncated = self._ask(documents, schema, own)
+            found, truncated = self._ask(documents, schema, own, len(given))
             predictions |= found
             if documents.split and schema.agreement is not None:
                 notes[_split(schema)] = None
+            notes |= dict.fromkeys(documents.notes)
             if truncated:
                 notes[_not_read(truncated, schema.max_length)] = None
         ordered = [predictions[each.task.name] for each in wanted]
@@ -188,13 +188,15 @@ class ServedPlan:
         """Return the documents as tasks with the same inputs read them.
 
         Raises:
-            DataError: an input is missing; contains those of all tasks.
+            DataError: no row has an input; contains those of all tasks.
         """
         found, errors = [], []
         for schema in dict.fromkeys(each.schema for each in wanted):
             own = [each.task for each in wanted if each.schema == schema]
             try:
-                found.append((schema, own, read_documents(Query(given, schema, own[0].name))))
+                found.append(
+                    (schema, own, read_documents(Query(given, schema, own[0].name, self.description.columns)))
+                )
             except DataError as error:
                 errors.append(error)
         if errors:
@@ -202,10 +204,11 @@ class ServedPlan:
         return found
 
     def _ask(
-        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
+        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task], count: int
     ) -> tuple[dict[str, TaskPrediction], int]:
         """Return the predictions of tasks with the same inputs, and the number of truncated documents."""
-        count, rows = len(documents.texts), documents.readable
+        rows = documents.rows
+        empty = np.setdiff1d(np.arange(count), rows)
         found, truncated = self._outputs(documents, schema, tasks) if len(rows) else ({}, 0)
         predictions = {}
         for task in tasks:
@@ -215,7 +218,9 @@ class ServedPlan:
             elif len(rows):
                 outputs[rows] = found[task.name]
             threshold = float(self.description.thresholds.get(task.name, 0.0))
-            predictions[task.name] = TaskPrediction(task, outputs, threshold, documents.words or ())
+            predictions[task.name] = TaskPrediction(
+                task, outputs, threshold, documents.words(count), empty=empty
+            )
         return predictions, truncated
 
     def _outputs(
@@ -331,7 +336,8 @@ def _network(
     except ValueError as error:  # raised by Pydantic
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown value")) from error
     try:
-        need_size(folder / file, sum(weights.numel() for weights in network.parameters()))
+        size = sum(each.numel() * each.element_size() for each in network.state_dict().values())
+        need_regular(folder / file, 2 * size + MOST_HEADER)  # with those of LoRA
         if digest_of(folder / file) != description.sha256[file]:
             raise ValueError("its checksum does not match: it was changed")
         network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights
@@ -339,25 +345,3 @@ def _network(
         raise broken(folder / file, error) from error
     network.eval()
     return network
-
-
-def need_size(path: Path, parameters: int) -> None:
-    """Raise ValueError for a file that is too large for so many parameters, before it is read."""
-    most = BYTES_PER_PARAMETER * parameters + MOST_OTHER_BYTES
-    if path.stat().st_size > most:
-        raise ValueError(f"{path.stat().st_size:,} bytes, more than {most:,} for {parameters:,} parameters")
-
-
-def need_texts(texts: Sequence[object]) -> None:
-    """Raise an error for inputs that are not text.
-
-    Raises:
-        DataError: names the rows.
-    """
-    wrong = [row for row, text in enumerate(texts) if not is_text(text)]
-    if wrong:
-        raise DataError(
-            f"not every input is text: row {enumerated(wrong, 5)} (from 0)",
-            got=texts[wrong[0]],
-            allowed="a list of texts",
-        )

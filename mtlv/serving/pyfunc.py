@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,11 @@ class PyfuncPlan(PythonModel):
         params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Return columns of every task, with the index of the input; `params` may have `columns`, `tasks` and
-        `calibrated`.
+        `calibrated`. Rows that are empty or cannot be read have None, and a warning says which these are.
 
         Raises:
-            MlflowException: an input that is not text, a row without an input of a task, or an unknown
-                value of `columns` or `tasks` (status 400 when served).
+            MlflowException: no row can be read, or an unknown value of `columns` or `tasks` (status 400 when
+                served).
         """
         given = params or {}
         try:
@@ -50,7 +51,12 @@ class PyfuncPlan(PythonModel):
             columns = as_columns(found, given.get("columns", COLUMNS[0]))
         except MtlvError as error:
             raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from error
-        return pd.DataFrame(columns, index=frame.index)
+        for note in found.notes:
+            warnings.warn(note, stacklevel=2)
+        out = pd.DataFrame(columns, index=frame.index)
+        some = out.columns[out.isna().any()]
+        # A service would write NaN, which is not JSON.
+        return out.assign(**{name: out[name].astype(object).where(out[name].notna(), None) for name in some})
 
 
 def _names(given: object) -> list[str] | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mtlv.data.conll import read_words
-from mtlv.data.tables.cells import text_of_words
-from mtlv.data.tables.rows import Table, also
+from mtlv.data.tables.cells import is_missing, text_of_words
+from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError
-from mtlv.serving.columns import input_columns, training_names
+from mtlv.serving.columns import ID, input_columns, training_names
 from mtlv.serving.inputs import OPTIONAL, TEXT, WORDS
 
 COLUMN = TEXT
@@ -20,11 +21,13 @@ COLUMN = TEXT
 class InputTexts:
     """Texts with their numbers: from 1, or line numbers of a file."""
 
-    texts: tuple[str, ...]
+    texts: tuple[Any, ...]  # None where there is none
     numbers: tuple[int, ...]
     unit: str = "text"
     # N cells of other columns of `OPTIONAL`, used by tasks that need them
     more: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    ids: Mapping[str, tuple[object, ...]] = field(default_factory=dict)  # N ids of a file, by its column
+    columns: tuple[str, ...] = ()  # all columns of the file
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -34,19 +37,22 @@ def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
     """Return N texts, each with its cells of the columns of `OPTIONAL` that are given.
 
     Raises:
-        DataError: a text is empty, or the numbers of cells and texts differ.
+        DataError: all texts are empty, or the numbers of cells and texts differ.
     """
     for name, cells in more.items():
         if cells is not None and len(cells) != len(texts):
             raise DataError(f"`{name}`", got=len(cells), allowed=f"one for each text ({len(texts)})")
     held = {name: tuple(cells) for name, cells in more.items() if cells is not None}
-    return _checked(InputTexts(tuple(texts), tuple(range(1, len(texts) + 1)), more=held), "the texts given")
+    return _checked(
+        InputTexts(tuple(texts), tuple(range(1, len(texts) + 1)), more=held), "the texts given", "give one"
+    )
 
 
 def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[str]]) -> InputTexts:
-    """Return the texts of a table, with the other columns that tasks may read.
+    """Return the texts of a table, with its ids and the other columns that tasks may read.
 
-    With only words, the text is the words joined by spaces.
+    With only words, the text is the words joined by spaces. The ids are in the column that had them in
+    training, or in `id`.
 
     Args:
         table: N documents.
@@ -54,7 +60,7 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
         named: names of the inputs in training, by input.
 
     Raises:
-        DataError: there is no such column, or a text is missing or empty.
+        DataError: there is no such column, or it is empty.
     """
     known = input_columns(table.columns, named)
     several = training_names(table.columns, named, TEXT)
@@ -72,16 +78,13 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
     if name == known.get(WORDS):
         cells = tuple(map(text_of_words, cells))
     numbers = tuple(number for number, _ in table.rows)
-    wrong = [n for n, cell in zip(numbers, cells, strict=True) if not isinstance(cell, str)]
-    if wrong:
-        raise DataError(
-            f"`{table.path.name}` has no text in column `{name}` at {table.unit} {wrong[0]}"
-            + also(table.unit, wrong[1:]),
-            then="give another `--column`, or correct the file",
-        )
     rest = {key: known[key] for key in OPTIONAL if key in known and (key == WORDS or known[key] != column)}
     more = {key: table.column(each) for key, each in rest.items()}
-    return _checked(InputTexts(tuple(map(str, cells)), numbers, table.unit, more), f"`{table.path.name}`")
+    ids = [each for each in (*named.get(ID, ()), ID) if each in table.columns and each != name][:1]
+    texts = tuple(None if is_missing(cell) else cell for cell in cells)
+    by_column = {each: table.column(each) for each in ids}
+    found = InputTexts(texts, numbers, table.unit, more, by_column, table.columns)
+    return _checked(found, f"column `{name}` of `{table.path.name}`", "name another with `--column`")
 
 
 def from_sentences(file: Path) -> InputTexts:
@@ -95,11 +98,7 @@ def from_sentences(file: Path) -> InputTexts:
     return InputTexts(texts, tuple(range(1, len(words) + 1)), "sentence", {WORDS: words})
 
 
-def _checked(found: InputTexts, where: str) -> InputTexts:
-    empty = [number for number, text in zip(found.numbers, found.texts, strict=True) if not text.strip()]
-    if empty:
-        raise DataError(
-            f"{where}: {found.unit} {empty[0]} is empty{also(found.unit, empty[1:])}",
-            then="a model needs something to read",
-        )
+def _checked(found: InputTexts, where: str, then: str) -> InputTexts:
+    if all(map(is_missing, found.texts)):
+        raise DataError(f"{where}: there is no text", then=then)
     return found

@@ -45,7 +45,8 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
         _show(client, run, entity)
     elif not _is_shown(client, run, entity):
         _show(client, run, entity)
-    texts = {**model.texts, **_environment(), "MLmodel": _mlmodel(entity, run, model)}
+    place = {"artifact_path": entity.artifact_location, "run_id": run, "model_id": entity.model_id}
+    texts = _texts(model, **place)
     folder = local_folder(entity.artifact_location)
     if folder is not None:
         place_files(model.files, texts, folder, (os.link, shutil.copyfile))
@@ -55,6 +56,15 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
             client.log_model_artifacts(entity.model_id, name)
     _log_metrics(client, run, entity, model)
     client.finalize_logged_model(entity.model_id, LoggedModelStatus.READY)
+
+
+def save_model(model: TrackedModel, folder: Path) -> None:
+    """Write `model` into `folder`, which MLflow loads and serves like that of a run.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    place_files(model.files, _texts(model), folder, (shutil.copyfile,))
 
 
 def _create(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> LoggedModel:
@@ -154,8 +164,13 @@ def place_files(
         target.write_text(text, encoding="utf-8")
 
 
-def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
-    """Return the `MLmodel` file, which makes the folder an MLflow model.
+def _texts(model: TrackedModel, **place: str) -> dict[str, str]:
+    """Return the text files of an MLflow model: of `model`, its environment, and `MLmodel`."""
+    return {**model.texts, **_environment(), "MLmodel": _mlmodel(model, place)}
+
+
+def _mlmodel(model: TrackedModel, place: Mapping[str, str]) -> str:
+    """Return the `MLmodel` file, which makes the folder an MLflow model; `place` has where it is logged.
 
     It is written here because `mlflow.pyfunc.log_model` loads every model and infers its packages, which
     takes seconds.
@@ -164,16 +179,14 @@ def _mlmodel(entity: LoggedModel, run: str, model: TrackedModel) -> str:
     from mlflow.models import Model, ModelSignature
     from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema
 
+    # MLflow would drop columns that a schema of inputs does not name, and convert null to text. Without one,
+    # the model gets texts, or a table with the names of training or those of its inputs.
     signature = ModelSignature(
-        Schema([ColSpec("string")]),
+        None,
         Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),
         ParamSchema([ParamSpec(name, PARAMS[type(value)], value) for name, value in model.params.items()]),
     )
-    # MLflow would convert numbers and null to text; with this flag the model checks its input itself.
-    signature._is_signature_from_type_hint = True
-    out = Model(
-        artifact_path=entity.artifact_location, run_id=run, model_id=entity.model_id, signature=signature
-    )
+    out = Model(**place, signature=signature)
     out.model_size_bytes = sum(path.stat().st_size for path in model.files.values())
     mlflow.pyfunc.add_to_model(
         out,

@@ -253,8 +253,10 @@ def test_a_result_predicts_as_an_estimator(trained, tmp_path: Path) -> None:
     from sklearn.metrics import f1_score, get_scorer
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(grouped.fit())
-    assert clone(grouped) is grouped
+    check_is_fitted(grouped)
+    for call in (clone, mtlv.Result.fit):
+        with pytest.raises(DataError, match=r"cannot be trained again; give `mtlv.TextClassifier"):
+            call(grouped)
     assert is_classifier(grouped)
     texts, truth = frame()["report"].tolist(), frame()[list(WORDS)].to_numpy()
     score = get_scorer("f1_macro")(grouped, texts, truth)
@@ -319,6 +321,11 @@ def test_texts_may_stand_in_a_table(trained) -> None:
         assert grouped.predict_frame(given).index.tolist() == index
     np.testing.assert_array_equal(grouped.predict_proba([{"text": text} for text in TEXTS]), wanted)
     np.testing.assert_array_equal(grouped.predict_proba(text for text in TEXTS), wanted)
+    np.testing.assert_array_equal(grouped.predict_proba({"text": TEXTS}), wanted)
+    with pytest.warns(UserWarning, match=r"2 empty answers: there is no text at row 0; also at row 2"):
+        some = grouped.predict_proba(["", TEXTS[0], None, TEXTS[1]])
+    assert np.isnan(some).all(1).tolist() == [True, False, True, False]
+    np.testing.assert_allclose(some[[1, 3]], wanted, rtol=1e-5)
     assert grouped.predict([]).shape == (0, 3)
     both = pd.DataFrame({"text": ["of another column"] * 2, "report": TEXTS})
     np.testing.assert_array_equal(grouped.predict_proba(both), wanted)
@@ -328,7 +335,7 @@ def test_texts_may_stand_in_a_table(trained) -> None:
             pd.DataFrame({"n": [1], "note": ["x"]}),
             r"not clear which column .* \(got n, note\); allowed: .* named `report` or `text`",
         ),
-        ({"text": TEXTS}, r"the input \(got dict\); allowed: .*a list of texts"),
+        ({"text": TEXTS, "n": [1]}, r"the columns of the input differ in length"),
     ):
         with pytest.raises(DataError, match=text):
             grouped.predict(wrong)

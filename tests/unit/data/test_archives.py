@@ -77,8 +77,7 @@ def test_unpacks_what_is_plain(tmp_path, packing):
         ("pipe", tarfile.FIFOTYPE, "is a link or device"),
         ("good.txt", FILE, "is there twice.*got good.txt"),
         ("./good.txt", FILE, "is there twice.*got ./good.txt"),
-        ("a/./../good.txt", FILE, "is there twice|outside"),
-        (".//good.txt", FILE, "is there twice"),
+        ("a/.././/good.txt", FILE, "is there twice.*got a/.././/good.txt"),
     ],
 )
 def test_nothing_is_unpacked_from_a_hostile_archive(tmp_path, name, kind, message):

@@ -48,7 +48,8 @@ def test_a_temperature_changes_probabilities_and_no_decision() -> None:
     assert told.values.tolist() == pytest.approx([2 / 3, 1 / 3])  # odds of 4 and 1/4 become 2 and 1/2
     assert told.decided.tolist() == [True, False]
     assert told.kind.cells(told, 0) == ("0.667", "0.667", "yes")
-    assert told.kind.record([told], 0) == {"probabilities": {"heart": told.values[0]}, "decided": ["heart"]}
+    shown = PredictionTable(given(TEXTS), Prediction((told,)), "run")
+    assert shown.record(0) == {"probabilities": {"heart": told.values[0]}, "decided": ["heart"]}
     assert told.kind.short(told, 0) == "heart 0.67"
     assert as_columns(Prediction((told,)), "both")["heart probability"].tolist() == told.values.tolist()
     assert replace(told, threshold=0.0, temperature=1.0).limit == 0

@@ -298,6 +298,35 @@ def _larger(name: str) -> Callable[[Path], None]:
     return harm
 
 
+READ = ("plan.json", "encoder/config.json", "encoder/tokenizer.json", "encoder/other.bin", "networks/*")
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _instead(name: str, make: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Puts a pipe or device in place of a file."""
+
+    def harm(folder: Path) -> None:
+        path = next(folder.glob(name), folder / name)
+        path.unlink(missing_ok=True)
+        make(path)
+
+    return harm
+
+
+def _long_network(folder: Path) -> None:
+    path = next((folder / "networks").iterdir())
+    path.unlink()
+    path.touch()
+    os.truncate(path, 10**12)  # takes no space
+
+
 def _lying_network(folder: Path) -> None:
     path = next((folder / "networks").iterdir())
     content = path.read_bytes()
@@ -324,8 +353,10 @@ def _huge_tensor(folder: Path) -> None:
             _larger("served.json"),
             r"served.json cannot be read .got 1,000,000,000 bytes, more than 20,000,000",
         ),
+        *((_instead(name, kind), "not a regular file") for name in READ for kind in (_pipe, _zeros)),
         (_larger("plan.json"), r"plan.json cannot be read .got 1,000,000,000 bytes"),
         (_larger("encoder/tokenizer.json"), r"tokenizer.json` is too large .got 1,000,000,000 bytes"),
+        (_long_network, r"networks/.*safetensors cannot be read .got 1,000,000,000,000 bytes, more than"),
         (_lying_network, r"networks/.*safetensors cannot be read"),
         (_huge_tensor, r"networks/.*safetensors cannot be read"),
         (_layers, r"plan.json cannot be read .got a head without 1 to 100 layers"),
@@ -461,9 +492,18 @@ def test_weights_that_are_too_large_are_not_read(trained: Trained, place: Callab
 
 def test_what_is_no_text_is_named(trained: Trained, place: Callable) -> None:
     plan = ServedPlan.load(place(trained.model("mtl")), device="cpu")
-    for wrong in (None, 3, float("nan"), "\ud800", ["a"]):
-        with pytest.raises(DataError, match=r"not every input is text: row 1 \(from 0\)"):
-            plan.predict(["fine", wrong])  # type: ignore[list-item]
+    for wrong in (3, "\ud800", ["a"]):
+        with pytest.raises(DataError, match=r"the input is not text at row 0; also at row 1"):
+            plan.predict([wrong, wrong])  # type: ignore[list-item]
+    for wrong, note in (
+        (3, "not text at row 1 (got 3)"),
+        (None, "no text at row 1"),
+        (" ", "no text at row 1"),
+    ):
+        found = plan.predict(["fine", wrong, "also fine"])  # type: ignore[list-item]
+        assert note in found.notes[0]
+        for told in found.predictions:
+            assert np.isnan(told.values).tolist() == [False, True, False]
     assert [len(told.outputs) for told in plan.predict([]).predictions] == [0, 0, 0]
     assert [len(told.outputs) for told in plan.predict(["", "x" * 10_000]).predictions] == [2, 2, 2]
 

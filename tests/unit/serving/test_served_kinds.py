@@ -22,8 +22,10 @@ from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
 from mtlv.reporting.plan_result import PlanResult
-from mtlv.serving.kinds import spans_found
-from mtlv.serving.model import ServedPlan
+from mtlv.serving.answers import PredictionTable, write_answers
+from mtlv.serving.frame import as_columns
+from mtlv.serving.kinds import TaskPrediction, spans_found
+from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.serving.texts import InputTexts
 from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
@@ -241,7 +243,77 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
 )
 def test_what_is_missing_or_wrong_is_named(kept: Kept, task: str, row: dict, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        kept.plan.predict(rows(ROW | {"words": None}, {"text": "short", **row}), tasks=[task])
+        kept.plan.predict(rows({"text": ""}, {"text": "short", **row}), tasks=[task])
+
+
+UNREADABLE = (  # rows that some or all tasks cannot read, and which tasks these are
+    ({**ROW, "text": None}, TASKS),
+    ({**ROW, "text": " \n"}, TASKS),
+    ({**ROW, "text": 3}, TASKS),
+    ({**ROW, "text_pair": ""}, ("similarity",)),
+    ({**ROW, "text_pair": 5}, ("similarity",)),
+    ({**ROW, "mentions": [[0, 99, "DRUG"]]}, ("drugs",)),
+    ({**ROW, "mentions": "[[0, "}, ("drugs",)),
+    ({**ROW, "words": ["other"]}, ("organs",)),
+)
+
+
+def outputs(prediction: TaskPrediction, row: int) -> object:
+    if prediction.task.kind == "tagging":
+        return spans_found(prediction, row)
+    return prediction.values[row].round(5).tolist()
+
+
+@pytest.mark.parametrize("shift", [0, 3, 5])
+def test_rows_that_cannot_be_read_leave_the_others_in_their_rows(kept: Kept, shift: int) -> None:
+    """More rows than a batch has, with unreadable ones at the start, between and at the end."""
+    good = [{**ROW, "text": f"the heart blocks agent{n} ."} for n in range(40)]
+    bad = [*UNREADABLE[shift:], *UNREADABLE[:shift]]
+    places = (0, 1, 7, 8, 20, 33, 46, 47)
+    mixed, missing, left = list[dict](), {task: set[int]() for task in TASKS}, iter(good)
+    for row in range(len(good) + len(bad)):
+        if row in places:
+            cells, tasks = bad[places.index(row)]
+            mixed.append(cells)
+            for task in tasks:
+                missing[task].add(row)
+        else:
+            mixed.append(next(left))
+    found, wanted = kept.plan.predict(rows(*mixed)), kept.plan.predict(rows(*good))
+    rows_of_good = [row for row in range(len(mixed)) if row not in places]
+    for task in TASKS:
+        assert set(found[task].empty.tolist()) == missing[task]
+        for at, row in enumerate(rows_of_good):
+            assert outputs(found[task], row) == outputs(wanted[task], at)
+        for column in as_columns(Prediction((found[task],)), "both").values():
+            assert set(np.flatnonzero(pd.isna(column))) == missing[task]
+    notes = [note for note in found.notes if "empty answer" in note]
+    lines = sorted(row + 1 for row in places if mixed[row]["text"] is None or mixed[row]["text"] == " \n")
+    assert notes[[" no text " in note for note in notes].index(True)] == (
+        f"2 empty answers: there is no text at line {lines[0]}; also at line {lines[1]}."
+    )
+    assert len(notes) == 7
+
+
+def test_an_empty_answer_is_empty_in_each_file(kept: Kept, tmp_path: Path) -> None:
+    texts = rows({"text": None}, ROW, {**ROW, "text_pair": None}, ROW)
+    answers = PredictionTable(texts, kept.plan.predict(texts), "run")
+    write_answers(answers, tmp_path / "o.csv")
+    table = pd.read_csv(tmp_path / "o.csv")
+    assert table.iloc[0].drop("line").isna().all()
+    assert table["similarity value"].isna().tolist() == [True, False, True, False]
+    assert table.drop(columns="similarity value").iloc[1:].notna().all(axis=None)
+    write_answers(answers, tmp_path / "o.jsonl")
+    first, second, third, _ = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    for key in ("probabilities", "classes", "values", "spans"):
+        assert {*first[key].values()} == {None}
+    assert first["decided"] is first["text"] is None
+    assert third["values"] == {"similarity": None}
+    assert second.keys() == third.keys()
+    assert third["decided"] == second["decided"]
+    assert answers.rows[0] == ("1", "", "")
+    assert "similarity" in answers.rows[1][2]
+    assert "similarity" not in answers.rows[2][2]
 
 
 def test_tasks_with_probabilities_have_temperatures(kept: Kept) -> None:

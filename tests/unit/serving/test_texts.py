@@ -46,13 +46,13 @@ def test_tables_give_one_column(tmp_path: Path) -> None:
         ("t.csv", "text\n", None, r"`t.csv` has no row"),
         ("t.csv", "body\na\n", None, r"no column `text` \(--column\); allowed: body"),
         ("t.csv", "Text\na\n", None, r"did you mean `Text`"),
-        ("t.csv", 'text,n\na,1\n"  ",2\n,3\n', None, r"`t.csv`: line 3 is empty; also at line 4"),
         (
-            "t.jsonl",
-            '{"text": "a"}\n{"text": 3}\n{"x": 1}\n',
+            "t.csv",
+            'text,n\n"",1\n"  ",2\n,3\n',
             None,
-            r"no text in column `text` at line 2; also at",
+            r"column `text` of `t.csv`: there is no text; name another with `--column`",
         ),
+        ("t.jsonl", '{"text": null}\n{"text": " "}\n{"x": 1}\n', None, r"there is no text"),
         ("t.txt", "a\n", "note", r"`t.txt` has no column `note` \(--column\); allowed: text"),
         ("t.txt", "\n \n", None, r"`t.txt` has no rows"),
         ("t.doc", "a", None, r"an unknown file type; allowed: a file ending in .csv, .tsv, .jsonl, .txt"),
@@ -74,10 +74,21 @@ def test_a_file_that_is_not_there_or_no_utf_8(tmp_path: Path) -> None:
         from_file(tmp_path / "latin.txt")
 
 
-def test_empty_texts_are_refused() -> None:
-    assert given(["a", "b"]).numbers == (1, 2)
-    with pytest.raises(DataError, match=r"the texts given: text 2 is empty; also at text 3"):
-        given(["a", "", " \n"])
+def test_empty_rows_keep_their_place(tmp_path: Path) -> None:
+    assert given(["a", "", " \n"]).numbers == (1, 2, 3)
+    with pytest.raises(DataError, match=r"the texts given: there is no text; give one"):
+        given(["", " \n"])
+    found = from_file(written(tmp_path, "t.csv", 'text,n\n,0\na,1\n"  ",2\nb,3\n,4\n'))
+    assert (found.texts, found.numbers) == ((None, "a", None, "b", None), (2, 3, 4, 5, 6))
+    rows = written(tmp_path, "t.jsonl", '{"text": "a"}\n{"text": 3}\n{"x": 1}\n{"text": null}\n')
+    assert from_file(rows).texts == ("a", 3, None, None)
+
+
+def test_ids_come_along(tmp_path: Path) -> None:
+    table = written(tmp_path, "t.csv", "case,id,text\nc1,7,a\nc2,8,\nc3,9,b\n")
+    assert from_file(table).ids == {"id": ("7", "8", "9")}
+    assert from_file(table, named={"id": ["none", "case"]}).ids == {"case": ("c1", "c2", "c3")}
+    assert from_file(written(tmp_path, "u.csv", "text,n\na,1\n"), named={"id": ["case"]}).ids == {}
 
 
 def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
@@ -89,7 +100,7 @@ def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
     assert given(["a"], text_pair=["b"], words=None).more == {"text_pair": ("b",)}
     with pytest.raises(DataError, match=r"`text_pair` \(got 2\); allowed: one for each text \(1\)"):
         given(["a"], text_pair=["b", "c"])
-    with pytest.raises(DataError, match=r"no text in column `words` at line 2"):
+    with pytest.raises(DataError, match=r"column `words` of `w.csv`: there is no text"):
         from_file(written(tmp_path, "w.csv", "words\nno list\n"))
 
 
@@ -120,12 +131,13 @@ def test_columns_named_in_training_are_read(tmp_path: Path) -> None:
 
 
 def test_sources_have_names_of_their_own() -> None:
-    columns = ("text: report", "text: note, text_pair: text", "words: words")
+    columns = ("text: report, id: case", "text: note, text_pair: text", "words: words, id: id")
     sources = ", ".join(f"{{name: table, alias: s{n}, columns: {{{c}}}}}" for n, c in enumerate(columns))
     data = load_overrides([f"data.sources=[{sources}]"]).members[0].settings.data
     assert training_columns(data) == {
         "text": ["report", "note", "text"],
         "text_pair": ["text"],
+        "id": ["case", "id"],
     }
     assert input_columns(["text", "note", "words"], training_columns(data)) == {
         "text": "note",

@@ -41,8 +41,7 @@ def corpus_of(name: str, rows: list[str]) -> Corpus:
 
 def asked(schema: InputSchema, *texts: str) -> list[list[str]]:
     read = read_documents(Query(InputTexts(texts, tuple(range(len(texts)))), schema, "task"))
-    assert read.words is not None
-    return [list(words) for words in read.words]
+    return [list(words) for words in read.words(len(texts))]
 
 
 def test_each_source_splits_texts_as_its_training_documents() -> None:
@@ -106,8 +105,9 @@ def test_lists_of_words_are_words(kind: type) -> None:
     assert rows.more["words"] == (["IL-2", "binds"], ["no.", "5"])
     schema = InputSchema(max_length=8, reads=("words",), rule="runs", agreement=0.5)
     read = read_documents(Query(rows, schema, "task"))
-    assert [list(words) for words in read.words or ()] == [["IL-2", "binds"], ["no.", "5"]]
-    assert (read.texts, read.split) == (("IL-2 binds", "no. 5"), 0)
+    assert [list(words) for words in read.words(2)] == [["IL-2", "binds"], ["no.", "5"]]
+    texts = [document.text for document in read.documents.values()]
+    assert (texts, read.split) == (["IL-2 binds", "no. 5"], 0)
 
 
 def test_a_conll_file_gives_words(tmp_path: Path) -> None:
