@@ -220,7 +220,8 @@ def follow(corpus: Corpus, leader: Corpus, folds: Sequence[Fold]) -> list[Fold]:
     for fold in folds:
         parts = {group: part for part in PARTS for group in picked(leader.groups or (), fold.part(part))}
         of = np.array([parts.get(group, "") for group in corpus.groups or ()])
-        made.append(checked(corpus, Fold(fold.index, *(np.flatnonzero(of == part) for part in PARTS))))
+        train, validation, test = (np.flatnonzero(of == part) for part in PARTS)
+        made.append(checked(corpus, Fold(fold.index, train, validation, test)))
     return made
 
 
