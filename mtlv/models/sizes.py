@@ -23,8 +23,8 @@ def need_possible(folder: Path) -> None:
     """Check the sizes in the files of an encoder, before Transformers reads them.
 
     Raises:
-        EncoderError: a file is too large or none on disk, or `config.json` is not a JSON object or describes
-            a model that is too large.
+        EncoderError: a file is too large or not a regular file, or `config.json` is not a JSON object or
+            describes a model that is too large.
     """
     for path in sorted(folder.iterdir()):
         if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe or device is read without end
