@@ -27,9 +27,11 @@ class Columns:
         labels: columns of 0 and 1, one per label.
         label_list: alternatively one column of label lists: JSON lists, or names joined by `separator`.
         missing_labels: `error`, or `unknown` if an empty cell of `labels` is an unknown label.
+        uncertain: what -1, `uncertain` or `NA` means in `labels`: `unknown`, `yes`, `no`, or `error`.
         target: class or number.
         tags: one tag per word.
-        classes: names of the classes or types; None uses those in the data, sorted.
+        classes: names of the classes or types, of positions or numbers of `label_list`; None uses those in
+            the data, sorted.
         negative: classes that mean "nothing here".
         metric: main metric of the task; None uses the default of its kind.
     """
@@ -47,6 +49,7 @@ class Columns:
     label_list: str | None = None
     separator: str = ";"
     missing_labels: str = "error"
+    uncertain: str = "error"
     target: str | None = None
     tags: str | None = None
     classes: tuple[str, ...] | None = None

@@ -16,7 +16,7 @@ LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
 class ColumnSettings(SettingsSection):
-    later = {"missing_labels": "error"}  # noqa: RUF012
+    later = {"missing_labels": "error", "uncertain": "error"}  # noqa: RUF012
 
     text: Text
     text_pair: MaybeText
@@ -31,6 +31,7 @@ class ColumnSettings(SettingsSection):
     label_list: MaybeText
     separator: Text
     missing_labels: Literal["error", "unknown"]
+    uncertain: Literal["error", "unknown", "yes", "no"]
     target: MaybeText
     tags: MaybeText
     classes: Annotated[Names | None, Field(description="a list of class names (numbers in quotes), or null")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,10 @@ import numpy as np
 from mtlv.data.tables.rows import read_json
 from mtlv.plan.spans import Span
 
+QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
+ITEM = re.compile(rf"{QUOTED.pattern}|-?\d+(?:\.0*)?(?![\d.])|True|False")
+# A list, tuple or set of Python, or an array of NumPy, which has no commas.
+OF_PYTHON = re.compile(rf"[\[({{](?:(?:{ITEM.pattern})[\s,]*)*[\])}}]|set\(\)")
 PAIR_OF_PLACES = "lists of [start, end] or [start, end, role], in characters"
 
 
@@ -97,6 +102,8 @@ def class_of(cell: object) -> str:
     """
     if isinstance(cell, bool):
         return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():  # as pandas holds whole numbers beside empty cells
+        return str(int(cell))
     if is_missing(cell) or not (is_text(cell) or _is_whole(cell)):
         raise ValueError("a name or a whole number")
     return str(cell).strip()
@@ -134,11 +141,26 @@ def _is_whole(value: Any) -> bool:
 
 
 def _listed(cell: object) -> list[Any] | None:
-    """Return the content of a list, tuple or array, or of a JSON list."""
+    """Return the content of a list, tuple or array, or of a list in JSON or Python."""
     if isinstance(cell, str):
+        text = cell.strip()
         try:
-            cell = read_json(cell)
+            cell = read_json(text)
         except ValueError:
-            return None
+            cell = python_list(text)
     listed = isinstance(cell, Iterable) and not isinstance(cell, (str, bytes, Mapping))
     return list(cell) if listed else None  # type: ignore[call-overload]
+
+
+def python_list(text: str) -> list[str] | None:
+    """Return the items of a list of texts and whole numbers as Python or NumPy writes it; None for others.
+
+    Example: `python_list("['a' 'b']")` is `["a", "b"]`, and `python_list("(1., 0.)")` is `["1", "0"]`.
+    """
+    return [_unquoted(item) for item in ITEM.findall(text)] if OF_PYTHON.fullmatch(text) else None
+
+
+def _unquoted(item: str) -> str:
+    if item[0] in "'\"":
+        return item[1:-1]
+    return str(int(item == "True")) if item in ("True", "False") else item.partition(".")[0]
