@@ -9,15 +9,21 @@ from pathlib import Path
 
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
 from mtlv.data.tables.places import group_note, places_of
-from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, name_of, without
+from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
 from mtlv.data.tables.rows import Table, read_table
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
-from mtlv.data.tables.text_columns import WORDS, is_derived, is_tree, lengths_of, pair_of, size_of, text_column
+from mtlv.data.tables.text_columns import (
+    WORDS,
+    is_derived,
+    is_tree,
+    lengths_of,
+    pair_of,
+    size_of,
+    text_column,
+)
 from mtlv.errors import DataError, shorten
 
-ALLOWED = (
-    "columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, each with two values or more"
-)
+ALLOWED = "columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, each with two values or more"
 PLACES = {
     "text": "texts",
     "text_pair": "second texts",
@@ -284,9 +290,7 @@ def _described(
     )
 
 
-def _with_words(
-    one: Learned, cells: Mapping[str, Sequence[object]], tags: Mapping[str, str]
-) -> Learned:
+def _with_words(one: Learned, cells: Mapping[str, Sequence[object]], tags: Mapping[str, str]) -> Learned:
     """Return columns of tags with that of their words."""
     words = tags.get(str(one.columns.get("tags")), "")
     if not words:

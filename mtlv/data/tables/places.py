@@ -81,7 +81,10 @@ def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
         return None
     if len(counts) < 2 * FEWEST or max(counts.values()) > LARGEST * len(values):
         return None
-    if any(len(value.split()) > 4 or DATE.fullmatch(value) or re.fullmatch(r"\d+\.\d*", value) for value in counts):
+    if any(
+        len(value.split()) > 4 or DATE.fullmatch(value) or re.fullmatch(r"\d+\.\d*", value)
+        for value in counts
+    ):
         return None
     words = words_of_name(name)
     if words & WHOSE or words & WITHIN:

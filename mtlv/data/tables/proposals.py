@@ -15,7 +15,6 @@ from mtlv.data.tables.column_kinds import (
     MOST_CLASSES,
     are_numbers,
     are_three_classes,
-    classes_in,
     list_in,
     of_kind,
 )
@@ -146,7 +145,10 @@ class Proposals:
         """Return what can be learned: yes/no labels first, then the others in the order of the table."""
         yes_no = [name for name in self.cells if self._is_yes_no(name)]
         marks = [name for name in yes_no if not {0, UNKNOWN} & set(self.flags[name])]
-        labels = [self._labels([name for name in yes_no if name not in marks]), self._labels(marks, marks=True)]
+        labels = [
+            self._labels([name for name in yes_no if name not in marks]),
+            self._labels(marks, marks=True),
+        ]
         others = [self._other(name) for name in self.cells if name not in yes_no]
         return [one for one in (*labels, *others) if one is not None]
 
@@ -320,7 +322,9 @@ def are_the_same(one: Sequence[object], two: Sequence[object]) -> bool:
 def without(one: Learned, taken: set[str]) -> Learned:
     """Return what is learned without labels whose name another task has."""
     counts = {name: count for name, count in one.counts.items() if name not in taken}
-    return replace(one, counts=counts, rare={**one.rare, **{x: one.counts[x] for x in taken if x in one.counts}})
+    return replace(
+        one, counts=counts, rare={**one.rare, **{x: one.counts[x] for x in taken if x in one.counts}}
+    )
 
 
 def _is_number(cell: object) -> bool:

@@ -329,7 +329,9 @@ def _of_lists(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
         names = classes or position_names(name, len(positions[0]))
         if len(names) != len(positions[0]):
             _wrong_classes(f"has 0 or 1 for {len(positions[0])} labels", classes)
-        return {label: np.array(column, np.int8) for label, column in zip(names, zip(*positions), strict=True)}
+        return {
+            label: np.array(column, np.int8) for label, column in zip(names, zip(*positions), strict=True)
+        }
     there = set().union(*lists)
     if classes is None:
         return targets_of([set(row) for row in lists], tuple(sorted(there)))

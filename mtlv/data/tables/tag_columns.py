@@ -26,7 +26,9 @@ def tag_columns(cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
     found = {}
     for name, tags in lists.items():
         # Words as a list first: texts are only split at spaces.
-        others = sorted((other for other in cells if other not in lists), key=lambda x: not are_lists(cells[x]))
+        others = sorted(
+            (other for other in cells if other not in lists), key=lambda x: not are_lists(cells[x])
+        )
         words = next((other for other in others if _lengths(cells[other]) == [*map(len, tags)]), "")
         if words or any("-" in tag for tag in chain.from_iterable(tags)):  # bare letters may be anything
             found[name] = words

@@ -116,4 +116,6 @@ def _is_pair(pair: tuple[str, str], cells: Mapping[str, Sequence[object]]) -> bo
     first, second = (cells[name] for name in pair)
     whole = all(is_missing(one) == is_missing(two) for one, two in zip(first, second, strict=True))
     texts = all(is_missing(cell) or isinstance(cell, str) for column in (first, second) for cell in column)
-    return whole and texts and lengths_of({"": first}).get("", 0) > 1 and lengths_of({"": second}).get("", 0) > 1
+    return (
+        whole and texts and lengths_of({"": first}).get("", 0) > 1 and lengths_of({"": second}).get("", 0) > 1
+    )
