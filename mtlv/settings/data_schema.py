@@ -30,7 +30,7 @@ class ColumnSettings(SettingsSection):
     labels: Annotated[Names | None, Field(description="a list of column names, or null")]
     label_list: MaybeText
     separator: Text
-    missing_labels: Literal["error", "unknown"]
+    missing_labels: Literal["error", "unknown", "no"]
     uncertain: Literal["error", "unknown", "yes", "no"]
     target: MaybeText
     tags: MaybeText

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mtlv.data.tables.cells import class_of, is_missing, number_of
-from mtlv.data.tables.labels import are_whole, labels_of, position_names, positions_of
+from mtlv.data.tables.labels import are_whole, by_number, labels_of, position_names, positions_of
 from mtlv.data.tables.readers import MOST_LABELS
 from mtlv.plan.task import UNKNOWN
 
@@ -18,8 +18,8 @@ Part = tuple[dict[str, object], dict[str, int]]
 """`data.columns` of what is learned, and the documents with each label or class."""
 
 
-def list_in(column: Sequence[object], name: str) -> tuple[dict[str, object], list[set[str]]] | None:
-    """Return `data.columns` of a column of label lists, and the labels of each row; None if it is none.
+def list_in(column: Sequence[object], name: str) -> tuple[dict[str, object], dict[str, list[int]]] | None:
+    """Return `data.columns` of a column of label lists, and 0 or 1 of each label by row; None if it is none.
 
     Lists are as in JSON or Python, or with one of `SEPARATORS`, of names or whole numbers; or they have 0 or
     1 for each label.
@@ -34,9 +34,10 @@ def list_in(column: Sequence[object], name: str) -> tuple[dict[str, object], lis
         settings |= {} if as_list or max(map(len, lists), default=0) < 2 else {"separator": mark}
         if (positions := positions_of(lists)) is not None:
             labels = position_names(name, len(positions[0]))
-            return settings, [{x for x, on in zip(labels, row, strict=True) if on} for row in positions]
+            return settings, dict(zip(labels, map(list, zip(*positions, strict=True)), strict=True))
         if _are_lists(lists, mark, sure=as_list):
-            return settings, [set(row) for row in lists]
+            names = sorted(set().union(*lists), key=by_number)
+            return settings, {x: [int(x in row) for row in lists] for x in names}
     return None
 
 

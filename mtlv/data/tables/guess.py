@@ -50,7 +50,7 @@ class TableGuess:
     others: tuple[str, ...] = ()  # those of them that could be learned
     flawed: tuple[str, ...] = ()  # sentences on those of them that nearly could
     texts: tuple[str, ...] = ()  # those of them that have texts, too
-    pair: float = 0.0  # words of the texts with the first of those: 95th percentile
+    pairs: tuple[str, ...] = ()  # the texts with the first of those
     marked: tuple[str, ...] = ()  # those of them that have entities in characters
     notes: tuple[str, ...] = ()  # what was decided, and may be decided in another way
     english: bool = True  # whether the texts look like English
@@ -59,6 +59,11 @@ class TableGuess:
     def text(self) -> str:
         """The column of the texts, or of their words."""
         return str(self.columns.get("words") or self.columns["text"])
+
+    @property
+    def tagged(self) -> bool:
+        """Whether tags of words are learned."""
+        return any(one.columns["kind"] == "tagging" for one in self.learned)
 
     @property
     def tasks(self) -> Mapping[str, int]:
@@ -271,7 +276,6 @@ def _described(
     further = [f"{one} {two}" for one, two in zip(joined, cells[texts[0]], strict=True)] if texts else []
     marked = tuple(name for name in unused if why_not(name, cells[name], tags=tags) == SPANS)
     could = {name for one in possible for name in one.read if one.counts or one.columns["kind"] != "binary"}
-    could = {name for name in could if not is_tree(cells[name])}
     return TableGuess(
         table.path,
         len(table.rows),
@@ -280,10 +284,10 @@ def _described(
         size,
         tuple(joined),
         unused,
-        tuple(x for x in unused if x not in proposals.flaws and (x in could or can_be_named(cells[x]))),
+        tuple(x for x in unused if x not in proposals.flaws and not is_tree(cells[x]) and (x in could or can_be_named(cells[x]))),
         tuple(reason for name, reason in proposals.flaws.items() if name in unused),
         texts,
-        size_of(further)[0][1],
+        tuple(further),
         marked,
         tuple(notes),
         english,

@@ -232,12 +232,10 @@ class Proposals:
             return None
         return Learned({"kind": "tagging", "tags": name}, {})
 
-    def _listed(self, settings: dict[str, object], lists: Sequence[set[str]]) -> Learned | None:
-        names = dict.fromkeys(name for row in lists for name in sorted(row))
-        has = {name: [int(name in row) for row in lists] for name in names}
-        counts = {name: sum(column) for name, column in has.items()}
-        rare = {name: count for name, count in counts.items() if self.units.few(has[name])}
-        return Learned(settings, {name: n for name, n in counts.items() if name not in rare}, rare)
+    def _listed(self, settings: dict[str, object], has: Mapping[str, list[int]]) -> Learned:
+        counts = {label: sum(column) for label, column in has.items()}
+        rare = {label: count for label, count in counts.items() if self.units.few(has[label])}
+        return Learned(settings, {x: n for x, n in counts.items() if x not in rare}, rare)
 
     def _refuse(self, name: str, reason: str) -> None:
         """Keep why a column cannot be learned, if that is known."""

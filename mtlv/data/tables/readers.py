@@ -96,10 +96,10 @@ class LabelColumns(TableKind):
             )
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
-        unknown = columns.missing_labels == "unknown"
+        may_miss = columns.missing_labels != "error"
         for name in columns.labels or ():
             kind = partial(_other_kind, name, alone=columns.labels == (name,))
-            fault = _flag_fault(name, unknown=unknown)
+            fault = _flag_fault(name, may_miss=may_miss)
             yield ColumnCheck("labels", name, fault, "0, 1, true, false, yes, no", NO_ANSWER, kind)
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
@@ -109,10 +109,8 @@ class LabelColumns(TableKind):
             )
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        if columns.label_list is None:
-            targets = _flags(rows, columns)
-        else:
-            targets = _of_lists(rows, columns)
+        read = _flags if columns.label_list is None else _of_lists
+        targets = read(rows, columns)
         then = "check `data.columns.label_list` and `data.columns.separator`"
         _need_few("labels", targets, columns.label_list, then)
         return tuple(Task(name, source=source, description=name) for name in targets), targets
@@ -280,14 +278,14 @@ def _need_few(what: str, names: Collection[str], column: str | None, then: str) 
 # ---- Cells -----------------------------------------------------------------------------------------------
 
 
-def _flag_fault(name: str, *, unknown: bool) -> Fault:
-    """Return a check for cells of labels; empty ones are right if they are `unknown` labels."""
+def _flag_fault(name: str, *, may_miss: bool) -> Fault:
+    """Return a check for cells of labels; empty ones are right if they `may_miss`."""
 
     def find(row: Cells) -> str:
         if flag_of(row.get(name)) is not None:
             return ""
         if is_missing(row.get(name)):
-            return "" if unknown else "is empty"
+            return "" if may_miss else "is empty"
         return "is not 0 or 1"
 
     return find
@@ -309,7 +307,8 @@ def _flags(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
             then="set `data.columns.uncertain` to what they mean: unknown, yes or no; if -1, 0 and 1 are "
             "three classes, learn them with `kind: multiclass` and `target`",
         )
-    meaning = {None: UNKNOWN, UNKNOWN: MEANINGS.get(columns.uncertain, UNKNOWN)}
+    empty = 0 if columns.missing_labels == "no" else UNKNOWN
+    meaning = {None: empty, UNKNOWN: MEANINGS.get(columns.uncertain, UNKNOWN)}
     return {
         name: np.array([meaning.get(flag, flag) for flag in column], np.int8)
         for name, column in flags.items()
@@ -329,9 +328,7 @@ def _of_lists(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
         names = classes or position_names(name, len(positions[0]))
         if len(names) != len(positions[0]):
             _wrong_classes(f"has 0 or 1 for {len(positions[0])} labels", classes)
-        return {
-            label: np.array(column, np.int8) for label, column in zip(names, zip(*positions), strict=True)
-        }
+        return dict(zip(names, np.array(positions, np.int8).T, strict=True))
     there = set().union(*lists)
     if classes is None:
         return targets_of([set(row) for row in lists], tuple(sorted(there)))
