@@ -78,7 +78,9 @@ class Corpus:
         for name in self.tasks:
             known = self.documents.known(name)
             if not known.all():
-                frame[name] = frame[name].astype("Int8").where(known)
+                values = self.documents.targets[name].dtype
+                whole = f"Int{8 * values.itemsize}" if values.kind == "i" else values
+                frame[name] = frame[name].astype(whole).where(known)
         return frame
 
     def __repr__(self) -> str:

@@ -113,7 +113,7 @@ def _check_classes(corpus: Corpus) -> None:
     """Refuse classes of fewer documents than parts: a stratified split then leaves parts empty."""
     for member in corpus.members or (corpus,):
         for task in member.tasks:
-            if TARGETS[task.kind].by_class and len(task.classes) * len(PARTS) > len(member):
+            if TARGETS[task.kind].by_class and len(task.classes) * len(PARTS) > member.known(task.name).sum():
                 raise DataError(
                     f"corpus `{member.name}` cannot be split: a class of `{task.name}` has too few documents",
                     got=f"{len(task.classes)} classes in {many(len(member), 'document')}",

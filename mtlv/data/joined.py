@@ -169,7 +169,8 @@ def _shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:
 def _check_left(corpora: Sequence[Corpus], starts: Sequence[int], fold: Fold) -> None:
     for corpus, start in zip(corpora, starts, strict=False):
         left = fold_of_source(fold, corpus.name, start, start + len(corpus))
-        if not len(left.validation) or corpus.unlearnable(left.train):
+        is_known = all(corpus.known(name)[left.validation].any() for name in corpus.names)
+        if not is_known or corpus.unlearnable(left.train):
             raise DataError(
                 f"too little of source `{corpus.name}` is left in fold {fold.index}: its other texts are "
                 "in other sources' validation or test parts",

@@ -35,8 +35,7 @@ def report_lines(
     """
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
-    lacked = {f"{name}: no" for name in corpus.names if not corpus.known(name).all()}
-    labels = [flags for name, flags in strata.items() if name not in lacked]
+    labels = [*corpus.strata(absent=False).values()]
     unlabelled = int((~np.any(labels, axis=0)).sum())
     kinds = Counter(task.kind for task in corpus.tasks)
     made_up = " (generated: no document is real)" if corpus.generated else ""

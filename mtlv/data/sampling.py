@@ -108,11 +108,12 @@ def _loss(part: PartDocuments) -> NDArray[np.float64]:
 
 def _variance(targets: NDArray) -> float:
     """Return the unit of the loss of numbers, as in training; 1 for other targets."""
-    return float(targets.var(dtype=np.float64)) or 1.0 if targets.dtype.kind == "f" else 1.0
+    return float(np.nanvar(targets, dtype=np.float64)) or 1.0 if targets.dtype.kind == "f" else 1.0
 
 
 def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the loss of each document [B], as in training: of words, the mean over those that are learned.
+    """Return the loss of each document [B], as in training: of words, the mean over those that are learned;
+    0 for unknown targets.
 
     Outputs are numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
     """
@@ -120,11 +121,10 @@ def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     from torch.nn.functional import cross_entropy
 
     if targets.is_floating_point():
-        return (outputs - targets) ** 2
-    ignored = IGNORED
+        return torch.where(targets.isnan(), 0.0, (outputs - targets) ** 2)
     if outputs.ndim == 1:  # the logit of no is 0
-        outputs, ignored = torch.stack([torch.zeros_like(outputs), outputs], dim=1), UNKNOWN
-    wanted = targets.long().flatten()
+        outputs = torch.stack([torch.zeros_like(outputs), outputs], dim=1)
+    wanted, ignored = targets.long().flatten(), UNKNOWN if targets.ndim == 1 else IGNORED
     flat = cross_entropy(outputs.flatten(0, -2), wanted, reduction="none", ignore_index=ignored)
     if targets.ndim == 1:
         return flat

@@ -217,20 +217,28 @@ class Corpus:
         targets = {task.name: TARGETS[task.kind].none(len(self))}
         return replace(self, tasks=(task,), targets=targets, seconds=None, words=None, mentions=None)
 
-    def strata(self) -> dict[str, NDArray[np.bool_]]:
-        """Return the strata of a split: flags [N] by readable name, to spread evenly over the parts."""
-        if self.members:
-            return self._strata_of_members()
-        return {
-            name: flags
-            for task in self.tasks
-            for name, flags in TARGETS[task.kind].strata(task, self.targets[task.name]).items()
-        }
+    def strata(self, *, absent: bool = True) -> dict[str, NDArray[np.bool_]]:
+        """Return the strata of a split: flags [N] by readable name, to spread evenly over the parts.
 
-    def _strata_of_members(self) -> dict[str, NDArray[np.bool_]]:
+        Where some targets of a task are not known, documents that are known to have nothing of it (no label,
+        no entity) are a stratum as well, unless not `absent`.
+        """
+        if self.members:
+            return self._strata_of_members(absent=absent)
+        found: dict[str, NDArray[np.bool_]] = {}
+        for task in self.tasks:
+            own = TARGETS[task.kind].strata(task, self.targets[task.name])
+            found |= own
+            known = self.known(task.name)
+            rest = known & ~np.any([*own.values()], axis=0)
+            if absent and rest.any() and not known.all():
+                found.setdefault(f"{task.name}: no", rest)
+        return found
+
+    def _strata_of_members(self, *, absent: bool) -> dict[str, NDArray[np.bool_]]:
         found, start = {}, 0
         for member in self.members:
-            for name, flags in member.strata().items():
+            for name, flags in member.strata(absent=absent).items():
                 found[name] = np.zeros(len(self), bool)
                 found[name][start : start + len(member)] = flags
             start += len(member)

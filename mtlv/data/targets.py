@@ -39,17 +39,24 @@ class Targets(Protocol):
     by_class: bool = False
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        """Return the strata of a split: flags [N] by readable name."""
+        """Return the strata of a split: flags [N] by readable name; an unknown target is in none."""
 
     def known(self, values: NDArray) -> Flags:
-        """Return which documents have a target [N], by default all; others are not learned or tested."""
-        return np.ones(len(values), bool)
+        """Return which documents have a target [N]; others are not learned or tested."""
 
     def learnable(self, values: NDArray) -> bool:
         """Whether anything can be learned: there is a positive, or values differ."""
 
     def constant(self, task: Task, values: NDArray) -> str:
         """Say what targets have in common that makes a constant answer right; empty if they differ."""
+        known = values[self.known(values)]
+        if not len(known):
+            return "is never known"
+        where = "" if len(known) == len(values) else " where it is known"
+        return (same := self.same(task, known)) and f"{same}{where}"
+
+    def same(self, task: Task, known: NDArray) -> str:
+        """Say what known targets, one or more, have in common; see `constant`."""
 
     def none(self, documents: int) -> NDArray:
         """Return placeholder targets of documents without targets."""
@@ -74,11 +81,14 @@ class _OnePerDocument(Targets):
 
     dtype: type[np.generic]
 
-    def learnable(self, values: NDArray) -> bool:
-        return len(np.unique(values)) > 1
+    def known(self, values: NDArray) -> Flags:
+        return values != UNKNOWN
 
-    def constant(self, task: Task, values: NDArray) -> str:
-        return "" if len(np.unique(values)) > 1 else f"is always {values[0]:g}"
+    def learnable(self, values: NDArray) -> bool:
+        return len(np.unique(values[self.known(values)])) > 1
+
+    def same(self, task: Task, known: NDArray) -> str:
+        return "" if len(np.unique(known)) > 1 else f"is always {known[0]:g}"
 
     def none(self, documents: int) -> NDArray:
         return np.zeros(documents, self.dtype)
@@ -100,25 +110,14 @@ class BinaryTargets(_OnePerDocument):
     by_class = True
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        found = {task.name: values == 1}
-        return found if self.known(values).all() else found | {f"{task.name}: no": values == 0}
-
-    def known(self, values: NDArray) -> Flags:
-        return values != UNKNOWN
+        return {task.name: values == 1}
 
     def learnable(self, values: NDArray) -> bool:
         return bool((values == 1).any())
 
-    def constant(self, task: Task, values: NDArray) -> str:
-        known = values[self.known(values)]
-        if not len(known):
-            return "is never known"
-        where = "" if len(known) == len(values) else " where it is known"
-        return (same := super().constant(task, known)) and f"{same}{where}"
-
 
 class ClassTargets(_OnePerDocument):
-    """The index of the document's class in the task's classes."""
+    """The index of the document's class in the task's classes, or `UNKNOWN`."""
 
     dtype = np.int64
     by_class = True
@@ -126,25 +125,35 @@ class ClassTargets(_OnePerDocument):
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {f"{task.name}: {name}": values == number for number, name in enumerate(task.classes)}
 
-    def constant(self, task: Task, values: NDArray) -> str:
-        return super().constant(task, values) and f"has one class ({shorten(task.classes[values[0]])})"
+    def same(self, task: Task, known: NDArray) -> str:
+        return super().same(task, known) and f"has one class ({shorten(task.classes[known[0]])})"
 
 
 class NumberTargets(_OnePerDocument):
-    """One number per document."""
+    """One number per document; NaN if it is not known."""
 
     dtype = np.float32
 
+    def known(self, values: NDArray) -> Flags:
+        return ~np.isnan(values)
+
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        """Return quarters of the values; fewer if values repeat."""
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
-        quarter = np.searchsorted(edges, values, side="left")
-        return {f"{task.name}: quarter {q + 1}": quarter == q for q in np.unique(quarter).tolist()}
+        """Return quarters of the known values; fewer if values repeat."""
+        known = self.known(values)
+        if not known.any():
+            return {}
+        edges = np.unique(np.quantile(values[known], np.linspace(0, 1, BINS + 1)[1:-1]))
+        quarter = np.where(known, np.searchsorted(edges, values, side="left"), -1)
+        return {f"{task.name}: quarter {q + 1}": quarter == q for q in np.unique(quarter[known]).tolist()}
+
+
+class UnknownSpans(tuple[Span, ...]):
+    """Target of a document whose tags are not known; without spans, so that it can be read as any other."""
 
 
 @dataclass(frozen=True)
 class SpanTargets(Targets):
-    """A tuple of `Span`s in words per document: an array of objects."""
+    """A tuple of `Span`s in words per document, or `UnknownSpans`: an array of objects."""
 
     scheme: Scheme = BIO
 
@@ -156,17 +165,20 @@ class SpanTargets(Targets):
             f"{task.name}: {name}": np.array([name in types for types in held], bool) for name in task.classes
         }
 
+    def known(self, values: NDArray) -> Flags:
+        return np.array([not isinstance(spans, UnknownSpans) for spans in values], bool)
+
     def learnable(self, values: NDArray) -> bool:
         return any(len(spans) for spans in values)
 
-    def constant(self, task: Task, values: NDArray) -> str:
-        return "" if self.learnable(values) else "has no entity"
+    def same(self, task: Task, known: NDArray) -> str:
+        return "" if self.learnable(known) else "has no entity"
 
     def none(self, documents: int) -> NDArray:
         return spans_column([()] * documents)
 
     def column(self, task: Task, values: NDArray, tokens: Tokens) -> TargetColumn:
-        """Return the tag ids of each word; `IGNORED` for words that were truncated.
+        """Return the tag ids of each word; `IGNORED` for words that were truncated or have no known tag.
 
         Raises:
             DataError: the documents are not given as words.
@@ -176,8 +188,11 @@ class SpanTargets(Targets):
             raise DataError(f"task `{task.name}` needs documents that are given as words")
         tags = Tags(self.scheme, task.classes)
         given = values if tokens.cuts is None else tokens.cuts.spans(values)
-        rows = [tags.encode(spans, n) for spans, n in zip(given, np.diff(places.offsets), strict=True)]
-        flat = np.where(places.flat < 0, IGNORED, np.concatenate(rows))
+        lengths = np.diff(places.offsets)
+        rows = [tags.encode(spans, n) for spans, n in zip(given, lengths, strict=True)]
+        known = self.known(values)[tokens.documents(np.arange(len(tokens)))]
+        learned = (places.flat >= 0) & np.repeat(known, lengths)
+        flat = np.where(learned, np.concatenate(rows), IGNORED)
         return RaggedColumn(flat, places.offsets, IGNORED)
 
     def read(self, task: Task, outputs: NDArray) -> NDArray:
@@ -197,7 +212,8 @@ class SpanTargets(Targets):
         )
 
     def plain(self, values: NDArray) -> object:
-        return [[tuple(span) for span in spans] for spans in values]
+        known = self.known(values)
+        return [[tuple(span) for span in values[n]] if known[n] else None for n in range(len(values))]
 
 
 class NoTargets(_OnePerDocument):
@@ -208,6 +224,9 @@ class NoTargets(_OnePerDocument):
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {task.name: np.ones(len(values), bool)}
+
+    def known(self, values: NDArray) -> Flags:
+        return np.ones(len(values), bool)
 
     def learnable(self, values: NDArray) -> bool:
         return len(values) > 0
@@ -233,6 +252,6 @@ def targets_with(scheme: Scheme) -> dict[str, Targets]:
     return {**TARGETS, "tagging": SpanTargets(scheme)}
 
 
-def spans_column(rows: Sequence[Sequence[Span]]) -> NDArray[np.object_]:
-    """Return the targets of a tagging task [N]."""
-    return of_objects([tuple(row) for row in rows])
+def spans_column(rows: Sequence[Sequence[Span] | None]) -> NDArray[np.object_]:
+    """Return the targets of a tagging task [N]; None if the tags of a document are not known."""
+    return of_objects([UnknownSpans() if row is None else tuple(row) for row in rows])

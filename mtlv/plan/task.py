@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mtlv.errors import PlanError, nearest
 
 UNKNOWN = -1
-"""Target of a yes/no task for a document whose label is not known."""
+"""Target of a task with yes/no or classes for a document whose label is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,9 @@ def _laid(
         marks = [content_key([*content, number]) for number in range(count)]
         return _Laid(lines, tuple(marks), names, inner=inner)
     budget, models = own.training.budget, len(plan.models)
-    if budget is not None and budget < models and len(own.data.each) == 1:  # several are counted when read
+    # several sources and missing labels are counted when they are read
+    is_counted = len(own.data.each) == 1 and own.data.columns.missing_labels == "error"
+    if budget is not None and budget < models and is_counted:
         raise budget_error(budget, models, models)
     marks = []
     for model in plan.models:

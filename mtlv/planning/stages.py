@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mtlv.data.joined import begins, sources_of
+from mtlv.data.joined import sources_of
 from mtlv.data.texts.lazy import picked
 from mtlv.errors import PlanError
 from mtlv.formatting import many
@@ -20,8 +20,6 @@ from mtlv.training.balancing import balancer_of
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
     from mtlv.settings import Member, Settings
@@ -92,10 +90,9 @@ class StageBuilder:
         budget = own.training.budget
         if budget is None:
             return own
-        counts, corpus = _counts(self.cache.inputs(own), self.fold), self.cache.corpus(own.data)
-        sources = np.array([_sources(corpus, model) for model in plan.models])
-        read = int((sources @ counts).sum())  # in one epoch of all
-        whole = int(counts[sources.any(axis=0)].sum())
+        inputs, train = self.cache.inputs(own), self.fold.train
+        read = sum(inputs.count(model.tasks, train) for model in plan.models)  # in one epoch of all
+        whole = inputs.count([task for model in plan.models for task in model.tasks], train)
         if budget * whole < read:
             raise budget_error(budget, -(-read // whole), len(plan.models))
         training = own.training.model_copy(update={"epochs": round(budget * whole / read)})
@@ -296,21 +293,9 @@ def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
 
 
 def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
-    """Return the number of training documents, or windows of them, of the sources that a model learns from.
-
-    Returns None if there is one source and no document is split.
-    """
-    if not inputs.corpus.members and inputs.tokens.cuts is None:
-        return None
-    return int(_counts(inputs, fold)[_sources(inputs.corpus, model)].sum())
-
-
-def _counts(inputs: UnitInputs, fold: Fold) -> NDArray[np.int64]:
-    """Return the number of training documents, or windows of them, of each source."""
-    corpus, cuts = inputs.corpus, inputs.tokens.cuts
-    each = np.ones(len(corpus), np.int64) if cuts is None else cuts.counts
-    counts, _ = np.histogram(fold.train, begins(corpus.members or (corpus,)), weights=each[fold.train])
-    return counts.astype(np.int64)
+    """Return the number of training documents, or windows of them, that a model learns from; None if all."""
+    rows = inputs.count(model.tasks, fold.train)
+    return None if rows == len(fold.train) else rows
 
 
 def trained_alike(job: Job, own: Settings) -> bool:

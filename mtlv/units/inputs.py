@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -80,11 +80,24 @@ class UnitInputs:
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
             if known:
-                here = here[np.any([self.corpus.known(name)[here] for name in columns], axis=0)]
+                here = self._known(here, columns)
             masking = None if source.targeted else self.masking
             index, (first, *_) = self.tokens.rows(here), self.tokens.rows(np.array([start]))
             found.append(PartDocuments(self.tokens, columns, index, masking=masking, first=int(first)))
         return tuple(found)
+
+    def count(self, names: Sequence[str], rows: NDArray[np.int64]) -> int:
+        """Return the number of documents, or windows of them, that `parts` has of known targets."""
+        found = 0
+        for source, start in self._sources(names):
+            here = rows[(rows >= start) & (rows < start + len(source))]
+            here = self._known(here, [name for name in source.names if name in names])
+            found += len(here) if self.tokens.cuts is None else int(self.tokens.cuts.counts[here].sum())
+        return found
+
+    def _known(self, rows: NDArray[np.int64], names: Iterable[str]) -> NDArray[np.int64]:
+        """Return the documents of one source of which a target of these tasks is known."""
+        return rows[np.any([self.corpus.known(name)[rows] for name in names], axis=0)]
 
     def elsewhere(self, names: Sequence[str], rows: NDArray[np.int64]) -> PartDocuments:
         """Return the documents of these rows, of any source, to predict these tasks; they have no targets."""
@@ -107,12 +120,14 @@ class UnitInputs:
         return self._columns[name]
 
     def targets_of(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray]:
-        """Return the targets of tasks, for those of `rows` that are documents of the task's own source."""
-        return {
-            name: np.asarray(self.corpus.targets[name])[self.documents(part.index)]
-            for part in self.parts(names, rows)
-            for name in part.targets
-        }
+        """Return the known targets of tasks, for those of `rows` that are documents of the task's source."""
+        found = {}
+        for part in self.parts(names, rows):
+            documents = self.documents(part.index)
+            for name in part.targets:
+                known = documents[self.corpus.known(name)[documents]]
+                found[name] = np.asarray(self.corpus.targets[name])[known]
+        return found
 
     def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return notes on targets that cannot be learned in the form given to a model, and on long texts."""

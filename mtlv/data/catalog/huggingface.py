@@ -12,7 +12,7 @@ from pathlib import Path
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.corpus import columns_of, table_corpus
-from mtlv.data.tables.hugging_face import read_folder, read_hub
+from mtlv.data.tables.hugging_face import Wanted, read_folder, read_hub
 from mtlv.data.tables.readers import KINDS
 
 CARD = Card(
@@ -32,12 +32,9 @@ def load(path: Path | None, options: DataOptions) -> Corpus:
         DataError: as for `read_folder`, `read_hub` and `table_corpus`.
     """
     columns = options.columns
-    read = frozenset(columns_of(columns))
     named = frozenset(name for name in (columns.target, columns.tags, columns.label_list) if name)
-    if path is None:
-        found = read_hub(options.hub or "", columns=read, named=named)
-    else:
-        found = read_folder(path, columns=read, named=named)
+    wanted = Wanted(frozenset(columns_of(columns)), named, unclassed=columns.missing_labels == "unknown")
+    found = read_hub(options.hub or "", wanted) if path is None else read_folder(path, wanted)
     return table_corpus(CARD.name, found.tables, _with_classes(columns, found.classes), *found.notes)
 
 

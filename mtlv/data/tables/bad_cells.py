@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from mtlv.data.tables.cells import is_missing
 from mtlv.data.tables.rows import Table, also
@@ -30,6 +30,10 @@ class ColumnCheck:
     if_missing: str = "fill it, or leave the row out"  # next step for an empty cell
     # function from the filled cells that are invalid, if these are most, to the next step; empty for none
     if_most: Callable[[Sequence[Any]], str] = lambda cells: ""  # noqa: ARG005
+
+    def or_empty(self) -> Self:
+        """Return the same check, which accepts empty cells."""
+        return replace(self, fault=lambda row: "" if is_missing(row.get(self.column)) else self.fault(row))
 
     def absence(self, table: Table) -> Iterator[DataError]:
         """Yield an error if the table does not have the column."""

@@ -14,7 +14,7 @@ from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of
 from mtlv.data.tables.readers import KINDS, TableKind
 from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError, shorten
-from mtlv.formatting import many
+from mtlv.formatting import enumerated, many
 
 EVERY_KIND = ("text", "id", "part", "group", "kind")
 """Keys of `data.columns` that all kinds support."""
@@ -65,10 +65,18 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
             note for note in (*notes, f"{many(dropped, 'row')} without text dropped" * bool(dropped)) if note
         ),
     )
-    unknown = sum(int((~found.known(task)).sum()) for task in found.names)
-    cells = len(found) * len(found.names)
-    said = f"{unknown:,} of {cells:,} labels are missing, and neither learned nor tested"
-    return replace(found, notes=(*found.notes, said)) if unknown else found
+    note = _missing_note(found)
+    return replace(found, notes=(*found.notes, note)) if note else found
+
+
+def _missing_note(corpus: Corpus) -> str:
+    """Say how many labels are missing, of all tasks and of each; empty if all are there."""
+    counts = {name: int((~corpus.known(name)).sum()) for name in corpus.names}
+    missing, cells = sum(counts.values()), len(corpus) * len(corpus.names)
+    each = enumerated([f"`{name}` {count:,}" for name, count in counts.items() if count])
+    of_tasks = f": {each}" if len(counts) > 1 else ""
+    said = f"{missing:,} of {cells:,} labels are missing, and neither learned nor tested{of_tasks}"
+    return said if missing else ""
 
 
 def columns_of(columns: Columns) -> tuple[str, ...]:
@@ -133,13 +141,18 @@ def settings_faults(kind: TableKind, columns: Columns, tables: Mapping[str, Tabl
                 allowed=", ".join(read),
                 then="set another kind, or remove it",
             )
+    if columns.missing_labels == "no" and columns.labels is None:
+        yield DataError("`data.columns.missing_labels: no` is for columns of `labels`", then="set `unknown`")
     if columns.part is not None and "" not in tables:
         yield DataError("`data.columns.part` is set, but there is a file for each part", then="remove it")
 
 
 def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataError]:
     """Yield all errors of a table: per column, its first invalid cell and the positions of the others."""
-    checks = [*document_checks(columns, kind), *kind.checks(columns)]
+    of_targets = [*kind.checks(columns)]
+    if columns.missing_labels != "error":
+        of_targets = [check.or_empty() for check in of_targets]
+    checks = [*document_checks(columns, kind), *of_targets]
     for check in checks:
         yield from check.absence(table)
     known = _text_column(columns) in table.columns

@@ -32,6 +32,15 @@ _ADDRESS = re.compile(
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What is read of a data set."""
+
+    columns: frozenset[str]
+    named: frozenset[str]  # columns whose classes are read by name
+    unclassed: bool = False  # whether rows without a class in one of these are read, instead of left out
+
+
+@dataclass(frozen=True)
 class HubData:
     """A data set that was read."""
 
@@ -40,11 +49,8 @@ class HubData:
     notes: tuple[str, ...]  # notes on what was left out
 
 
-def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
-    """Read `columns` of a folder written by `save_to_disk`, or of one of Parquet, CSV, JSON, text or Arrow
-    files.
-
-    Classes of the columns `named` are read by name; their rows without a class are left out.
+def read_folder(path: Path, wanted: Wanted) -> HubData:
+    """Read columns of a folder written by `save_to_disk`, or of one of Parquet, CSV, JSON, text or Arrow files.
 
     Raises:
         DataError: not a folder, the package is missing, or `datasets` cannot read it.
@@ -52,12 +58,12 @@ def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -
     if not path.is_dir():
         raise DataError(f"`{path}` is not a folder", then="use `data.name: table` for a single file")
     if any((path / name).is_file() for name in SAVED):
-        return _read(path.name, lambda package: package.load_from_disk(str(path)), columns, named)
-    return _read(path.name, lambda package: _built(package, str(path)), columns, named)
+        return _read(path.name, lambda package: package.load_from_disk(str(path)), wanted)
+    return _read(path.name, lambda package: _built(package, str(path)), wanted)
 
 
-def read_hub(address: str, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
-    """Read a data set of the hub, downloaded into the package's own cache; columns are as for `read_folder`.
+def read_hub(address: str, wanted: Wanted) -> HubData:
+    """Read columns of a data set of the hub, downloaded into the package's own cache.
 
     `address` is `owner/name`, optionally with `:subset` and `@revision`.
 
@@ -72,7 +78,7 @@ def read_hub(address: str, *, columns: frozenset[str], named: frozenset[str]) ->
         then = "set `data.path` to it, or run from another folder"
         raise DataError(f"`data.hub`: `{found['name']}` is also a file or folder here", then=then)
     more = {"name": found["subset"], "revision": found["revision"]}
-    return _read(address, lambda package: _built(package, found["name"], **more), columns, named)
+    return _read(address, lambda package: _built(package, found["name"], **more), wanted)
 
 
 def _package() -> Any:
@@ -99,15 +105,13 @@ def _built(package: Any, path: str, **more: str | None) -> Any:
     return builder.as_dataset()
 
 
-def _read(name: str, load: Callable[[Any], Any], columns: frozenset[str], named: frozenset[str]) -> HubData:
+def _read(name: str, load: Callable[[Any], Any], wanted: Wanted) -> HubData:
     package = _package()
     try:
         found = load(package)
         splits = dict(found) if isinstance(found, package.DatasetDict) else {"": found}
         parts, notes = _parts(splits)
-        read = {
-            part: _split(Path(name) / split, data, columns, named) for part, (split, data) in parts.items()
-        }
+        read = {part: _split(Path(name) / split, data, wanted) for part, (split, data) in parts.items()}
     except DataError:
         raise
     except Exception as error:  # errors of the package, its readers and the hub's client have no common class
@@ -149,18 +153,18 @@ class _Split:
     note: str
 
 
-def _split(place: Path, data: Any, columns: frozenset[str], named: frozenset[str]) -> _Split:
-    """Return the rows of a split; only columns that are read are decoded."""
+def _split(place: Path, data: Any, wanted: Wanted) -> _Split:
+    """Return the rows of a split; only columns that are read are decoded. A missing class is None."""
     need_header(place, data.column_names)
     need_size(place, data.data.nbytes, MOST_BYTES)
-    wanted = [name for name in data.column_names if name in columns]
-    rows = data.select_columns(wanted).with_format(None).to_list() if wanted else [{}] * len(data)
-    found = {name: _class_names(data.features[name]) for name in wanted if name in named}
-    classes = {name: names for name, names in found.items() if names}
+    read = [name for name in data.column_names if name in wanted.columns]
+    rows = data.select_columns(read).with_format(None).to_list() if read else [{}] * len(data)
+    found = {name: names for name in read if (names := _class_names(data.features[name]))}
+    classes = {name: names for name, names in found.items() if name in wanted.named}
     told = [
-        (number, row | {name: _by_name(row[name], names) for name, names in classes.items()})
+        (number, row | {name: _by_name(row[name], classes.get(name, ())) for name in found})
         for number, row in enumerate(rows, start=1)
-        if all(row[name] != NO_CLASS for name in classes)
+        if wanted.unclassed or all(row[name] != NO_CLASS for name in classes)
     ]
     dropped = len(rows) - len(told)
     note = f"{dropped} rows of `{place}` left out: their class is missing" if dropped else ""
@@ -174,6 +178,9 @@ def _class_names(feature: Any) -> tuple[str, ...]:
 
 
 def _by_name(value: Any, names: tuple[str, ...]) -> Any:
+    """Return the name of a class, or the names of a list of them; without names, the same value."""
     if isinstance(value, list):
-        return [_by_name(each, names) for each in value]
+        return [names[each] if each is not None and 0 <= each < len(names) else each for each in value]
+    if value == NO_CLASS:
+        return None
     return names[value] if value is not None and 0 <= value < len(names) else value

@@ -5,9 +5,9 @@ A new kind needs one more entry in `KINDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import partial
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,9 @@ from mtlv.plan.task import UNKNOWN, Task
 
 MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong column or separator
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
-NO_ANSWER = (
-    "a label must not be missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: "
-    "unknown` if empty cells mean that it is not known"
-)
+OR_UNKNOWN = "or set `data.columns.missing_labels: unknown` if empty cells mean that it is not known"
+NO_ANSWER = f"a label must not be missing: fill it, such as with 0 for no, {OR_UNKNOWN}"
+NO_TARGET = f"fill it, leave the row out, {OR_UNKNOWN}"
 Learned = tuple[tuple[Task, ...], Mapping[str, NDArray]]
 """The tasks, and task name -> targets [N]."""
 
@@ -84,9 +83,9 @@ class LabelColumns(TableKind):
                 allowed="either `labels`, a list of 0/1 columns, or `label_list`, one column of label lists",
                 then=f"{there}; for classes, numbers or tags set `data.columns.kind`",
             )
-        if columns.label_list is not None and columns.missing_labels == "unknown":
+        if columns.label_list is not None and columns.missing_labels != "error":
             yield DataError(
-                "`data.columns.missing_labels: unknown` is for columns of `labels`",
+                f"`data.columns.missing_labels: {columns.missing_labels}` is for columns of `labels`",
                 then="remove it: an empty cell of `label_list` means no labels",
             )
         if columns.labels is not None and columns.classes is not None:
@@ -96,11 +95,10 @@ class LabelColumns(TableKind):
             )
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
-        may_miss = columns.missing_labels != "error"
         for name in columns.labels or ():
             kind = partial(_other_kind, name, alone=columns.labels == (name,))
-            fault = _flag_fault(name, may_miss=may_miss)
-            yield ColumnCheck("labels", name, fault, "0, 1, true, false, yes, no", NO_ANSWER, kind)
+            allowed = "0, 1, true, false, yes, no"
+            yield ColumnCheck("labels", name, _flag_fault(name), allowed, NO_ANSWER, kind)
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
@@ -119,7 +117,7 @@ class LabelColumns(TableKind):
 class ClassColumn(TableKind):
     """One class of several: names or integers."""
 
-    reads = ("task", "target", "classes", "negative", "metric")
+    reads = ("task", "target", "classes", "negative", "metric", "missing_labels")
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         yield from _unset(columns.target, "target", "the column with the class of a document", there)
@@ -127,19 +125,18 @@ class ClassColumn(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        yield ColumnCheck(
-            "target", name, readable(name, class_of, "is not a class"), "a name or a whole number"
-        )
+        fault = readable(name, class_of, "is not a class")
+        yield ColumnCheck("target", name, fault, "a name or a whole number", NO_TARGET)
         if columns.classes is not None:
             known = ", ".join(columns.classes)
             yield ColumnCheck("target", name, _class_fault(name, columns.classes), known)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        answers = [class_of(row.get(str(columns.target))) for _, row in rows]
-        classes = _classes(columns, answers, "target")
+        answers = _column(rows, str(columns.target), class_of, None)
+        classes = _classes(columns, set(answers) - {None}, "target")
         metric = self._metrics(columns)[0]
         task = _task(columns, "multiclass", source, str(columns.target), metric, classes)
-        place = {name: number for number, name in enumerate(classes)}
+        place = {None: UNKNOWN} | {name: number for number, name in enumerate(classes)}
         return (task,), {task.name: np.array([place[answer] for answer in answers], np.int64)}
 
     def _metrics(self, columns: Columns) -> tuple[str, ...]:
@@ -149,7 +146,7 @@ class ClassColumn(TableKind):
 class NumberColumn(TableKind):
     """One number per document."""
 
-    reads = ("task", "target", "metric")
+    reads = ("task", "target", "metric", "missing_labels")
     metrics = ("pearson", "spearman")
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
@@ -158,20 +155,19 @@ class NumberColumn(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        yield ColumnCheck(
-            "target", name, readable(name, number_of, "is not a number"), "a number such as 1234.5"
-        )
+        fault = readable(name, number_of, "is not a number")
+        yield ColumnCheck("target", name, fault, "a number such as 1234.5", NO_TARGET)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         task = _task(columns, "regression", source, str(columns.target), self.metrics[0])
-        values = [number_of(row.get(str(columns.target))) for _, row in rows]
+        values = _column(rows, str(columns.target), number_of, np.nan)
         return (task,), {task.name: np.array(values, np.float32)}
 
 
 class WordTagColumn(TableKind):
     """One tag per word, in BIO or another scheme of `mtlv.data.conll`."""
 
-    reads = ("task", "tags", "classes", "metric")
+    reads = ("task", "tags", "classes", "metric", "missing_labels")
     text_keys = ("words",)
     by_word = True
     metrics = ("entity_f1", "entity_precision", "entity_recall", "word_f1_macro")
@@ -183,11 +179,12 @@ class WordTagColumn(TableKind):
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name, words = str(columns.tags), columns.words or columns.text
         form = 'as many tags as words: "B-Drug O", or ["B-Drug", "O"]; O, or B, I, E, L, U, S with a type'
-        yield ColumnCheck("tags", name, lambda row: _tags_fault(row.get(name), row.get(words)), form)
+        fault = partial(_tags_fault, name, words)
+        yield ColumnCheck("tags", name, fault, form, NO_TARGET)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        spans = [entities_of(list_of(row.get(str(columns.tags))), UNTYPED) for _, row in rows]
-        classes = _classes(columns, [span.type for row in spans for span in row], "tags")
+        spans = _column(rows, str(columns.tags), lambda cell: entities_of(list_of(cell), UNTYPED), None)
+        classes = _classes(columns, {span.type for row in spans for span in row or ()}, "tags")
         task = _task(columns, "tagging", source, str(columns.tags), self.metrics[0], classes)
         return (task,), {task.name: spans_column(spans)}
 
@@ -248,16 +245,15 @@ def _bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
         )
 
 
-def _classes(columns: Columns, found: Collection[str], key: str) -> tuple[str, ...]:
+def _classes(columns: Columns, found: Set[str], key: str) -> tuple[str, ...]:
     """Return the named classes, or those in the data; numbers are sorted numerically.
 
     Raises:
         DataError: too many classes, one that is not named, or a negative class that is not a class.
     """
-    there = set(found)
-    classes = columns.classes or tuple(sorted(there, key=by_number))
+    classes = columns.classes or tuple(sorted(found, key=by_number))
     _need_few("classes", classes, getattr(columns, key), f"check `data.columns.{key}`")
-    for key_, names in ((key, sorted(there)), ("negative", columns.negative)):
+    for key_, names in ((key, sorted(found)), ("negative", columns.negative)):
         unknown = [name for name in names if name not in classes]
         if unknown:
             raise DataError(
@@ -278,15 +274,17 @@ def _need_few(what: str, names: Collection[str], column: str | None, then: str) 
 # ---- Cells -----------------------------------------------------------------------------------------------
 
 
-def _flag_fault(name: str, *, may_miss: bool) -> Fault:
-    """Return a check for cells of labels; empty ones are right if they `may_miss`."""
+def _column(rows: Rows, name: str, read: Callable[[Any], Any], unknown: object) -> list[Any]:
+    """Return what is read from the cells of a column [N]; `unknown` for empty ones."""
+    cells = (row.get(name) for _, row in rows)
+    return [unknown if is_missing(cell) else read(cell) for cell in cells]
 
+
+def _flag_fault(name: str) -> Fault:
     def find(row: Cells) -> str:
         if flag_of(row.get(name)) is not None:
             return ""
-        if is_missing(row.get(name)):
-            return "" if may_miss else "is empty"
-        return "is not 0 or 1"
+        return "is empty" if is_missing(row.get(name)) else "is not 0 or 1"
 
     return find
 
@@ -375,7 +373,8 @@ def _class_fault(name: str, classes: Collection[str]) -> Fault:
     return find
 
 
-def _tags_fault(tags: object, words: object) -> str:
+def _tags_fault(name: str, of_words: str, row: Cells) -> str:
+    tags, words = row.get(name), row.get(of_words)
     try:
         found = list_of(tags)
     except ValueError:

@@ -10,6 +10,7 @@ from torch.nn import functional
 from mtlv.models.kinds.class_weights import WeightedKind
 from mtlv.models.kinds.kind import Tensors, the_only
 from mtlv.plan import Task
+from mtlv.plan.task import UNKNOWN
 
 
 class Multiclass(WeightedKind):
@@ -23,10 +24,12 @@ class Multiclass(WeightedKind):
 
     def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         wanted = the_only(targets)
+        # over all documents, as for yes/no labels: PyTorch's own mean, over the known ones or by its weights,
+        # would count a document by the others in its batch
         if self.learned is None:
-            return functional.cross_entropy(logits.float(), wanted).unsqueeze(0)
-        losses = functional.cross_entropy(logits.float(), wanted, reduction="none")
-        # over all documents: PyTorch's own weights would make the mean depend on the batch
+            summed = functional.cross_entropy(logits.float(), wanted, ignore_index=UNKNOWN, reduction="sum")
+            return (summed / len(wanted)).unsqueeze(0)
+        losses = functional.cross_entropy(logits.float(), wanted, ignore_index=UNKNOWN, reduction="none")
         return (losses * self.learned.class_weights[0, wanted]).mean().unsqueeze(0)
 
     def teacher_outputs(self, logits: torch.Tensor) -> Tensors:

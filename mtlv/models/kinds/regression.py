@@ -28,11 +28,12 @@ class NumberHead(Head):
         return super().forward(vectors, there) * self.deviation + self.mean
 
     def use_targets(self, targets: Callable[[], Sequence[torch.Tensor]]) -> None:
-        """Take the mean and the standard deviation of each task's training targets."""
-        values = torch.stack(list(targets()), dim=1).double()  # [n, T]
-        deviation = values.std(0, correction=0)
-        self.mean.copy_(values.mean(0))
-        self.deviation.copy_(torch.where(deviation > 0, deviation, 1.0))
+        """Take the mean and the standard deviation of each task's known training targets."""
+        for place, values in enumerate(targets()):
+            known = values[~values.isnan()].double()
+            self.mean[place] = known.mean()
+            self.deviation[place] = known.std(correction=0)
+        self.deviation[self.deviation == 0] = 1.0
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Regression(Kind):
 
     def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         assert self.learned is not None  # a model binds each head's kind
-        wanted = torch.stack(list(targets), dim=1).float()  # [B, T]
-        unit = self.learned.deviation
+        unit, wanted = self.learned.deviation, torch.stack(list(targets), dim=1).float()  # [B, T]
+        wanted = torch.where(wanted.isnan(), logits.detach().float(), wanted)  # unknown: no loss
         return functional.mse_loss(logits.float() / unit, wanted / unit, reduction="none").mean(0)
 
     def taught(
