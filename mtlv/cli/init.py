@@ -40,12 +40,15 @@ def init(args: argparse.Namespace) -> int:
         say(f"left out: {flaw}; to learn it, fill or remove these cells, then run this again")
     if found.empty:
         counts = enumerated([f"{name} {count}" for name, count in found.empty.items()])
-        say(f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, set `missing_labels: no` for labels")
+        say(
+            f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, set "
+            "`missing_labels: no` for labels"
+        )
     if found.uncertain:
         counts = enumerated([f"{name} {count}" for name, count in found.uncertain.items()])
         meaning = next(one.columns["uncertain"] for one in found.learned if one.uncertain)
         say(
-            f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` in the config to unknown (neither "
+            f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` to unknown (neither "
             "learned nor tested), yes or no"
         )
     say(*found.notes)

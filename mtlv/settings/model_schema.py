@@ -67,15 +67,15 @@ class ArchitectureSettings(SettingsSection):
 
 
 # ---- Learning rates --------------------------------------------------------------------------------------
-# They depend on the name or folder of an encoder only, and not on what is in a cache, so that a config means the
-# same on every machine.
+# They depend on the name or folder of an encoder only, and not on what is in a cache, so that a config means
+# the same on every machine.
 
 AUTO = "auto"  # of `training.learning_rate`
 RATES = ((384, 2e-4), (767, 1e-4), (1023, 2e-5), (inf, 1e-5))
 """Peak rates of encoders with hidden states of up to so many dimensions.
 
-384: 4e-4 is too high, 1e-4 no better (experiments/openi-minilm). 768: the rate of the thesis; those published for
-BERT are 2e-5 to 5e-5 (Devlin et al. 2019).
+384: 4e-4 is too high, 1e-4 no better (experiments/openi-minilm). 768: the rate of the thesis; those published
+for BERT are 2e-5 to 5e-5 (Devlin et al. 2019).
 """
 OF_ADAPTERS = 5e-4  # the encoder's own weights stay as they are
 USUAL = 768

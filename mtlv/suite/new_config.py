@@ -59,11 +59,13 @@ def config_text(guess: TableGuess, path: str) -> str:
     """Return the config as text; `path` is the table's, relative to the config's folder."""
     median, long, _ = guess.words
     each, others = _times(guess)
-    alone = f"; `one model each` is {_said(each)} of it" if len(guess.labels) > 1 else ""
+    several = len(guess.labels) > 1
+    alone = f"; `one model each` is {_said(each)} of it" * several
+    time = _said(others + each * several)
     lines = [
         f"# Written by `mtlv init` for {shorten(guess.path.name)}: {many(guess.documents, 'document')}",
         f"# of {median:.0f} words (median; 95% have {long:.0f} or fewer).",
-        f"# About {_said(others + each * (len(guess.labels) > 1))} on {many(cores(), 'core')} without a GPU{alone}.",
+        f"# About {time} on {many(cores(), 'core')} without a GPU{alone}.",
         "#",
         "#     mtlv run CONFIG",
         "#",
@@ -122,7 +124,11 @@ def _aliases(guess: TableGuess) -> list[str]:
     taken = {one.name for one in guess.learned if "labels" not in one.columns}
     names = []
     for one in guess.learned:
-        usual = (LABELS, f"{guess.path.stem} {LABELS}", *(f"{LABELS} {n}" for n in range(2, 2 + len(taken) + 2)))
+        usual = (
+            LABELS,
+            f"{guess.path.stem} {LABELS}",
+            *(f"{LABELS} {n}" for n in range(2, len(taken) + 4)),
+        )
         names.append(next(x for x in usual if x not in taken) if "labels" in one.columns else one.name)
         taken.add(names[-1])
     return names
@@ -144,7 +150,9 @@ def _labels(guess: TableGuess) -> list[str]:
     lines = []
     left = f"left out, because fewer than {FEWEST} documents have them, or lack them: "
     for one in guess.learned:
-        what = "with each label" if one.columns["kind"] == "binary" else f"of each class of {shorten(one.name)}"
+        what = (
+            "with each label" if one.columns["kind"] == "binary" else f"of each class of {shorten(one.name)}"
+        )
         lines += _comment(f"documents {what}: ", _counts(one.counts))
         lines += _comment(left, _counts(one.rare))
     if guess.rare and "label_list" in guess.columns and not guess.more:
@@ -165,7 +173,9 @@ def _lengths(guess: TableGuess) -> list[str]:
     said = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT else ""
     lines = [f"  max_length: {length:<3}              # tokens{said}"]
     if said and guess.tagged:
-        lines.append(f"  window: {WINDOW}                  # words; longer documents are cut into such windows")
+        lines.append(
+            f"  window: {WINDOW}                  # words; longer documents are cut into such windows"
+        )
     return lines
 
 
@@ -200,13 +210,13 @@ def _long(guess: TableGuess) -> list[str]:
     lines = []
     if len(guess.labels) > 1 and each + others > MINUTES:
         lines.append(
-            f"about {_said(each + others)} on {many(cores(), 'core')} without a GPU, {_said(each)} of it for the "
-            "baseline `one model each`; to save that time, remove its line in the config"
+            f"about {_said(each + others)} on {many(cores(), 'core')} without a GPU, {_said(each)} of it "
+            "for the baseline `one model each`; to save that time, remove its line in the config"
         )
     if cut > CUT:
         lines.append(
-            f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are cut"
-            + " into windows" * guess.tagged
+            f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are "
+            "cut" + " into windows" * guess.tagged
         )
     return lines
 

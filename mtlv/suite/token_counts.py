@@ -42,13 +42,13 @@ def _counted(texts: Sequence[str], file: Path) -> list[int]:
 
 
 def estimated(text: str) -> int:
-    """Return about how many pieces a text has: of other letters than Latin ones, most pieces are one letter."""
+    """Return about how many pieces a text has; in other scripts than Latin, most are one letter."""
     words = WORD.findall(text)
     return 2 + round(sum(PIECES if word[0] < "\u0250" else len(word) for word in words))
 
 
 def max_length(texts: tuple[str, ...], most: int = OF_ALIASES) -> tuple[int, float]:
-    """Return a length in tokens that cuts 1% of the texts at most, up to `most`, and the share that it cuts."""
+    """Return a length in tokens that cuts 1% of the texts at most, up to `most`, and what share it cuts."""
     counts = np.array(token_counts(texts) or (0,))
     wanted = int(np.ceil(np.quantile(counts, LONG, method="inverted_cdf")))
     length = min(most, max(STEP, -(-wanted // STEP) * STEP))

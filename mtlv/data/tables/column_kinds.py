@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from mtlv.data.tables.cells import class_of, is_missing, number_of
+from mtlv.data.tables.cells import class_of, is_missing, number_of, python_list
 from mtlv.data.tables.labels import are_whole, by_number, labels_of, position_names, positions_of
 from mtlv.data.tables.readers import MOST_LABELS
 from mtlv.plan.task import UNKNOWN
@@ -24,7 +24,10 @@ def list_in(column: Sequence[object], name: str) -> tuple[dict[str, object], dic
     Lists are as in JSON or Python, or with one of `SEPARATORS`, of names or whole numbers; or they have 0 or
     1 for each label.
     """
-    as_list = any(isinstance(cell, list) or str(cell).lstrip().startswith("[") for cell in column)
+    as_list = any(
+        isinstance(cell, list) or str(cell).lstrip().startswith("[") or python_list(str(cell)) is not None
+        for cell in column
+    )
     for mark in SEPARATORS[:1] if as_list else SEPARATORS:
         read = [labels_of(cell, mark) for cell in column]
         lists = [row for row, _ in read]

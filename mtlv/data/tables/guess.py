@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
-from mtlv.data.tables.places import group_note, places_of
+from mtlv.data.tables.places import group_note, is_record, places_of
 from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
 from mtlv.data.tables.rows import Table, read_table
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
@@ -23,7 +23,10 @@ from mtlv.data.tables.text_columns import (
 )
 from mtlv.errors import DataError, shorten
 
-ALLOWED = "columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, each with two values or more"
+ALLOWED = (
+    "columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, each with two values "
+    "or more"
+)
 PLACES = {
     "text": "texts",
     "text_pair": "second texts",
@@ -136,7 +139,7 @@ def _texts(
     text: str | None,
     tags: Mapping[str, str],
 ) -> dict[str, object]:
-    """Return the column of the texts, and that of the second texts if the names of two say that they are pairs.
+    """Return the column of the texts, and that of the second texts if two names are those of a pair.
 
     Raises:
         DataError: there is none.
@@ -196,8 +199,10 @@ def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[st
         return DataError(
             f"{file} has columns that cannot be learned", got=", ".join(wrong), allowed=ALLOWED, then=then
         )
-    could = [x for x, column in proposals.cells.items() if x not in proposals.flaws and can_be_named(column)]
-    names = list(dict.fromkeys([*names, *could]))
+    names = list(
+        dict.fromkeys([*names, *filter(lambda x: can_be_named(proposals.cells[x]), proposals.cells)])
+    )
+    names = [name for name in names if _is_other(name, proposals.cells[name], proposals)]
     kinds = ["no column", "a column of whole numbers", "several columns"]
     if len(names) == 1 and not are_numbers(proposals.cells[names[0]], whole=True):
         kinds[1] = "only a column about its rows"
@@ -254,7 +259,8 @@ def _described(
         del columns["text"]
     elif are_lists(cells[str(columns["text"])]) and any(one.columns["kind"] != "tagging" for one in learned):
         raise DataError(
-            f"`{shorten(str(columns['text']))}` has lists of words, which are read only with a tag for each word",
+            f"`{shorten(str(columns['text']))}` has lists of words, which are read only with "
+            "a tag for each word",
             then="add a column with the words as one text, or name the column of the tags with `--labels`",
         )
     if all(one.columns["kind"] != "tagging" for one in learned) and (
@@ -284,13 +290,22 @@ def _described(
         size,
         tuple(joined),
         unused,
-        tuple(x for x in unused if x not in proposals.flaws and not is_tree(cells[x]) and (x in could or can_be_named(cells[x]))),
+        tuple(
+            x for x in unused if _is_other(x, cells[x], proposals) and (x in could or can_be_named(cells[x]))
+        ),
         tuple(reason for name, reason in proposals.flaws.items() if name in unused),
         texts,
         tuple(further),
         marked,
         tuple(notes),
         english,
+    )
+
+
+def _is_other(name: str, column: Sequence[object], proposals: Proposals) -> bool:
+    """Whether a column that is not read is worth naming, as one that could be learned."""
+    return not (
+        name in proposals.reasons or name in proposals.copies or is_tree(column) or is_record(name, column)
     )
 
 

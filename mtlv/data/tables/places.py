@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mtlv.data.parts import NAMES
 from mtlv.data.tables.cells import is_missing
@@ -21,14 +21,18 @@ WITHIN = {
     "admission", "hadm", "stay", "thread", "conversation", "dialog", "dialogue", "session", "pmid", "pmcid",
     "doi", "paper", "book", "story", "page", "group", "family", "cluster", "case", "fall", "url", "source",
 }  # fmt: skip
+MADE_BY = {
+    "annotator", "rater", "coder", "worker", "editor", "reviewer", "created", "updated", "modified",
+    "timestamp",
+}  # fmt: skip
 ABOUT = {
-    "annotator", "rater", "coder", "worker", "editor", "reviewer", "created", "updated", "modified", "date",
-    "time", "timestamp", "year", "month", "day", "lang", "language", "source", "url", "file", "filename", "path",
-    "session", "version", "sex", "gender", "site", "hospital", "institution", "device", "split", "fold", "batch",
+    "date", "time", "year", "month", "day", "lang", "language", "source", "url", "file", "filename", "path",
+    "session", "version", "sex", "gender", "site", "hospital", "institution", "device", "split", "fold",
+    "batch",
 } | WHOSE  # fmt: skip
 DECISIONS = {"accept", "reject", "ignore"}  # of an annotation tool, about its own suggestion
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
-CODE = re.compile(r"(?=.*\d)(?:[^\W\d]|\d{5})[\w.:/#-]*|\d+[-_:#/][\w.:/#-]*|\d{5,}")
+CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d]|\d{5})[\w.:/#-]+")  # has a digit, and a letter or five digits
 LARGEST = 0.2  # share of the rows that the largest group may have
 SHARED = 0.1  # share of the rows from which codes repeat that no name says to be of persons or documents
 
@@ -38,11 +42,16 @@ def words_of_name(name: str) -> set[str]:
     return {word.lower() for word in WORD.findall(name)}
 
 
-def is_about_rows(name: str, column: Sequence[object]) -> bool:
-    """Whether it is likely about how the rows were made, and not about their texts."""
-    if name.startswith("_") or ABOUT & words_of_name(name):
-        return True
-    return {str(cell).strip().lower() for cell in column if not is_missing(cell)} <= DECISIONS
+def is_record(name: str, column: Iterable[object]) -> bool:
+    """Whether it records how the rows were made, which is never learned: annotators, decisions, dates."""
+    values = {str(cell).strip().lower() for cell in column if not is_missing(cell)}
+    made = name.startswith("_") or bool(MADE_BY & words_of_name(name))
+    return made or values <= DECISIONS or all(map(DATE.fullmatch, values))
+
+
+def is_about_rows(name: str) -> bool:
+    """Whether it is likely about where the rows are from, and not about their texts."""
+    return bool(ABOUT & words_of_name(name))
 
 
 def places_of(cells: Mapping[str, Sequence[object]], texts: Sequence[object]) -> dict[str, object]:
@@ -98,6 +107,6 @@ def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
 def group_note(name: str, column: Sequence[object]) -> str:
     """Return what is said of a column that is read as group."""
     return (
-        f"`{shorten(name)}` repeats: {share_of_repeats(column):.0%} of the rows share its value with another; "
-        "rows of one value stay in one part (`group`)"
+        f"`{shorten(name)}` repeats: {share_of_repeats(column):.0%} of the rows share its value "
+        "with another; rows of one value stay in one part (`group`)"
     )

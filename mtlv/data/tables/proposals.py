@@ -19,7 +19,7 @@ from mtlv.data.tables.column_kinds import (
     of_kind,
 )
 from mtlv.data.tables.labels import FLAGS, flag_of
-from mtlv.data.tables.places import is_about_rows
+from mtlv.data.tables.places import is_about_rows, is_record
 from mtlv.data.tables.rows import Table, also
 from mtlv.data.tables.tag_columns import why_not
 from mtlv.data.tables.text_columns import is_tree
@@ -139,18 +139,31 @@ class Proposals:
         self.flags = {name: [flag_of(cell) for cell in column] for name, column in self.cells.items()}
         self.reasons: dict[str, str] = {}  # why columns cannot be learned, with the next step
         self.flaws: dict[str, str] = {}  # sentences on those that would be learned but for some cells
+        self.copies: set[str] = set()  # columns that say the same as another
         self.notes: list[str] = []  # what was decided and may be decided in another way
 
     def each(self) -> list[Learned]:
         """Return what can be learned: yes/no labels first, then the others in the order of the table."""
-        yes_no = [name for name in self.cells if self._is_yes_no(name)]
+        yes_no = self._without_copies([name for name in self.cells if self._is_yes_no(name)])
         marks = [name for name in yes_no if not {0, UNKNOWN} & set(self.flags[name])]
         labels = [
             self._labels([name for name in yes_no if name not in marks]),
             self._labels(marks, marks=True),
         ]
-        others = [self._other(name) for name in self.cells if name not in yes_no]
+        others = [self._other(name) for name in self.cells if name not in yes_no and name not in self.copies]
         return [one for one in (*labels, *others) if one is not None]
+
+    def _without_copies(self, names: Sequence[str]) -> list[str]:
+        """Return columns without those that say the same as an earlier one, unless the user named them."""
+        kept: list[str] = []
+        for name in names:
+            same = next((x for x in kept if self.flags[x] == self.flags[name]), None)
+            if same is None or self.given:
+                kept.append(name)
+            else:
+                self.notes.append(f"`{shorten(name)}` says the same as `{shorten(same)}`, and is not learned")
+        self.copies = set(names) - set(kept)
+        return kept
 
     def _is_yes_no(self, name: str) -> bool:
         """Whether all cells are 0 or 1, or yes or no, or empty, and both values are among them."""
@@ -211,6 +224,9 @@ class Proposals:
             return None
         if (found := list_in(column, name)) is not None:
             return self._listed(*found)
+        if reason := _with_commas([str(cell) for cell in column if not is_missing(cell)]):
+            self._refuse(name, reason)
+            return None
         # Whole numbers that never repeat are likely ids.
         if (part := of_kind(column, name, whole=self.given)) is None:
             self._refuse(name, self._why_no_kind(column))
@@ -266,11 +282,8 @@ class Proposals:
         """Return why a column has neither classes nor numbers; empty if it is no likely one."""
         filled = [cell for cell in column if not is_missing(cell)]
         values = set(map(str, filled))
-        points = [str(cell).replace(",", ".") for cell in filled]
         if len(values) < 2:
             return f"has only the value {shorten(next(iter(values)), 40)}" if values else "is empty"
-        if are_numbers(points) and not are_numbers(filled):
-            return f"has numbers with a comma, such as {filled[0]}; write {points[0]}"
         if are_numbers(filled, whole=True):
             return ""
         most = min(MOST_CLASSES, len(filled) // FEWEST)
@@ -290,24 +303,27 @@ def chosen(proposals: Sequence[Learned], cells: Mapping[str, Sequence[object]]) 
     tagged = [one for one in proposals if one.columns["kind"] == "tagging"]
     if len(tagged) == 1 and not first:
         return tagged
-    classes = [one for one in proposals if one.columns["kind"] == "multiclass"]
-    classes = [one for one in classes if not is_tree(cells[one.name])]
+    rest = [one for one in proposals if one not in first and not is_record(one.name, cells[one.name])]
+    classes = [one for one in rest if one.columns["kind"] == "multiclass" and not is_tree(cells[one.name])]
     named = [one for one in classes if not are_numbers(list(one.counts), whole=True)]
-    usual = [one for one in named if not is_about_rows(one.name, cells[one.name])]
+    usual = [one for one in named if not is_about_rows(one.name)]
     if first or usual:
-        return [*first, *_different(usual, cells)]
-    numbers = [one for one in proposals if one.columns["kind"] == "regression"]
+        flags = [name for one in first if "labels" in one.columns for name in one.counts]
+        return [*first, *_different(usual, flags, cells)]
+    numbers = [one for one in rest if one.columns["kind"] == "regression"]
     numbers = [one for one in numbers if are_numbers([x for x in cells[one.name] if not is_missing(x)])]
-    whole = [one for one in classes if not is_about_rows(one.name, cells[one.name])]
-    return numbers or (whole if len(whole) == 1 else [])
+    return numbers or (classes if len(classes) == 1 else [])
 
 
-def _different(classes: Sequence[Learned], cells: Mapping[str, Sequence[object]]) -> list[Learned]:
+def _different(
+    classes: Sequence[Learned], flags: Sequence[str], cells: Mapping[str, Sequence[object]]
+) -> list[Learned]:
     """Return columns of classes without those that an earlier one determines, such as names of numbers."""
-    kept: list[Learned] = []
+    kept, names = [], [*flags]
     for one in classes:
-        if not any(are_the_same(cells[one.name], cells[other.name]) for other in kept):
+        if not any(are_the_same(cells[one.name], cells[name]) for name in names):
             kept.append(one)
+            names.append(one.name)
     return kept
 
 
@@ -323,6 +339,13 @@ def without(one: Learned, taken: set[str]) -> Learned:
     return replace(
         one, counts=counts, rare={**one.rare, **{x: one.counts[x] for x in taken if x in one.counts}}
     )
+
+
+def _with_commas(cells: Sequence[str]) -> str:
+    """Return that numbers have a comma in place of a point; empty if they do not."""
+    points = [cell.replace(",", ".") for cell in cells]
+    has = are_numbers(points, whole=True) and not are_numbers(cells, whole=True)
+    return f"has numbers with a comma, such as {cells[0]}; write {points[0]}" if has else ""
 
 
 def _is_number(cell: object) -> bool:

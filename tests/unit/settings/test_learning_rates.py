@@ -57,7 +57,8 @@ def test_auto_is_a_number_in_every_run_and_stage(tmp_path: Path) -> None:
         "runs:\n- {name: a}\n- {name: b, encoder: bert}\n- {name: c, training.learning_rate: 7e-5}\n"
         "- name: d\n  stages:\n  - {name: one, architecture: mtl, training: {learning_rate: 3e-5}}\n"
         "  - {name: two, architecture: stl, start: {from: one}}\n"
-        "- {name: e, encoder.lora: {rank: 8}}\n- name: f\n  encoder: {lora: {rank: 8, frozen: false}}\n  architecture: {name: gmhl, private_layers: 1, private_kind: lora}\n"
+        "- {name: e, encoder.lora: {rank: 8}}\n- name: f\n  encoder: {lora: {rank: 8, frozen: false}}\n"
+        "  architecture: {name: gmhl, private_layers: 1, private_kind: lora}\n"
     )
     suite = load_suite(path)
     rates = {each.name: [one.training.rate for one in each.settings.each_stage] for each in suite.members}

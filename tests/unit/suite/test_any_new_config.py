@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -24,11 +23,11 @@ Cells = Callable[[random.Random, int], object]
 LABELS = ("heart", "lung", "bone", "heart, left", "a|b", "Größe", "yes", "1", "é 😀", "x: y", "#", "'q'", "")
 NAMES = (
     "text", "Text", "a", "b", "label", "labels", "yes", "no", "null", "1", "2.0", "a, b", "a: b", 'q "x"',
-    "it's", "# c", "- d", "{e}", "[f]", "größe", "結果", "😀", " padded ", "", "line\nbreak", "tab\there", "*x",
-    "&y", "!z", "%p", "@q", "`r`", "id", "part", "split", "patient_id", "SUBJECT_ID", "source", "sentence1",
+    "it's", "# c", "- d", "{e}", "[f]", "größe", "結果", "😀", " padded ", "", "line\nbreak", "tab\there",
+    "*x",    "&y", "!z", "%p", "@q", "`r`", "id", "part", "split", "patient_id", "SUBJECT_ID", "source", "sentence1",
     "sentence2", "answer", "tags", "words", "group", "true", "~", "2e5", "\u2028", "x" * 130,
 )  # fmt: skip
-WORDS = "the heart lung is of normal size no edema seen in this view with small pain".split()
+WORDS = "the heart lung is of normal size no edema seen in this view with pain".split()  # noqa: SIM905
 
 
 def one_of(*values: object) -> Cells:
@@ -127,7 +126,6 @@ def test_what_is_written_is_valid(table: dict) -> None:
             found = guess(path)
         except MtlvError as error:
             event(str(error).split("`")[-1][:20])
-            assert len(str(error)) < 12_000
             return
         event("written")
         config = Path(folder) / "c.yml"

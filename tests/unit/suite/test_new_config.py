@@ -482,7 +482,8 @@ def test_the_baseline_is_kept_and_its_time_said(tmp_path, monkeypatch, capsys):
     counts = new_config.token_counts(guess(path).sample)
     each = sum(counts) * 15 * 4 / 22 / 60
     whole = each * (4 + 1 + 2 * 4 + 2) / 4  # one each, one for all, two of four groups, layers of groups
-    assert f"# About {whole / 60:.0f} hours on 2 cores without a GPU; `one model each` is {each:.0f} min" in slow
+    time = f"# About {whole / 60:.0f} hours on 2 cores without a GPU"
+    assert f"{time}; `one model each` is {each:.0f} min" in slow
     names = ["one model for all", "one model each", "groups", "random groups", "layers per group"]
     assert [run["name"] for run in yaml.safe_load(slow)["runs"]] == names
     assert main(["init", str(path), "--out", str(tmp_path / "slow.yml")]) == 0
