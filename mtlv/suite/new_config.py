@@ -186,7 +186,7 @@ def _suite(guess: TableGuess) -> list[str]:
     runs = [
         "runs:",
         "  - {name: one model for all, architecture: mtl}",
-        "  - {name: one model each, architecture: stl}   # the baseline",
+        "  - {name: one model each, architecture: stl}",
     ]
     if len(guess.labels) < GROUPED:
         return runs

@@ -24,7 +24,8 @@ LABELS = ("heart", "lung", "bone", "heart, left", "a|b", "Größe", "yes", "1", 
 NAMES = (
     "text", "Text", "a", "b", "label", "labels", "yes", "no", "null", "1", "2.0", "a, b", "a: b", 'q "x"',
     "it's", "# c", "- d", "{e}", "[f]", "größe", "結果", "😀", " padded ", "", "line\nbreak", "tab\there",
-    "*x",    "&y", "!z", "%p", "@q", "`r`", "id", "part", "split", "patient_id", "SUBJECT_ID", "source", "sentence1",
+    "*x", "&y",
+    "!z", "%p", "@q", "`r`", "id", "part", "split", "patient_id", "SUBJECT_ID", "source", "sentence1",
     "sentence2", "answer", "tags", "words", "group", "true", "~", "2e5", "\u2028", "x" * 130,
 )  # fmt: skip
 WORDS = "the heart lung is of normal size no edema seen in this view with pain".split()  # noqa: SIM905
@@ -117,7 +118,7 @@ def write(folder: Path, table: dict) -> Path:
     return path
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(tables)
 def test_what_is_written_is_valid(table: dict) -> None:
     with tempfile.TemporaryDirectory() as folder:
