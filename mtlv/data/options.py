@@ -26,7 +26,8 @@ class Columns:
         task: name of the task; default: name of the target column, or `entities` of CoNLL files.
         labels: columns of 0 and 1, one per label.
         label_list: alternatively one column of label lists: JSON lists, or names joined by `separator`.
-        missing_labels: `error`, or `unknown` or `no` if that is what an empty cell of `labels` means.
+        missing_labels: `error`, or `unknown` if an empty cell of a target is one that is not known, or `no` if
+            one of `labels` means no.
         uncertain: what -1, `uncertain` or `NA` means in `labels`: `unknown`, `yes`, `no`, or `error`.
         target: class or number.
         tags: one tag per word.

@@ -35,7 +35,7 @@ def kind_of(job: Job) -> Hashable:
     own, unit = job.settings, job.unit
     training = own.training
     step = training.batch_size, training.accumulation, training.head_loss, training.gradient_checkpointing
-    parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), job.rows
+    parts = own.encoder, own.data, own.heads, unit.stage, len(unit.model.heads), unit.train["sources"]
     how = unit.train["precision"], training.cuda_graphs, own.execution.devices_per_unit
     return repr((parts, step, training.objective.name, training.device, how))
 

@@ -163,7 +163,7 @@ def _laid(
         return _Laid(lines, tuple(marks), names, inner=inner)
     budget, models = own.training.budget, len(plan.models)
     # several sources and missing labels are counted when they are read
-    is_counted = len(own.data.each) == 1 and own.data.columns.missing_labels == "error"
+    is_counted = [each.columns.missing_labels for each in own.data.each] == ["error"]
     if budget is not None and budget < models and is_counted:
         raise budget_error(budget, models, models)
     marks = []

@@ -336,10 +336,11 @@ def _costs(run: ComparedRun) -> dict[str, Any]:
 def passes(run: ComparedRun) -> int | None:
     """Return how often all models together read the training documents.
 
-    None if settings alone do not say it: with stages, early stopping or several corpora.
+    None if settings alone do not say it: with stages, early stopping, several corpora or missing labels.
     """
     models = len(run.plan)
-    if not models or any(run.params.get(key, "null") != "null" for key in VARIED):
+    some = run.params.get("data.columns.missing_labels", "error") != "error"
+    if not models or some or any(run.params.get(key, "null") != "null" for key in VARIED):
         return None
     budget = run.params.get("training.budget", "null")
     epochs = run.params.get("training.epochs", "0") if budget == "null" else round(float(budget) / models)

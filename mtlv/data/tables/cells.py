@@ -97,6 +97,8 @@ def list_of(cell: object) -> list[str]:
 def class_of(cell: object) -> str:
     """Return the name of a class: a text, an integer, or true or false.
 
+    Columns of integers with empty cells have floating-point numbers in pandas and Parquet.
+
     Raises:
         ValueError: it is invalid.
     """

@@ -50,7 +50,7 @@ class HubData:
 
 
 def read_folder(path: Path, wanted: Wanted) -> HubData:
-    """Read columns of a folder written by `save_to_disk`, or of one of Parquet, CSV, JSON, text or Arrow files.
+    """Read columns of a folder of `save_to_disk`, or of one of Parquet, CSV, JSON, text or Arrow files.
 
     Raises:
         DataError: not a folder, the package is missing, or `datasets` cannot read it.

@@ -131,6 +131,44 @@ def test_missing_labels_are_na(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "1 of" in repr(corpus)
 
 
+@pytest.mark.parametrize("empty", [None, float("nan"), pd.NA, pd.NaT])
+def test_missing_targets_of_every_kind_are_na(empty: object) -> None:
+    table = pd.DataFrame(
+        {
+            "report": [f"report {n} is here" for n in range(6)],
+            "sort": ["a", empty, "b", "c", empty, "a"],
+            "number": [1.5, empty, 2, 3, empty, 0],
+            "tags": ["O O O O", empty, "O B-Drug O O", "O O O O", empty, "B-Drug O O O"],
+        }
+    )
+    for kind, role, name in (
+        ("multiclass", "target", "sort"),
+        ("regression", "target", "number"),
+        ("tagging", "tags", "tags"),
+    ):
+        given: dict = {role: name}
+        made = mtlv.from_dataframe(table, text="report", kind=kind, missing_labels="unknown", **given)
+        shown = made.to_frame()[name]
+        assert shown.isna().tolist() == [False, True, False, False, True, False]
+        assert "2 of 6 labels are missing" in repr(made)
+        assert len(made) == 6
+        if kind == "multiclass":
+            assert shown.dtype == "Int64"
+            assert shown.dropna().tolist() == [0, 1, 2, 0]
+        with pytest.raises(DataError, match=r"row 2 of the DataFrame.*or set `missing_labels='unknown'` if"):
+            mtlv.from_dataframe(table, text="report", kind=kind, **given)
+
+
+@pytest.mark.parametrize("dtype", ["float", "Int64", "Float64"])
+def test_whole_classes_beside_missing_ones_keep_their_names(dtype: str) -> None:
+    table = pd.DataFrame({"text": list("uvwxyz"), "sort": pd.array([3, 1, None, 10, 3, None], "Int64")})
+    made = mtlv.from_dataframe(
+        table.astype({"sort": dtype}), kind="multiclass", target="sort", missing_labels="unknown"
+    )
+    assert made.documents.tasks[0].classes == ("1", "3", "10")
+    assert made.documents.targets["sort"].tolist() == [1, 0, -1, 2, 1, -1]
+
+
 def test_a_dataset_gives_what_the_same_table_gives() -> None:
     datasets = pytest.importorskip("datasets")
     made = mtlv.from_dataset(datasets.Dataset.from_pandas(frame()), text="report", labels=list(WORDS))

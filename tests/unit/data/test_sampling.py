@@ -89,8 +89,11 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     tags[[1, 3]] = IGNORED  # a word, and all words of a document
     targets, outputs = {
         "binary": (DenseColumn(np.array([0, 1, UNKNOWN, 0, 1], np.int8)), DenseColumn(_normal(rng, count))),
-        "multiclass": (DenseColumn(rng.integers(0, 3, count)), DenseColumn(_normal(rng, count, 3))),
-        "regression": (DenseColumn(_normal(rng, count)), DenseColumn(_normal(rng, count))),
+        "multiclass": (DenseColumn(np.array([2, 0, UNKNOWN, 1, 0])), DenseColumn(_normal(rng, count, 3))),
+        "regression": (
+            DenseColumn(np.where(np.arange(count) == 2, np.nan, _normal(rng, count)).astype(np.float32)),
+            DenseColumn(_normal(rng, count)),
+        ),
         "tagging": (replace(words, flat=tags), replace(words, flat=_normal(rng, 12, 3), fill=0)),
     }[kind]
     lengths = [2, 5, 3, 4, 1]
@@ -104,9 +107,9 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     for row in rows:
         logits, target = (column.batch(np.array([row])) for column in (outputs, targets))
         wanted.append(float(of.losses(logits if logits.ndim > 1 else logits[:, None], [target])))
-    assert DIFFICULTIES["loss"](part, 0).tolist() == pytest.approx(wanted, abs=1e-6)
+    np.testing.assert_allclose(DIFFICULTIES["loss"](part, 0), wanted, rtol=1e-6, atol=1e-6)
     both = replace(part, teacher_outputs={"a": outputs, "b": outputs})
-    assert DIFFICULTIES["loss"](both, 0).tolist() == pytest.approx([2 * loss for loss in wanted], abs=1e-6)
+    np.testing.assert_allclose(DIFFICULTIES["loss"](both, 0), 2 * np.array(wanted), rtol=1e-6, atol=1e-6)
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -41,6 +43,39 @@ def test_an_unknown_label_is_not_learned_and_the_others_count_the_same() -> None
     losses.sum().backward()
     assert logits.grad is not None
     assert ((logits.grad == 0).numpy() == (truth == UNKNOWN)).all()
+
+
+@pytest.mark.parametrize("weights", [None, "balanced"])
+def test_an_unknown_class_is_not_learned_and_the_others_count_the_same(weights: str | None) -> None:
+    logits = torch.randn(5, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    wanted = torch.tensor([2, UNKNOWN, 0, UNKNOWN, 2])
+    kind = KINDS["multiclass"]
+    if weights is not None:
+        kind = weighted("multiclass", [[0, UNKNOWN, 2, 2, 2, UNKNOWN, 1]], outputs=3, name=weights)
+    of_class = torch.tensor([5 / 3, 5 / 3, 5 / 9]) if weights else torch.ones(3)
+    losses = kind.losses(logits, [wanted])
+    known = wanted != UNKNOWN
+    each = -torch.log_softmax(logits, 1)[known].gather(1, wanted[known, None])[:, 0]
+    torch.testing.assert_close(losses, (each * of_class[wanted[known]]).sum().reshape(1) / 5)
+    losses.sum().backward()
+    assert logits.grad is not None
+    assert ((logits.grad == 0).all(1) == ~known).all()
+    assert kind.losses(logits, [torch.full((5,), UNKNOWN)]).tolist() == [0.0]
+
+
+def test_an_unknown_number_is_not_learned_and_the_others_count_the_same() -> None:
+    trained_on = [torch.tensor([1.0, math.nan, 3.0, 8.0]), torch.tensor([math.nan, 5.0, 5.0, math.nan])]
+    head = KINDS["regression"].head(HeadSize(4, 2, 1, 0.0))
+    head.use_targets(lambda: trained_on)
+    assert head.mean.tolist() == [4.0, 5.0]
+    assert head.deviation.tolist() == pytest.approx([np.std([1, 3, 8]), 1.0])
+    logits = torch.tensor([[1.0, 2.0], [3.0, 4.0], [0.0, 7.0]], requires_grad=True)
+    wanted = [torch.tensor([2.0, math.nan, 4.0]), torch.tensor([math.nan, 1.0, math.nan])]
+    losses = KINDS["regression"].bound(head).losses(logits, wanted)
+    assert losses.tolist() == pytest.approx([(1 + 16) / np.var([1, 3, 8]) / 3, 9 / 3])
+    losses.sum().backward()
+    assert logits.grad is not None
+    assert ((logits.grad == 0) == torch.stack(wanted, 1).isnan()).all()
 
 
 @pytest.mark.parametrize("classes", [[0] * 6 + [1] * 2, [2, 0, 0, 1, 0, 0, 2, 2, 2], [1, 1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,57 @@ def test_a_model_that_reads_one_of_several_sources_passes_over_that_one(tmp_path
 def test_sources_that_no_model_of_the_stage_reads_do_not_count(tmp_path: Path) -> None:
     suite = sources_of(tmp_path, changes=("training.budget=5", "tasks=[conll]"), more="architecture: mtl")
     assert epochs(by_architecture(suite)["mtl"]) == [5]
+
+
+def emptied(path: Path, *, every: dict[str, int]) -> Path:
+    """Empty the cells of a column but for one in so many rows."""
+    rows = list(csv.DictReader(path.open(newline="")))
+    for name, step in every.items():
+        for number, row in enumerate(rows):
+            row[name] = row[name] if number % step == 1 else ""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+UNKNOWN = "data.columns={labels: [heart, lung, bone], id: id, part: part, missing_labels: unknown}"
+
+
+def test_documents_without_a_known_label_do_not_count(table: Callable, suite: Callable) -> None:
+    """Of 36 training documents, 18, 12 and 36 have a known label: a model of all reads all."""
+    path = emptied(table("t"), every={"heart": 2, "lung": 3})
+    found = by_architecture(suite(path, EVERY, UNKNOWN, "training.budget=22"))
+    assert [job.documents / epochs(found["stl"])[0] for job in found["stl"].jobs] == [18, 12, 36]
+    grouped = sum(job.documents / epochs(found["gmtl"])[0] for job in found["gmtl"].jobs)
+    assert {name: set(epochs(member)) for name, member in found.items()} == {
+        "stl": {12},  # 22 x 36 / 66
+        "gmtl": {round(22 * 36 / grouped)},
+        "mtl": {22},
+    }
+    read = {name: sum(job.documents for job in member.jobs) for name, member in found.items()}
+    assert read["stl"] == read["mtl"] == 22 * 36
+    assert read["gmtl"] == pytest.approx(22 * 36, rel=0.03)
+
+
+def test_documents_of_which_no_label_is_known_are_read_by_none(table: Callable, suite: Callable) -> None:
+    path = emptied(table("t"), every={"heart": 3, "lung": 3, "bone": 3})
+    for name, wanted in {"stl": 4, "mtl": 12}.items():
+        found = by_architecture(suite(path, f"architecture={name}", UNKNOWN, "training.budget=12"))[name]
+        assert epochs(found) == [wanted] * len([*found.jobs])
+        assert sum(job.documents for job in found.jobs) == 12 * 12
+
+
+def test_a_budget_below_the_number_of_models_may_do_where_labels_are_missing(
+    table: Callable, suite: Callable
+) -> None:
+    path = emptied(table("t"), every={"heart": 3, "lung": 3})
+    made = suite(path, "architecture=stl", UNKNOWN, "training.budget=2")  # 12 + 12 + 36 documents
+    assert check_suite(made).units == 3
+    assert epochs(by_architecture(made)["stl"]) == [1, 1, 1]
+    with pytest.raises(MtlvError, match=r"less than one epoch.*got 1\); allowed: 2 or more, for 3 models"):
+        by_architecture(suite(path, "architecture=stl", UNKNOWN, "training.budget=1"))
 
 
 def test_less_than_an_epoch_of_each_model_is_refused(table: Callable, suite: Callable) -> None:

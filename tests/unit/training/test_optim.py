@@ -29,6 +29,12 @@ def test_linear_rises_then_falls_to_nearly_nothing() -> None:
     assert got == pytest.approx([1 / 3, 2 / 3, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
 
 
+def test_a_warmup_is_the_nearest_number_of_steps() -> None:
+    for steps, share, warm in ((10, 0.26, 3), (10, 0.24, 2), (7, 0.1, 1), (7, 0.05, 0), (19, 0.4, 8)):
+        got = rates("constant", steps=steps, warmup=share)
+        assert got == pytest.approx([(n + 1) / (warm + 1) for n in range(warm)] + [1.0] * (steps - warm))
+
+
 def test_constant_without_warmup_is_the_thesis_own() -> None:
     assert rates("constant", steps=4, warmup=0.0) == [1.0] * 4
 

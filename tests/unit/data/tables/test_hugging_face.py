@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,24 @@ def test_named_classes_keep_their_names_and_order(datasets, tmp_path) -> None:
         "split `unsupervised`: 1 rows left out, because it is not a part",
         "1 rows of `saved/test` left out: their class is missing",
     )
+
+
+def test_a_missing_class_is_unknown_where_that_is_allowed(datasets, tmp_path) -> None:
+    rows = {"text": ["a", "b", "c", "d"], "label": [2, -1, 0, -1]}
+    made(datasets, rows).save_to_disk(tmp_path / "saved")
+    corpus = load(replace(CLASSES, missing_labels="unknown"), tmp_path / "saved")
+    assert corpus.targets["label"].tolist() == [2, -1, 0, -1]
+    assert corpus.texts == ("a", "b", "c", "d")
+    assert corpus.notes == ("2 of 4 labels are missing, and neither learned nor tested",)
+
+
+def test_a_missing_class_is_an_unknown_label_of_yes_and_no(datasets, tmp_path) -> None:
+    rows = {"text": ["a", "b", "c", "d"], "label": [1, -1, 0, -1]}
+    made(datasets, rows).save_to_disk(tmp_path / "saved")
+    columns = Columns(labels=("label",), missing_labels="unknown")
+    assert load(columns, tmp_path / "saved").targets["label"].tolist() == [1, -1, 0, -1]
+    with pytest.raises(DataError, match=r"row 2, column `label` is empty.*missing_labels: unknown"):
+        load(Columns(labels=("label",)), tmp_path / "saved")
 
 
 def test_one_split_is_not_divided(datasets, tmp_path) -> None:

@@ -49,7 +49,7 @@ def test_empty_cells_can_be_unknown_labels(tmp_path, content, name):
     path = write(tmp_path, content, name)
     corpus = load(path, UNKNOWN_LABELS)
     assert {name: own.tolist() for name, own in corpus.targets.items()} == {"a": [1, -1, 0], "b": [-1, 0, 1]}
-    assert corpus.notes == ("2 of 6 labels are missing, and neither learned nor tested",)
+    assert corpus.notes == ("2 of 6 labels are missing, and neither learned nor tested: `a` 1, `b` 1",)
     with pytest.raises(DataError, match=r"column `b` is empty.* set `data.columns.missing_labels: unknown`"):
         load(path)
 
@@ -62,10 +62,8 @@ def test_other_cells_are_no_unknown_labels(tmp_path):
         DataError, match=r"unknown` is for columns of `labels`; remove it: an empty cell of `label_list`"
     ):
         load(write(tmp_path, "text,a\nx,a\ny,\n"), columns)
-    columns = Columns(kind="multiclass", target="a", missing_labels="unknown")
-    with pytest.raises(
-        DataError, match=r"`data.columns.missing_labels` is set, but `kind: multiclass` does not"
-    ):
+    columns = Columns(kind="mlm", missing_labels="unknown")
+    with pytest.raises(DataError, match=r"`data.columns.missing_labels` is set, but `kind: mlm` does not"):
         load(write(tmp_path, "text,a\nx,1\ny,2\n"), columns)
 
 
