@@ -32,6 +32,8 @@ class Columns:
         classes: names of the classes or types; None uses those in the data, sorted.
         negative: classes that mean "nothing here".
         metric: main metric of the task; None uses the default of its kind.
+        names: names of the columns of files without a header, in order.
+        encoding: of files of text; None recognises it.
     """
 
     text: str = "text"
@@ -52,6 +54,8 @@ class Columns:
     classes: tuple[str, ...] | None = None
     negative: tuple[str, ...] = ()
     metric: str | None = None
+    names: tuple[str, ...] | None = None
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from typing import Any
 
 from mtlv.data.parts import NAMES
 from mtlv.data.source import PARTS
-from mtlv.data.tables.rows import MOST_BYTES, Table, need_header, need_size
+from mtlv.data.tables.decoding import MOST_BYTES, need_size
+from mtlv.data.tables.rows import Table, need_header
 from mtlv.errors import DataError
 
 PACKAGE = "datasets"
@@ -51,9 +52,14 @@ def read_folder(path: Path, *, columns: frozenset[str], named: frozenset[str]) -
     """
     if not path.is_dir():
         raise DataError(f"`{path}` is not a folder", then="use `data.name: table` for a single file")
-    if any((path / name).is_file() for name in SAVED):
+    if was_saved(path):
         return _read(path.name, lambda package: package.load_from_disk(str(path)), columns, named)
     return _read(path.name, lambda package: _built(package, str(path)), columns, named)
+
+
+def was_saved(path: Path) -> bool:
+    """Whether `save_to_disk` wrote a folder."""
+    return any((path / name).is_file() for name in SAVED)
 
 
 def read_hub(address: str, *, columns: frozenset[str], named: frozenset[str]) -> HubData:
