@@ -16,7 +16,12 @@ LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
 class ColumnSettings(SettingsSection):
-    later = {"missing_labels": "error", "uncertain": "error"}  # noqa: RUF012
+    later = {  # noqa: RUF012
+        "missing_labels": "error",
+        "uncertain": "error",
+        "names": None,
+        "encoding": None,
+    }
 
     text: Text
     text_pair: MaybeText
@@ -39,6 +44,8 @@ class ColumnSettings(SettingsSection):
         tuple[Text, ...], Field(strict=False, description="a list of class names (numbers in quotes)")
     ]
     metric: MaybeText
+    names: Annotated[Names | None, Field(description="a list of column names, or null")]
+    encoding: MaybeText
 
 
 class SourceSettings(SettingsSection):

@@ -112,11 +112,13 @@ def class_of(cell: object) -> str:
 
 
 def number_of(cell: Any) -> float:
-    """Return a number that fits in 32 bits, also from text.
+    """Return a number that fits in 32 bits, also from text, where it may have a decimal comma.
 
     Raises:
-        ValueError: it is not a number.
+        ValueError: it is not a number; also 1,234, whose comma may stand before decimals or thousands.
     """
+    if isinstance(cell, str) and has_decimal_comma(cell):
+        cell = cell.replace(",", ".")
     try:
         value = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -124,6 +126,13 @@ def number_of(cell: Any) -> float:
     if not abs(value) <= float(np.finfo(np.float32).max):
         raise ValueError("a number")
     return value
+
+
+def has_decimal_comma(cell: str) -> bool:
+    """Whether a text is a number with one comma that does not separate thousands."""
+    whole, comma, rest = cell.strip().lstrip("+-").partition(",")
+    is_number = bool(comma) and whole.isdecimal() and rest.isdecimal()
+    return is_number and (len(rest) != 3 or len(whole) > 3 or whole.startswith("0"))
 
 
 def _span(found: object) -> Span | None:

@@ -16,7 +16,7 @@ from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError, shorten
 from mtlv.formatting import enumerated, many
 
-EVERY_KIND = ("text", "id", "part", "group", "kind")
+EVERY_KIND = ("text", "id", "part", "group", "kind", "names", "encoding")
 """Keys of `data.columns` that all kinds support."""
 
 
@@ -43,6 +43,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
     if faults:
         raise DataError.all_of(faults)
     documents = list(_documents(tables, columns))
+    notes = (*(note for table in tables.values() for note in table.notes), *notes)
     dropped = sum(len(table.rows) for table in tables.values()) - len(documents)
     rows = [(number, document.cells) for number, document in enumerate(documents)]
     tasks, targets = kind.learned(rows, columns, name)

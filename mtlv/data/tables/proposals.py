@@ -224,9 +224,6 @@ class Proposals:
             return None
         if (found := list_in(column, name)) is not None:
             return self._listed(*found)
-        if reason := _with_commas([str(cell) for cell in column if not is_missing(cell)]):
-            self._refuse(name, reason)
-            return None
         # Whole numbers that never repeat are likely ids.
         if (part := of_kind(column, name, whole=self.given)) is None:
             self._refuse(name, self._why_no_kind(column))
@@ -339,13 +336,6 @@ def without(one: Learned, taken: set[str]) -> Learned:
     return replace(
         one, counts=counts, rare={**one.rare, **{x: one.counts[x] for x in taken if x in one.counts}}
     )
-
-
-def _with_commas(cells: Sequence[str]) -> str:
-    """Return that numbers have a comma in place of a point; empty if they do not."""
-    points = [cell.replace(",", ".") for cell in cells]
-    has = are_numbers(points, whole=True) and not are_numbers(cells, whole=True)
-    return f"has numbers with a comma, such as {cells[0]}; write {points[0]}" if has else ""
 
 
 def _is_number(cell: object) -> bool:

@@ -270,11 +270,6 @@ def test_columns_can_be_named(tmp_path):
         ),
         ({"uid": OTHERS, "lung": flags(0)[:4]}, {}, "no column of `t.csv` looks like texts.*--text"),
         (WITHOUT | {"rare": COLUMNS["rare"]}, {}, "no label of `t.csv` can be .* .got rare: 3 documents"),
-        (
-            WITHOUT | {"a": [score.replace(".", ",") for score in SCORES]},
-            {},
-            "`a` has numbers with a comma, such as 0,5; write 0.5",
-        ),
         (COLUMNS, {"text": "reprot"}, "no column `reprot` .--text.*did you mean `report`"),
         (COLUMNS, {"labels": ["hart"]}, "no column `hart` .--labels.*did you mean `heart`"),
     ],
