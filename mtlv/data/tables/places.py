@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mtlv.data.parts import NAMES
 from mtlv.data.tables.cells import is_missing
-from mtlv.data.tables.column_kinds import FEWEST, MOST_CLASSES
+from mtlv.data.tables.column_kinds import FEWEST, MOST_CLASSES, are_numbers
 from mtlv.errors import shorten
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")  # in a name: of `SUBJECT_ID`, `patientId`, `note id`
@@ -21,6 +21,7 @@ WITHIN = {
     "admission", "hadm", "stay", "thread", "conversation", "dialog", "dialogue", "session", "pmid", "pmcid",
     "doi", "paper", "book", "story", "page", "group", "family", "cluster", "case", "fall", "url", "source",
 }  # fmt: skip
+GRADES = {"note", "case", "page"}  # these may be numbers that count or judge: `Note` is a grade in German
 MADE_BY = {
     "annotator", "rater", "coder", "worker", "editor", "reviewer", "created", "updated", "modified",
     "timestamp",
@@ -96,6 +97,8 @@ def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
     ):
         return None
     words = words_of_name(name)
+    if are_numbers(column) or (are_numbers(column, whole=True) and words & GRADES and "id" not in words):
+        return None
     if words & WHOSE or words & WITHIN:
         return int(not words & WHOSE), len(counts)
     is_code = all(map(CODE.fullmatch, counts)) and len(counts) > min(MOST_CLASSES, len(values) // FEWEST)

@@ -112,6 +112,8 @@ def test_three_numbers_of_one_column_are_classes_with_a_note(tmp_path) -> None:
         ("PMID", lambda n: n, False),  # never repeats
         ("patient", ["a", "b", "c"], False),  # too few to be divided
         ("age", lambda n: 20 + n % 60, False),
+        ("Note", lambda n: f"{n % 30},{n % 3}", False),
+        ("note", lambda n: n % 60, False),
         ("day", lambda n: f"2020-0{1 + n % 9}-{10 + n % 7}", False),
         ("note", lambda n: f"a note of many words about {n // 2}", False),
     ],
