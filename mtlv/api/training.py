@@ -108,8 +108,8 @@ def train(
             values that are best on validation.
         folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
         callback: receives the events of `mtlv.events`; None shows a progress bar.
-        settings: other settings, such as `epochs=10`, `folds=5`, `seed=[0, 1]`. The default learning rate of
-            2e-5 suits encoders of 12 layers; set `learning_rate=2e-4` for `minilm`.
+        settings: other settings, such as `epochs=10`, `folds=5`, `seed=[0, 1]`. The default learning rate
+            suits the encoder's size.
 
     Raises:
         ConfigError: a setting is wrong, or groups are given for an architecture that has none.

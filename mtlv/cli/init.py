@@ -13,11 +13,13 @@ from mtlv.formatting import enumerated
 
 def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
-    from mtlv.data.tables.guess import FEWEST, guess
+    from mtlv.data.tables.column_kinds import FEWEST
+    from mtlv.data.tables.guess import guess
     from mtlv.data.tables.other_formats import other_format
     from mtlv.data.tables.tag_columns import SPANS
     from mtlv.suite.format_config import write_format_config
-    from mtlv.suite.new_config import tokens_of, write_config
+    from mtlv.suite.new_config import write_config
+    from mtlv.suite.token_counts import max_length
 
     labels = _names(args.labels or "")
     is_table = labels or args.text  # columns are named
@@ -27,7 +29,8 @@ def init(args: argparse.Namespace) -> int:
         return OK
     found = guess(args.table, text=args.text, labels=labels)
     said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
-    say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`")
+    pair = f" and `{found.columns['text_pair']}`" if "text_pair" in found.columns else ""
+    say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`{pair}")
     kinds = dict.fromkeys(
         str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))
     )
@@ -38,7 +41,18 @@ def init(args: argparse.Namespace) -> int:
         say(f"left out: {flaw}; to learn it, fill or remove these cells, then run this again")
     if found.empty:
         counts = enumerated([f"{name} {count}" for name, count in found.empty.items()])
-        say(f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, write 0")
+        say(
+            f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, set "
+            "`missing_labels: no` for labels"
+        )
+    if found.uncertain:
+        counts = enumerated([f"{name} {count}" for name, count in found.uncertain.items()])
+        meaning = next(one.columns["uncertain"] for one in found.learned if one.uncertain)
+        say(
+            f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` to unknown (neither "
+            "learned nor tested), yes or no"
+        )
+    say(*found.notes)
     if found.rare:
         say(
             f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"
@@ -50,7 +64,7 @@ def init(args: argparse.Namespace) -> int:
         say(f"not read: `{shorten(name)}` {SPANS}")
     if found.texts:
         pair = f"`text_pair: {found.texts[0]}` to `data.columns`"
-        length = f"`data.max_length: {tokens_of(found.pair)}`"
+        length = f"`data.max_length: {max_length(found.pairs)[0]}`"
         say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair}, with {length}")
     say(*said)
     return OK

@@ -26,12 +26,17 @@ class Columns:
         task: name of the task; default: name of the target column, or `entities` of CoNLL files.
         labels: columns of 0 and 1, one per label.
         label_list: alternatively one column of label lists: JSON lists, or names joined by `separator`.
-        missing_labels: `error`, or `unknown` if an empty cell of a target is one that is not known.
+        missing_labels: `error`, or `unknown` if an empty cell of a target is one that is not known, or `no`
+            if one of `labels` means no.
+        uncertain: what -1, `uncertain` or `NA` means in `labels`: `unknown`, `yes`, `no`, or `error`.
         target: class or number.
         tags: one tag per word.
-        classes: names of the classes or types; None uses those in the data, sorted.
+        classes: names of the classes or types, of positions or numbers of `label_list`; None uses those in
+            the data, sorted.
         negative: classes that mean "nothing here".
         metric: main metric of the task; None uses the default of its kind.
+        names: names of the columns of files without a header, in order.
+        encoding: of files of text; None recognises it.
     """
 
     text: str = "text"
@@ -47,11 +52,14 @@ class Columns:
     label_list: str | None = None
     separator: str = ";"
     missing_labels: str = "error"
+    uncertain: str = "error"
     target: str | None = None
     tags: str | None = None
     classes: tuple[str, ...] | None = None
     negative: tuple[str, ...] = ()
     metric: str | None = None
+    names: tuple[str, ...] | None = None
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
     """
     if path.is_file():
         return {"": path}
-    files = [file for file in sorted(path.iterdir()) if file.suffix.lower() in suffixes and file.is_file()]
-    found = [(part, file) for file in files if (part := NAMES.get(file.stem.lower()))]
+    ends = tuple(suffixes)
+    files = [file for file in sorted(path.iterdir()) if file.name.lower().endswith(ends) and file.is_file()]
+    found = [(part, file) for file in files if (part := part_named(file))]
     found = found or [(part, file) for file in files for part in _in_name(file)]
     if not found:
         allowed = f"a file, or a folder with train, dev and test files ending in {', '.join(suffixes)}"
@@ -49,6 +50,11 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
                 f"`{path}` has several files for the {part} part", got=", ".join(several), then="keep one"
             )
     return {part: file for part in PARTS for name, file in found if name == part}
+
+
+def part_named(file: Path) -> str:
+    """Return the part that a file is named like, also if it is packed; empty if none."""
+    return NAMES.get(file.name.lower().partition(".")[0], "")
 
 
 def _in_name(file: Path) -> list[str]:

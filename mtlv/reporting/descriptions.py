@@ -72,7 +72,7 @@ def _stage(name: str, settings: Settings) -> str:
     what = f"`{settings.architecture.name}` of {_names(settings.tasks) if settings.tasks else 'all tasks'}"
     return (
         f"Preceded by stage {plain(name)}: {what}, {_epochs(settings)}, "
-        f"learning rate {settings.training.learning_rate:g}."
+        f"learning rate {settings.training.rate:g}."
     )
 
 

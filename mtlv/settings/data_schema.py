@@ -27,7 +27,12 @@ Place = Annotated[
 
 
 class ColumnSettings(SettingsSection):
-    later = {"missing_labels": "error"}  # noqa: RUF012
+    later = {  # noqa: RUF012
+        "missing_labels": "error",
+        "uncertain": "error",
+        "names": None,
+        "encoding": None,
+    }
 
     text: Text
     text_pair: MaybeText
@@ -41,7 +46,8 @@ class ColumnSettings(SettingsSection):
     labels: Annotated[Names | None, Field(description="a list of column names, or null")]
     label_list: MaybeText
     separator: Text
-    missing_labels: Literal["error", "unknown"]
+    missing_labels: Literal["error", "unknown", "no"]
+    uncertain: Literal["error", "unknown", "yes", "no"]
     target: MaybeText
     tags: Place
     classes: Annotated[Names | None, Field(description="a list of class names (numbers in quotes), or null")]
@@ -49,6 +55,8 @@ class ColumnSettings(SettingsSection):
         tuple[Text, ...], Field(strict=False, description="a list of class names (numbers in quotes)")
     ]
     metric: MaybeText
+    names: Annotated[Names | None, Field(description="a list of column names, or null")]
+    encoding: MaybeText
 
 
 class SourceSettings(SettingsSection):

@@ -95,7 +95,14 @@ class _Dumper(yaml.SafeDumper):
     """Quote texts that YAML 1.1 or our reader would not read as text, such as `2e5` and `0o17`."""
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Return a text in quotes if it has breaks of lines, which are escaped there, and else as it is."""
+    style = '"' if len(text.splitlines()) > 1 or text[-1:].splitlines() == [""] else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
 resolve_scalars(_Dumper)
+_Dumper.add_representer(str, _text)
 
 
 def short(value: Any) -> str:

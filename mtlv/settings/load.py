@@ -19,8 +19,9 @@ from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dot
 from mtlv.settings.examples import located
 from mtlv.settings.expand import flat_changes, suite_keys, variants
 from mtlv.settings.members import Member, Unnamed, collapse, named
+from mtlv.settings.model_schema import AUTO, usual_rate
 from mtlv.settings.problems import Problem, from_validation, sentence, unknown
-from mtlv.settings.schema import Settings
+from mtlv.settings.schema import Settings, TrainingSettings
 from mtlv.settings.stages import fill_stages, stage_problems
 from mtlv.settings.suite_schema import SearchSettings
 from mtlv.settings.text import KeyPath, YamlDocument, parse, read
@@ -120,7 +121,8 @@ def _suite(
     keys, wrong = suite_keys(base, document.name)
     found, more = variants(base, keys, document.name, flat_changes(changes).keys())
     problems += [*wrong, *more]
-    members = _members(base, found, changes, file=document.name, problems=problems)
+    rates: list[str] = []
+    members = _members(base, found, changes, file=document.name, problems=problems, notes=rates)
     if problems:
         problems += [
             problem.line(each.places, document.name)
@@ -130,7 +132,14 @@ def _suite(
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
     typed = () if isinstance(overrides, Mapping) else tuple(overrides)
-    return Suite(unique[0].settings.experiment, tuple(unique), path, tuple(notes), keys.search, typed)
+    return Suite(
+        unique[0].settings.experiment,
+        tuple(unique),
+        path,
+        (*notes, *dict.fromkeys(rates)),
+        keys.search,
+        typed,
+    )
 
 
 def default_settings() -> Settings:
@@ -165,9 +174,15 @@ def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
 
 
 def _members(
-    base: Draft, found: Sequence[Variant], overrides: Sequence[Change], *, file: str, problems: list[str]
+    base: Draft,
+    found: Sequence[Variant],
+    overrides: Sequence[Change],
+    *,
+    file: str,
+    problems: list[str],
+    notes: list[str],
 ) -> list[Unnamed]:
-    """Return each member's settings; append all problems to `problems`."""
+    """Return each member's settings; append all problems to `problems`, and notes to `notes`."""
     drafts, members = [], []
     winning = flat_changes(overrides)
     for variant in found:
@@ -179,6 +194,8 @@ def _members(
         places = draft.places()  # before stages have values that were written elsewhere
         fill_stages(draft)
         settings, lines, wrong = _validate(draft, file)
+        settings, note = with_rates(settings)
+        notes.extend([note] if note else [])
         problems += lines
         of_stages = stage_problems(settings, wrong) if settings.stages else ()
         for key, text in (*contradictions(settings, wrong), *of_stages):
@@ -190,6 +207,26 @@ def _members(
     for i, key, text in unread([each.settings for each in members], wrong_keys):
         problems.append(_contradiction(drafts[i], key, text, file=file))
     return members
+
+
+def with_rates(settings: Settings) -> tuple[Settings, str]:
+    """Return settings with a number in place of `training.learning_rate: auto`, also in stages, and a note.
+
+    The note is empty if no rate is `auto`.
+    """
+    lora, name = settings.encoder.lora, settings.encoder.name
+    rate = usual_rate(name, adapters=lora is not None and lora.frozen)
+
+    def rated(training: TrainingSettings) -> TrainingSettings:
+        auto = training.learning_rate == AUTO
+        return training.model_copy(update={"learning_rate": rate}) if auto else training
+
+    stages = settings.stages and tuple(
+        stage.model_copy(update={"training": rated(stage.training)}) for stage in settings.stages
+    )
+    found = settings.model_copy(update={"training": rated(settings.training), "stages": stages})
+    said = f"learning rate {rate:g}, for `{shorten(name)}` (`training.learning_rate: auto`)"
+    return found, said if found != settings else ""
 
 
 def _line_number(problem: str) -> float:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import os
+import re
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mtlv.foreign import read_json
 from mtlv.registries import ARCHITECTURES
 from mtlv.settings.values import NO_CONTROL, Count, Flag, MaybeText, Names, OneOf, Positive, SettingsSection
 
@@ -59,3 +64,61 @@ class ArchitectureSettings(SettingsSection):
     private_kind: Literal["layers", "lora"]
 
     later = {"private_layers": 0, "private_kind": "layers"}  # noqa: RUF012
+
+
+# ---- Learning rates --------------------------------------------------------------------------------------
+# They depend on the name or folder of an encoder only, and not on what is in a cache, so that a config means
+# the same on every machine.
+
+AUTO = "auto"  # of `training.learning_rate`
+RATES = ((384, 2e-4), (767, 1e-4), (1023, 2e-5), (inf, 1e-5))
+"""Peak rates of encoders with hidden states of up to so many dimensions.
+
+384: 4e-4 is too high, 1e-4 no better (experiments/openi-minilm). 768: the rate of the thesis; those published
+for BERT are 2e-5 to 5e-5 (Devlin et al. 2019).
+"""
+OF_ADAPTERS = 5e-4  # the encoder's own weights stay as they are
+USUAL = 768
+SMALL = {"minilm": 384, "tiny": 128}  # short names of encoders that are smaller
+SIZES = ("hidden_size", "d_model", "n_embd", "dim")  # names in configs
+IN_NAME = (
+    (r"[-_]H-?(\d+)", None),
+    (r"minilm|tiny|mini\b", 384),
+    (r"small|medium", 512),
+    (r"large|xl\b|xxl", 1024),
+)
+"""Patterns of names on a hub, with the size; None: it is in the name."""
+
+
+def usual_rate(name: str, *, adapters: bool = False) -> float:
+    """Return the learning rate for the encoder `name`: a short name, a name on a hub, or a folder.
+
+    Args:
+        name: as in `encoder.name`.
+        adapters: whether only low-rank adapters are trained.
+
+    Example: `usual_rate("minilm")` is 2e-4, `usual_rate("bert")` 2e-5.
+    """
+    size = _size(name)
+    return OF_ADAPTERS if adapters else next(rate for most, rate in RATES if size <= most)
+
+
+def _size(name: str) -> int:
+    """Return the number of dimensions of hidden states; `USUAL` if it is not known."""
+    folder = Path(os.path.expanduser(name))
+    if name in SMALL:
+        return SMALL[name]
+    if folder.is_dir():
+        return next((size for key in SIZES if isinstance(size := _config(folder).get(key), int)), USUAL)
+    for pattern, size in IN_NAME:
+        if match := re.search(pattern, name, re.IGNORECASE):
+            return int(match[1]) if size is None else size
+    return USUAL
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        found = read_json(folder / "config.json")
+    except (OSError, ValueError):  # reported when the encoder is loaded
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -153,7 +153,10 @@ class TrainingSettings(SettingsSection):
     auto_batch: Flag
     gradient_checkpointing: Flag
     cuda_graphs: Flag
-    learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+    learning_rate: Annotated[
+        Literal["auto"] | Annotated[float, Field(gt=0, le=1)],
+        Field(description="auto, or a number above 0, at most 1"),
+    ]
     schedule: Literal["linear", "cosine", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
     weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]
@@ -191,6 +194,11 @@ class TrainingSettings(SettingsSection):
     device: Annotated[
         str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="auto, cpu, cuda or cuda:NUMBER")
     ]
+
+    @property
+    def rate(self) -> float:
+        """The learning rate; `auto` is a number when a config is loaded."""
+        return float(self.learning_rate)
 
 
 class GridSettings(SettingsSection):

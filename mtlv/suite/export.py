@@ -141,7 +141,7 @@ def _card(job: Job, base: str, folder: Path, sources: str, heads: str) -> str:
         stage=job.unit.stage,
         tasks=", ".join(job.unit.model.tasks),
         epochs=job.settings.training.epochs,
-        rate=job.settings.training.learning_rate,
+        rate=job.settings.training.rate,
         documents=len(job.fold.train) if job.rows is None else job.rows,
         corpus=sources,
         fold=job.unit.fold,

@@ -81,7 +81,7 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
         "",
         "training:",
         f"  epochs: {epochs:<2}                   # mtlv warns if this is too short",
-        "  learning_rate: 2e-4          # for minilm; 2e-5 suits an encoder of 12 layers",
+        "  learning_rate: auto          # by the size of the encoder",
         "",
         "architecture: mtl              # one task: one model",
     ]

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
+from statistics import fmean
 from textwrap import wrap
 
-from mtlv.data.tables.guess import FEWEST, PLACES, TableGuess, name_of
-from mtlv.errors import ConfigError
+from mtlv.data.tables.column_kinds import FEWEST
+from mtlv.data.tables.guess import PLACES, TableGuess
+from mtlv.errors import ConfigError, shorten
 from mtlv.formatting import many
 from mtlv.hardware import cores
 from mtlv.settings.describe import in_line
+from mtlv.suite.token_counts import max_length, token_counts
 
-MINUTES = 30  # of the whole suite; one model for each label is left out if that takes longer
+MINUTES = 30  # of the whole suite, from which the time of one model for each label is said
 EPOCHS = ((2_000, 15), (20_000, 10), (inf, 5))
 """Epochs for tables of up to so many documents: in small ones, each epoch has few optimizer steps."""
-TOKENS_PER_WORD, STEP, MOST_TOKENS = 1.4, 32, 512
+ENCODER = "minilm"
 SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
 OTHER_LANGUAGE = (
     "# The texts do not look like English, which is all that minilm has read. An encoder of their language,",
     "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
 )
+SAID = 60  # labels whose documents are counted in a comment
+CUT = 0.02  # share of documents that are cut, from which that is said
+WINDOW = 200  # words, of which few are more than 512 tokens
 GROUPED = 4  # labels from which grouping makes sense, and groups that an elbow often finds
 OWN = (6 - 2 + 2 * GROUPED) / 6  # models whose time one with two private layers of six takes
 LABELS = "labels"  # alias of the source of yes/no labels
+UNCERTAIN = "what -1 or uncertain means: unknown (neither learned nor tested), yes or no"
 
 
 def write_config(guess: TableGuess, out: Path) -> list[str]:
@@ -43,7 +50,7 @@ def write_config(guess: TableGuess, out: Path) -> list[str]:
         got = f"`--out` {out} cannot be written (got {error.strerror}); give a file in an existing folder"
         raise ConfigError([got]) from error
     return [
-        *_left_out(guess),
+        *_long(guess),
         f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)",
     ]
 
@@ -52,32 +59,34 @@ def config_text(guess: TableGuess, path: str) -> str:
     """Return the config as text; `path` is the table's, relative to the config's folder."""
     median, long, _ = guess.words
     each, others = _times(guess)
-    alone = len(guess.labels) > 1 and each + others <= MINUTES
+    several = len(guess.labels) > 1
+    alone = f"; `one model each` is {_said(each)} of it" * several
+    time = _said(others + each * several)
     lines = [
-        f"# Written by `mtlv init` for {guess.path.name}: {many(guess.documents, 'document')}",
+        f"# Written by `mtlv init` for {shorten(guess.path.name)}: {many(guess.documents, 'document')}",
         f"# of {median:.0f} words (median; 95% have {long:.0f} or fewer).",
-        f"# About {_said(others + alone * each)} on {many(cores(), 'core')} without a GPU.",
+        f"# About {time} on {many(cores(), 'core')} without a GPU{alone}.",
         "#",
         "#     mtlv run CONFIG",
         "#",
         "# trains and tests all models, says what to learn together, and writes a page with the reasons.",
         "",
-        f"experiment: {in_line(guess.path.stem)}",
+        f"experiment: {in_line(shorten(guess.path.stem, 200))}",
         "",
         "data:",
         *(_sources(guess, path) if guess.more else _table(guess, path)),
         *_comment("not read: ", guess.unused),
         *_labels(guess),
-        f"  max_length: {tokens_of(guess.words[1])}               # tokens",
+        *_lengths(guess),
         "",
         *([] if guess.english else OTHER_LANGUAGE),
-        "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
+        f"encoder: {ENCODER}                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
         "",
         "training:",
         f"  epochs: {_epochs(guess):<2}                   # mtlv warns if this is too short",
-        "  learning_rate: 2e-4          # for minilm; 2e-5 suits an encoder of 12 layers",
+        "  learning_rate: auto          # by the encoder's size: 2e-4 for minilm, 2e-5 for 12 layers",
         "",
-        *_suite(guess, "" if alone else f"{_said(each)} more"),
+        *_suite(guess),
     ]
     return "\n".join(lines) + "\n"
 
@@ -87,7 +96,10 @@ def _table(guess: TableGuess, path: str) -> list[str]:
         "  name: table",
         f"  path: {in_line(path)}",
         "  columns:",
-        *(f"    {key}: {in_line(value)}" for key, value in guess.columns.items()),
+        *(
+            f"    {key}: {in_line(value)}" + f"           # {UNCERTAIN}" * (key == "uncertain")
+            for key, value in guess.columns.items()
+        ),
     ]
 
 
@@ -97,30 +109,52 @@ def _sources(guess: TableGuess, path: str) -> list[str]:
         f"    {key}: {in_line(guess.columns[key])}" for key in PLACES if key in guess.columns
     ]
     lines.append("  sources:                     # columns of several kinds: the table once for each")
-    first = {key: value for key, value in guess.columns.items() if key not in PLACES}
-    taken = [each.name for each in guess.more]
-    flags = next(name for name in (LABELS, f"{guess.path.stem} {LABELS}") if name not in taken)
-    own = flags if "labels" in first else name_of(first)
-    parts = [(own, first, guess.tasks), *((each.name, each.columns, each.counts) for each in guess.more)]
-    for alias, columns, counts in parts:
+    if guess.uncertain:
+        lines.insert(1, f"    # `uncertain` is {UNCERTAIN}.")
+    aliases = _aliases(guess)
+    for alias, one in zip(aliases, guess.learned, strict=True):
         named = f"name: table, alias: {in_line(alias)}, path: {in_line(path)}"
-        kept = f", labels: {in_line(list(counts))}" if "label_list" in columns else ""
-        lines.append(f"    - {{{named}, columns: {in_line(dict(columns))}{kept}}}")
+        kept = f", labels: {in_line(list(one.counts))}" if "label_list" in one.columns else ""
+        lines.append(f"    - {{{named}, columns: {in_line(dict(one.columns))}{kept}}}")
     return lines
 
 
+def _aliases(guess: TableGuess) -> list[str]:
+    """Return a name for each source: its column, and another for yes/no labels."""
+    taken = {one.name for one in guess.learned if "labels" not in one.columns}
+    names = []
+    for one in guess.learned:
+        usual = (
+            LABELS,
+            f"{guess.path.stem} {LABELS}",
+            *(f"{LABELS} {n}" for n in range(2, len(taken) + 4)),
+        )
+        names.append(next(x for x in usual if x not in taken) if "labels" in one.columns else one.name)
+        taken.add(names[-1])
+    return names
+
+
 def _comment(start: str, parts: Sequence[str]) -> list[str]:
-    wrapped = wrap(start + ", ".join(parts), 100, break_long_words=False, break_on_hyphens=False)
+    text = start + ", ".join(shorten(part, 200) for part in parts)
+    wrapped = wrap(text, 100, break_long_words=False, break_on_hyphens=False)
     return [f"  # {line}" for line in wrapped] if parts else []
 
 
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    """Return counts of labels or classes; of hundreds the first ones."""
+    said = [f"{name} {count}" for name, count in counts.items()]
+    return [*said[:SAID], *([f"and {len(said) - SAID} more"] if len(said) > SAID else [])]
+
+
 def _labels(guess: TableGuess) -> list[str]:
-    what = "documents with each label: " if guess.columns["kind"] == "binary" else "documents of each class: "
+    lines = []
     left = f"left out, because fewer than {FEWEST} documents have them, or lack them: "
-    lines = _comment(what, [f"{name} {count}" for name, count in guess.tasks.items()])
-    for each in guess.more:
-        lines += _comment(f"{each.name}: ", [f"{name} {n}" for name, n in each.counts.items()])
-    lines += _comment(left, [f"{name} {count}" for name, count in guess.rare.items()])
+    for one in guess.learned:
+        what = (
+            "with each label" if one.columns["kind"] == "binary" else f"of each class of {shorten(one.name)}"
+        )
+        lines += _comment(f"documents {what}: ", _counts(one.counts))
+        lines += _comment(left, _counts(one.rare))
     if guess.rare and "label_list" in guess.columns and not guess.more:
         lines.append(f"  labels: {in_line(list(guess.labels))}")
     if len(guess.labels) > 1:
@@ -133,16 +167,26 @@ def _labels(guess: TableGuess) -> list[str]:
     return lines
 
 
-def _suite(guess: TableGuess, more: str) -> list[str]:
-    """Return the members; `more` is the time of one model each if that takes too long."""
+def _lengths(guess: TableGuess) -> list[str]:
+    """Return the maximum length, and for tags of long documents the windows into which they are cut."""
+    length, cut = max_length(guess.sample)
+    said = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT else ""
+    lines = [f"  max_length: {length:<3}              # tokens{said}"]
+    if said and guess.tagged:
+        lines.append(
+            f"  window: {WINDOW}                  # words; longer documents are cut into such windows"
+        )
+    return lines
+
+
+def _suite(guess: TableGuess) -> list[str]:
+    """Return the members."""
     if len(guess.labels) == 1:
         return ["architecture: mtl              # one task: one model"]
-    each = "- {name: one model each, architecture: stl}"
-    left = [f"  # {more}; to train it, too, remove the `#` of the next line:", f"  # {each}"]
     runs = [
         "runs:",
         "  - {name: one model for all, architecture: mtl}",
-        *(left if more else [f"  {each}"]),
+        "  - {name: one model each, architecture: stl}",
     ]
     if len(guess.labels) < GROUPED:
         return runs
@@ -159,15 +203,22 @@ def _suite(guess: TableGuess, more: str) -> list[str]:
     ]
 
 
-def _left_out(guess: TableGuess) -> list[str]:
-    """Return a line on one model each if that takes too long, else nothing."""
+def _long(guess: TableGuess) -> list[str]:
+    """Return a line on one model each if all takes long, and one on documents that are cut."""
     each, others = _times(guess)
-    if len(guess.labels) == 1 or each + others <= MINUTES:
-        return []
-    return [
-        f"about {_said(others)} on {many(cores(), 'core')} without a GPU; left out: `one model each`, "
-        f"{_said(each)} more; to train it, too, remove the `#` before its line in the config"
-    ]
+    length, cut = max_length(guess.sample)
+    lines = []
+    if len(guess.labels) > 1 and each + others > MINUTES:
+        lines.append(
+            f"about {_said(each + others)} on {many(cores(), 'core')} without a GPU, {_said(each)} of it "
+            "for the baseline `one model each`; to save that time, remove its line in the config"
+        )
+    if cut > CUT:
+        lines.append(
+            f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are "
+            "cut" + " into windows" * guess.tagged
+        )
+    return lines
 
 
 def _times(guess: TableGuess) -> tuple[float, float]:
@@ -184,14 +235,11 @@ def _epochs(guess: TableGuess) -> int:
 
 
 def _minutes(guess: TableGuess, models: float) -> float:
-    tokens = min(guess.words[2] * TOKENS_PER_WORD, tokens_of(guess.words[1]))
+    counts = token_counts(guess.sample)
+    most = max_length(guess.sample)[0]
+    tokens = fmean(min(count, most) for count in counts) if counts else 0
     return guess.documents * tokens * _epochs(guess) * models / (SPEED * cores()) / 60
 
 
 def _said(minutes: float) -> str:
     return f"{minutes / 60:.0f} hours" if minutes > 90 else many(max(1, round(minutes)), "minute")
-
-
-def tokens_of(words: float) -> int:
-    """Return a length in tokens that cuts few documents, of which 95% have no more words."""
-    return min(MOST_TOKENS, max(STEP, -(-int(words * TOKENS_PER_WORD + 2) // STEP) * STEP))

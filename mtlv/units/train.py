@@ -331,7 +331,7 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
     settings, heads = job.settings.training, job.unit.model.heads
     chosen, teach = settings.objective, settings.teach
     steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
-    optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+    optimizer = adamw(model, learning_rate=settings.rate, weight_decay=settings.weight_decay)
     make = balancer_of(chosen.name, chosen.per, heads)
     seed = job.unit.draw_seed("objective")
     balancer = make(terms(chosen.per, heads), seed=seed, learning_rate=chosen.learning_rate)

@@ -13,9 +13,11 @@ import numpy as np
 from mtlv.data.tables.rows import read_json
 from mtlv.plan.spans import Span
 
+QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
+ITEM = re.compile(rf"{QUOTED.pattern}|-?\d+(?:\.0*)?(?![\d.])|True|False")
+# A list, tuple or set of Python, or an array of NumPy, which has no commas.
+OF_PYTHON = re.compile(rf"[\[({{](?:(?:{ITEM.pattern})[\s,]*)*[\])}}]|set\(\)")
 PAIR_OF_PLACES = "lists of [start, end] or [start, end, role], in characters"
-_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|-?\d+")
-_FLAT = re.compile(rf"\[\s*(?:{_VALUE.pattern})(?:[\s,]+(?:{_VALUE.pattern}))*\s*\]")
 
 
 def is_text(value: object) -> bool:
@@ -121,7 +123,7 @@ def class_of(cell: object) -> str:
     """
     if isinstance(cell, bool):
         return str(cell).lower()
-    if isinstance(cell, float) and cell.is_integer():
+    if isinstance(cell, float) and cell.is_integer():  # as pandas holds whole numbers beside empty cells
         return str(int(cell))
     if is_missing(cell) or not (is_text(cell) or _is_whole(cell)):
         raise ValueError("a name or a whole number")
@@ -129,11 +131,13 @@ def class_of(cell: object) -> str:
 
 
 def number_of(cell: Any) -> float:
-    """Return a number that fits in 32 bits, also from text.
+    """Return a number that fits in 32 bits, also from text, where it may have a decimal comma.
 
     Raises:
-        ValueError: it is not a number.
+        ValueError: it is not a number; also 1,234, whose comma may stand before decimals or thousands.
     """
+    if isinstance(cell, str) and has_decimal_comma(cell):
+        cell = cell.replace(",", ".")
     try:
         value = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -141,6 +145,13 @@ def number_of(cell: Any) -> float:
     if not abs(value) <= float(np.finfo(np.float32).max):
         raise ValueError("a number")
     return value
+
+
+def has_decimal_comma(cell: str) -> bool:
+    """Whether a text is a number with one comma that does not separate thousands."""
+    whole, comma, rest = cell.strip().lstrip("+-").partition(",")
+    is_number = bool(comma) and whole.isdecimal() and rest.isdecimal()
+    return is_number and (len(rest) != 3 or len(whole) > 3 or whole.startswith("0"))
 
 
 def _span(found: object) -> Span | None:
@@ -160,25 +171,34 @@ def _is_whole(value: Any) -> bool:
 
 
 def _listed(cell: object) -> list[Any] | None:
-    """Return the content of a list, tuple or array, or of a list as JSON or Python writes it."""
+    """Return the content of a list, tuple or array, or of a list in JSON or Python."""
     if isinstance(cell, str):
-        text = cell
+        text = cell.strip()
         try:
             cell = read_json(text)
         except ValueError:
-            cell = _in_python(text)
+            cell = python_list(text) or _literal(text)
     listed = isinstance(cell, Iterable) and not isinstance(cell, (str, bytes, Mapping))
     return list(cell) if listed else None  # type: ignore[call-overload]
 
 
-def _in_python(text: str) -> object:
-    """Return a list as Python or NumPy writes it, `['a', 'b']` or `['a' 'b']`; None if it is none."""
-    text = text.strip()
-    if not text.startswith("["):
-        return None
+def python_list(text: str) -> list[str] | None:
+    """Return the items of a list of texts and whole numbers as Python or NumPy writes it; None for others.
+
+    Example: `python_list("['a' 'b']")` is `["a", "b"]`, and `python_list("(1., 0.)")` is `["1", "0"]`.
+    """
+    return [_unquoted(item) for item in ITEM.findall(text)] if OF_PYTHON.fullmatch(text) else None
+
+
+def _unquoted(item: str) -> str:
+    if item[0] in "'\"":
+        return item[1:-1]
+    return str(int(item == "True")) if item in ("True", "False") else item.partition(".")[0]
+
+
+def _literal(text: str) -> object:
+    """Return a list of lists, or of texts with escapes, as Python writes it; None if it is none."""
     try:
-        if _FLAT.fullmatch(text):  # without commas, Python would join texts that stand side by side
-            return [ast.literal_eval(match[0]) for match in _VALUE.finditer(text)]
-        return ast.literal_eval(text)
+        return ast.literal_eval(text) if text.startswith(("[", "(")) else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None

@@ -1,47 +1,96 @@
-"""What a column of an unknown table could be learned as: labels, lists of labels, classes or numbers."""
+"""Kinds of the columns of an unknown table, by their cells: lists of labels, classes or numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from mtlv.data.tables.cells import is_missing, number_of
-from mtlv.data.tables.readers import labels_of
+from mtlv.data.tables.cells import class_of, is_missing, number_of, python_list
+from mtlv.data.tables.labels import are_whole, by_number, labels_of, position_names, positions_of
+from mtlv.data.tables.readers import MOST_LABELS
+from mtlv.plan.task import UNKNOWN
 
 FEWEST = 10  # positive documents that a label needs in training, validation and test together
 MOST_CLASSES = 50
-SEPARATORS = (";", "|")
+SURE, SEPARATORS = (";", "|"), (";", "|", ",", "/", " ")
+RECUR = 0.8  # share of the names in longer lists that are in another list, too; else they are parts of a name
 Part = tuple[dict[str, object], dict[str, int]]
 """`data.columns` of what is learned, and the documents with each label or class."""
 
 
-def lists_of(cells: Mapping[str, Sequence[object]]) -> list[Part]:
-    """Return the columns of label lists, in JSON or Python, or with one of `SEPARATORS`."""
-    in_json = {name: counts for name, column in cells.items() if (counts := _in_json(column))}
-    lists: list[Part] = [({"kind": "binary", "label_list": name}, counts) for name, counts in in_json.items()]
-    return lists + [
-        ({"kind": "binary", "label_list": name, "separator": mark}, counts)
-        for name, column in cells.items()
-        for mark in SEPARATORS
-        if name not in in_json and (counts := _listed(column, mark))
-    ]
+def list_in(column: Sequence[object], name: str) -> tuple[dict[str, object], dict[str, list[int]]] | None:
+    """Return `data.columns` of a column of label lists, and 0 or 1 of each label by row; None if it is none.
+
+    Lists are as in JSON or Python, or with one of `SEPARATORS`, of names or whole numbers; or they have 0 or
+    1 for each label.
+    """
+    as_list = any(
+        isinstance(cell, list) or str(cell).lstrip().startswith("[") or python_list(str(cell)) is not None
+        for cell in column
+    )
+    for mark in SEPARATORS[:1] if as_list else SEPARATORS:
+        read = [labels_of(cell, mark) for cell in column]
+        lists = [row for row, _ in read]
+        if any(fault for _, fault in read):
+            return None
+        settings: dict[str, object] = {"kind": "binary", "label_list": name}
+        settings |= {} if as_list or max(map(len, lists), default=0) < 2 else {"separator": mark}
+        if (positions := positions_of(lists)) is not None:
+            labels = position_names(name, len(positions[0]))
+            return settings, dict(zip(labels, map(list, zip(*positions, strict=True)), strict=True))
+        if _are_lists(lists, mark, sure=as_list):
+            names = sorted(set().union(*lists), key=by_number)
+            return settings, {x: [int(x in row) for row in lists] for x in names}
+    return None
 
 
-def of_flags(binary: Mapping[str, Sequence[object]]) -> Part:
-    """Return labels by their columns of true and false."""
-    counts = {name: sum(map(bool, column)) for name, column in binary.items()}
-    return {"kind": "binary", "labels": list(binary)}, counts
+def _are_lists(lists: Sequence[Sequence[str]], mark: str, *, sure: bool) -> bool:
+    """Whether names repeat as labels do, and are not always parts of the same longer names."""
+    counts = Counter(name for row in lists for name in set(row))
+    longer = [row for row in lists if len(row) > 1]
+    if not (longer or sure) or not 1 < len(counts) <= MOST_LABELS:
+        return False
+    numbers = are_whole(counts)
+    if numbers and any(len(set(row)) < len(row) for row in lists):  # numbers by word or position, or 4,4
+        return False
+    if 20 * sum(len(set(row)) < len(row) for row in lists) > len(lists):  # words
+        return False
+    total = sum(counts.values())
+    frequent = sum(count for count in counts.values() if count >= FEWEST)
+    if 2 * frequent < total or (mark == " " and not numbers):
+        return False
+    if sure or mark in SURE:
+        return True
+    if numbers and mark == ",":  # 4,1 may be a number with a comma; a list is sorted
+        return max(map(len, lists)) > 2 or all(int(one) < int(two) for one, two in longer)
+    return _recombine(lists) and not (numbers and mark == "/")
+
+
+def _recombine(lists: Sequence[Sequence[str]]) -> bool:
+    """Whether the names of longer lists are in others, too, and at no fixed place."""
+    different = set(map(tuple, lists))
+    holders = Counter(name for row in different for name in set(row))
+    parts = [name for row in different if len(row) > 1 for name in row]
+    places = {(name, place) for row in different for place, name in enumerate(row)}
+    fixed = len({len(row) for row in different if row}) == 1 and len(places) == len(holders)
+    return not fixed and sum(holders[name] > 1 for name in parts) >= RECUR * len(parts)
 
 
 def of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -> Part | None:
-    """Return a column of classes or numbers, also of `whole` ones that are too many for classes, or None."""
-    if len(set(map(str, column))) == 1:
+    """Return a column of classes or numbers, also of `whole` ones that are too many for classes, or None.
+
+    Empty cells are not known.
+    """
+    filled = [cell for cell in column if not is_missing(cell)]
+    if len(set(map(str, filled))) < 2:
         return None
-    if are_numbers(column):
-        return {"kind": "regression", "target": name}, {}
-    if counts := classes_in(column):
-        return {"kind": "multiclass", "target": name}, counts
-    return ({"kind": "regression", "target": name}, {}) if whole and are_numbers(column, whole=True) else None
+    missing = {"missing_labels": "unknown"} if len(filled) < len(column) else {}
+    number: Part = ({"kind": "regression", "target": name, **missing}, {})
+    if are_numbers(filled):
+        return number
+    if counts := classes_in(filled):
+        return {"kind": "multiclass", "target": name, **missing}, counts
+    return number if whole and are_numbers(filled, whole=True) else None
 
 
 def can_be_named(column: Sequence[object]) -> bool:
@@ -50,41 +99,29 @@ def can_be_named(column: Sequence[object]) -> bool:
     return of_kind(column, whole=repeats) is not None
 
 
-def _listed(column: Sequence[object], separator: str) -> dict[str, int]:
-    """Return the documents with each name of lists; empty if these are no lists."""
-    if not any(isinstance(cell, str) and separator in cell for cell in column):
-        return {}
-    parts = (dict.fromkeys(str(cell or "").split(separator)) for cell in column)  # in order, each once
-    return _few([part.strip() for part in each if part.strip()] for each in parts)
-
-
-def _in_json(column: Sequence[object]) -> dict[str, int]:
-    """Return the documents with each name of lists as in JSON; empty if these are no such lists."""
-    if not any(str(cell).lstrip().startswith("[") for cell in column):
-        return {}
-    read = [labels_of(cell, SEPARATORS[0]) for cell in column]
-    return {} if any(fault for _, fault in read) else _few(sorted(names) for names, _ in read)
-
-
-def _few(lists: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return the documents with each name; empty if there are too many names for labels."""
-    lists = list(lists)
-    names = Counter(name for each in lists for name in each)
-    return dict(names) if len(names) <= max(MOST_CLASSES, len(lists) // FEWEST) else {}
-
-
-def classes_in(column: Sequence[object]) -> dict[str, int]:
+def classes_in(filled: Sequence[object]) -> dict[str, int]:
     """Return the documents of each class; empty if these are no classes."""
-    if any(map(is_missing, column)):
+    try:
+        counts = Counter(map(class_of, filled))
+    except ValueError:
         return {}
-    counts = Counter(str(cell).strip() for cell in column)
-    return dict(counts) if 2 <= len(counts) <= min(MOST_CLASSES, len(column) // FEWEST) else {}
+    return dict(counts) if 2 <= len(counts) <= min(MOST_CLASSES, len(filled) // FEWEST) else {}
 
 
-def are_numbers(column: Sequence[object], *, whole: bool = False) -> bool:
+def are_numbers(filled: Sequence[object], *, whole: bool = False) -> bool:
     """Whether these are numbers, and not all of them whole, unless `whole`: whole ones may be classes."""
     try:
-        rests = [number_of(cell) % 1 for cell in column]
+        rests = [number_of(cell) % 1 for cell in filled]
     except ValueError:
         return False
     return whole or any(rests)
+
+
+def are_three_classes(flags: Mapping[str, Sequence[int | None]], name: str) -> bool:
+    """Whether -1, 0 and 1 of a column are likely classes, such as bad, neutral and good.
+
+    They are all frequent there, no cell is empty, and no other column has -1.
+    """
+    column = flags[name]
+    few = any(10 * column.count(value) < len(column) for value in (UNKNOWN, 0, 1))
+    return not few and None not in column and not any(UNKNOWN in flags[x] for x in flags if x != name)

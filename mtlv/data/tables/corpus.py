@@ -17,7 +17,7 @@ from mtlv.data.words import WHITESPACE
 from mtlv.errors import DataError, shorten
 from mtlv.formatting import enumerated, many
 
-EVERY_KIND = ("text", "id", "part", "group", "kind")
+EVERY_KIND = ("text", "id", "part", "group", "kind", "names", "encoding")
 """Keys of `data.columns` that all kinds support."""
 
 
@@ -44,6 +44,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
     if faults:
         raise DataError.all_of(faults)
     documents = list(_documents(tables, columns))
+    notes = (*(note for table in tables.values() for note in table.notes), *notes)
     dropped = sum(len(table.rows) for table in tables.values()) - len(documents)
     rows = [(number, document.cells) for number, document in enumerate(documents)]
     tasks, targets = kind.learned(rows, columns, name)
@@ -158,6 +159,8 @@ def settings_faults(kind: TableKind, columns: Columns, tables: Mapping[str, Tabl
                 allowed=", ".join(read),
                 then="set another kind, or remove it",
             )
+    if columns.missing_labels == "no" and columns.labels is None:
+        yield DataError("`data.columns.missing_labels: no` is for columns of `labels`", then="set `unknown`")
     if columns.part is not None and "" not in tables:
         yield DataError("`data.columns.part` is set, but there is a file for each part", then="remove it")
 
@@ -165,7 +168,7 @@ def settings_faults(kind: TableKind, columns: Columns, tables: Mapping[str, Tabl
 def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataError]:
     """Yield all errors of a table: per column, its first invalid cell and the positions of the others."""
     of_targets = [*kind.checks(columns)]
-    if columns.missing_labels == "unknown":
+    if columns.missing_labels != "error":
         of_targets = [check.or_empty() for check in of_targets]
     checks = [*document_checks(columns, kind), *of_targets]
     for check in checks:

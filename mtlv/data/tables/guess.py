@@ -1,56 +1,41 @@
-"""What the columns of an unknown table are: its texts, labels, ids and parts."""
+"""What the columns of an unknown table are: its texts, labels, ids, parts and groups."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from mtlv.data.parts import NAMES
-from mtlv.data.tables.cells import is_missing
-from mtlv.data.tables.column_kinds import (
-    FEWEST,
-    Part,
-    are_numbers,
-    can_be_named,
-    classes_in,
-    lists_of,
-    of_flags,
-    of_kind,
-)
-from mtlv.data.tables.readers import YES_NO, flag_of
-from mtlv.data.tables.rows import Table, also, read_table
+from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
+from mtlv.data.tables.places import group_note, is_record, places_of
+from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
+from mtlv.data.tables.rows import Table, read_table
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
-from mtlv.data.tables.text_columns import WORDS, lengths_of, size_of, text_column
+from mtlv.data.tables.text_columns import (
+    WORDS,
+    is_derived,
+    is_tree,
+    lengths_of,
+    pair_of,
+    size_of,
+    text_column,
+)
 from mtlv.errors import DataError, shorten
 
-MOSTLY = 0.9  # share of cells that are 0 or 1 from which the others look like mistakes
-PLACES = {"text": "texts", "id": "ids", "part": "parts", "mentions": "marked entities"}
+ALLOWED = (
+    "columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, each with two values "
+    "or more"
+)
+PLACES = {
+    "text": "texts",
+    "text_pair": "second texts",
+    "id": "ids",
+    "part": "parts",
+    "group": "groups",
+    "mentions": "marked entities",
+}
 """Keys of `data.columns` for all kinds of tasks."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A column of another kind that is learned, too."""
-
-    columns: Mapping[str, object]  # its part of `data.columns`
-    counts: Mapping[str, int]  # documents of each class, or with each label; empty for a number
-
-    @property
-    def name(self) -> str:
-        """The column."""
-        return name_of(self.columns)
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The task; of a list the labels that some documents have, and some do not."""
-        return tuple(self.counts) if "label_list" in self.columns else (self.name,)
-
-
-def name_of(columns: Mapping[str, object]) -> str:
-    """Return the column that is learned, of those that have one."""
-    return str(columns.get("target") or columns.get("tags") or columns["label_list"])
 
 
 @dataclass(frozen=True)
@@ -59,20 +44,18 @@ class TableGuess:
 
     path: Path
     documents: int  # number of its rows
-    columns: Mapping[str, object]  # `data.columns`, of the settings
-    tasks: Mapping[str, int]  # documents with each label, or of each class; empty for a number
-    more: tuple[Learned, ...] = ()  # classes and numbers that are learned besides
-    # the same of labels with fewer than `FEWEST` documents with or without them, which are left out
-    rare: Mapping[str, int] = field(default_factory=dict)
-    empty: Mapping[str, int] = field(default_factory=dict)  # of labels with empty cells: how many
+    columns: Mapping[str, object]  # `data.columns`, of the settings, with those of the first that is learned
+    learned: tuple[Learned, ...]  # columns of each kind
     # words of the texts: median, 95th percentile and mean
-    words: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    words: tuple[float, float, float]
+    sample: tuple[str, ...]  # texts, for their length in tokens
     unused: tuple[str, ...] = ()  # columns that are not read
-    others: tuple[str, ...] = ()  # those of them that could be learned: of classes or numbers
-    flawed: tuple[str, ...] = ()  # sentences on those of them whose cells are mostly 0 and 1
+    others: tuple[str, ...] = ()  # those of them that could be learned
+    flawed: tuple[str, ...] = ()  # sentences on those of them that nearly could
     texts: tuple[str, ...] = ()  # those of them that have texts, too
-    pair: float = 0.0  # words of the texts with the first of those: 95th percentile
+    pairs: tuple[str, ...] = ()  # the texts with the first of those
     marked: tuple[str, ...] = ()  # those of them that have entities in characters
+    notes: tuple[str, ...] = ()  # what was decided, and may be decided in another way
     english: bool = True  # whether the texts look like English
 
     @property
@@ -81,10 +64,39 @@ class TableGuess:
         return str(self.columns.get("words") or self.columns["text"])
 
     @property
+    def tagged(self) -> bool:
+        """Whether tags of words are learned."""
+        return any(one.columns["kind"] == "tagging" for one in self.learned)
+
+    @property
+    def tasks(self) -> Mapping[str, int]:
+        """Documents with each label, or of each class, of the first kind; empty for a number."""
+        return self.learned[0].counts
+
+    @property
+    def more(self) -> tuple[Learned, ...]:
+        """What is learned besides the first kind."""
+        return self.learned[1:]
+
+    @cached_property
+    def rare(self) -> Mapping[str, int]:
+        """Documents of labels that too few documents have, or lack."""
+        return {name: count for one in self.learned for name, count in one.rare.items()}
+
+    @cached_property
+    def empty(self) -> Mapping[str, int]:
+        """Columns with empty cells that are not known: how many."""
+        return {name: count for one in self.learned for name, count in one.empty.items()}
+
+    @cached_property
+    def uncertain(self) -> Mapping[str, int]:
+        """Columns with -1 or `uncertain`: how many."""
+        return {name: count for one in self.learned for name, count in one.uncertain.items()}
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The tasks; one for each column of classes, numbers or tags."""
-        first = tuple(self.tasks) if self.columns["kind"] == "binary" else (name_of(self.columns),)
-        return (*first, *(task for each in self.more for task in each.tasks))
+        return tuple(task for one in self.learned for task in one.tasks)
 
 
 def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
@@ -93,8 +105,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     Args:
         path: the file.
         text: the column of the texts; None for the column with the longest ones.
-        labels: columns to learn; none for all columns of 0 and 1 (or yes and no), else the only column of
-            tags or lists, of classes or of numbers.
+        labels: columns to learn; none for all labels, lists and classes with names, else the only column of
+            tags, or those of numbers.
 
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
@@ -102,222 +114,205 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     table = read_table(path)
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
-    cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
+    cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns if name}
     tags = tag_columns({text: cells[text], **cells} if text else cells)
     lengths = lengths_of({name: column for name, column in cells.items() if name not in tags})
-    found = text or text_column(table, lengths, tags=tags)
-    columns: dict[str, object] = {"text": found, **_places(cells, found)}
+    columns = _texts(table, cells, lengths, text=text, tags=tags)
+    texts = tuple(map(str, columns.values()))
+    places = places_of({name: c for name, c in cells.items() if name not in labels or name in texts}, texts)
+    columns |= places
     if taken := [name for name in labels if name in columns.values()]:
         key = next(key for key, name in columns.items() if name == taken[0])
         raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
-    flawed = _flawed(table, left)
-    (learned, counts), *more = _learned(table, left, flawed=flawed, tags=tags, given=bool(labels))
-    found = _read(columns, learned, cells=cells, tags=tags)
-    size, english = size_of(cells[found])
-    tasks, rare, empty = _labels(table, cells, learned, counts)
-    columns |= learned
-    if "tags" not in learned and (mentions := mentions_column(cells, found)):
+    units = _units(cells, columns, texts)
+    proposals = Proposals(table, left, tags, units, given=bool(labels))
+    learned, possible = _learned(proposals)
+    return _described(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
+
+
+def _texts(
+    table: Table,
+    cells: Mapping[str, Sequence[object]],
+    lengths: Mapping[str, float],
+    *,
+    text: str | None,
+    tags: Mapping[str, str],
+) -> dict[str, object]:
+    """Return the column of the texts, and that of the second texts if two names are those of a pair.
+
+    Raises:
+        DataError: there is none.
+    """
+    if text:
+        return {"text": text}
+    derived = {name for name in lengths if is_derived(name, cells[name])}
+    found = text_column(table, lengths, tags=tags, derived=derived)
+    pair = pair_of(found, {name: cells[name] for name in lengths if name not in derived})
+    return {"text": found} if pair is None else {"text": pair[0], "text_pair": pair[1]}
+
+
+def _units(
+    cells: Mapping[str, Sequence[object]], columns: Mapping[str, object], texts: Sequence[str]
+) -> Units:
+    """Return which rows are split together."""
+    joined = [
+        None if row[0] is None or not str(row[0]).strip() else "\n".join(map(str, row))
+        for row in zip(*(cells[name] for name in texts), strict=True)
+    ]
+    group, part = (cells[str(columns[key])] if key in columns else None for key in ("group", "part"))
+    return Units(joined, group, part)
+
+
+def _learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]:
+    """Return what is learned, and all that can be.
+
+    Raises:
+        DataError: nothing can be learned, or a column that the user named cannot.
+    """
+    possible = proposals.each()
+    usable = [one for one in possible if one.counts or one.columns["kind"] != "binary"]
+    found = usable if proposals.given else chosen(usable, proposals.cells)
+    wrong = [name for name in proposals.cells if not any(name in one.read for one in usable)]
+    if found and not (proposals.given and wrong):
+        return _told_apart(found), possible
+    rare = {name: count for one in possible for name, count in one.rare.items()}
+    if rare and not found and not proposals.given:
+        raise DataError(
+            f"no label of `{proposals.table.path.name}` can be learned",
+            got=", ".join(f"{name}: {count} documents" for name, count in list(rare.items())[:20]),
+            allowed=f"{FEWEST} different texts or more with a label, and without it",
+            then=_reasons(proposals, proposals.cells),
+        )
+    raise _refusal(proposals, usable, wrong)
+
+
+def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[str]) -> DataError:
+    """Return the error of a table from which what is wanted cannot be learned."""
+    file = f"`{proposals.table.path.name}`"
+    names = [name for one in usable for name in one.read]
+    if proposals.given:
+        rest = f"the others can be learned: `--labels {quoted(names)}`" if names else ""
+        then = "; ".join(filter(None, [_reasons(proposals, wrong), rest]))
+        if set(wrong) <= set(proposals.flaws):
+            return DataError(f"a label of {file} is not always 0 or 1, or yes or no", then=then)
+        return DataError(
+            f"{file} has columns that cannot be learned", got=", ".join(wrong), allowed=ALLOWED, then=then
+        )
+    names = list(
+        dict.fromkeys([*names, *filter(lambda x: can_be_named(proposals.cells[x]), proposals.cells)])
+    )
+    names = [name for name in names if _is_other(name, proposals.cells[name], proposals)]
+    kinds = ["no column", "a column of whole numbers", "several columns"]
+    if len(names) == 1 and not are_numbers(proposals.cells[names[0]], whole=True):
+        kinds[1] = "only a column about its rows"
+    named = f"name what to learn with `--labels`, such as `--labels {quoted(names[:1])}`" if names else ""
+    reasons = _reasons(proposals, proposals.flaws if names else proposals.cells)
+    return DataError(
+        f"{file} has {kinds[min(len(names), 2)]} that could be learned",
+        got=", ".join(names or proposals.cells),
+        allowed=ALLOWED,
+        then="; ".join(filter(None, [reasons, named])),
+    )
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Return names as an argument of `--labels`, for a shell."""
+    text = ",".join(f'"{name}"' if "," in name else name for name in names)
+    return text if all(sign.isalnum() or sign in "_,-." for sign in text) else f"'{text}'"
+
+
+def _reasons(proposals: Proposals, names: Iterable[str]) -> str:
+    """Return why these columns cannot be learned, each with its next step."""
+    return "; ".join(proposals.reasons[name] for name in names if name in proposals.reasons)
+
+
+def _told_apart(learned: Sequence[Learned]) -> list[Learned]:
+    """Return what is learned without labels of lists whose name another task has."""
+    lists = [one for one in learned if "label_list" in one.columns]
+    taken = {task for one in learned if one not in lists for task in one.tasks}
+    found = []
+    for one in learned:
+        if one in lists:
+            one = without(one, taken)
+            taken |= set(one.tasks)
+        found.append(one)
+    return [one for one in found if one.tasks]
+
+
+def _described(
+    table: Table,
+    cells: Mapping[str, Sequence[object]],
+    columns: dict[str, object],
+    proposals: Proposals,
+    learned: Sequence[Learned],
+    possible: Sequence[Learned],
+    *,
+    tags: Mapping[str, str],
+    lengths: Mapping[str, float],
+) -> TableGuess:
+    """Return what was found, with all that is said about it."""
+    learned = [_with_words(one, cells, tags) for one in learned]
+    if any(one.columns["kind"] == "tagging" for one in learned):
+        columns.pop("text_pair", None)
+    if len(learned) == 1 and "words" in learned[0].columns:
+        del columns["text"]
+    elif are_lists(cells[str(columns["text"])]) and any(one.columns["kind"] != "tagging" for one in learned):
+        raise DataError(
+            f"`{shorten(str(columns['text']))}` has lists of words, which are read only with "
+            "a tag for each word",
+            then="add a column with the words as one text, or name the column of the tags with `--labels`",
+        )
+    if all(one.columns["kind"] != "tagging" for one in learned) and (
+        mentions := mentions_column(cells, str(columns["text"]))
+    ):
         columns["mentions"] = mentions
-    read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
-    unused = tuple(name for name in table.columns if name and name not in read)
-    texts = tuple(name for name in unused if lengths.get(name, 0) >= WORDS)
-    pairs = [f"{one} {two}" for one, two in zip(cells[found], cells[texts[0]], strict=True)] if texts else []
+    notes = [*proposals.notes]
+    if "group" in columns:
+        notes.append(group_note(str(columns["group"]), cells[str(columns["group"])]))
+    whole = columns | dict(learned[0].columns)
+    shown = cells[str(whole.get("words") or whole["text"])]
+    pairs = cells[str(columns["text_pair"])] if "text_pair" in columns else [""] * len(shown)
+    joined = [f"{one} {two}".strip() for one, two in zip(shown, pairs, strict=True)]
+    size, english = size_of(joined)
+    read = {*map(str, columns.values()), *(name for one in learned for name in one.read)}
+    read |= {str(one.columns["words"]) for one in learned if "words" in one.columns}
+    unused = tuple(name for name in cells if name not in read)
+    texts = tuple(x for x in unused if lengths.get(x, 0) >= WORDS and not is_derived(x, cells[x]))
+    further = [f"{one} {two}" for one, two in zip(joined, cells[texts[0]], strict=True)] if texts else []
     marked = tuple(name for name in unused if why_not(name, cells[name], tags=tags) == SPANS)
-    named = (name for name in unused if name not in (*flawed, *marked))
+    could = {name for one in possible for name in one.read if one.counts or one.columns["kind"] != "binary"}
     return TableGuess(
-        path,
+        table.path,
         len(table.rows),
-        columns,
-        tasks,
-        tuple(
-            Learned(one, _frequent(its, len(table.rows), {}) if "label_list" in one else its)
-            for one, its in more
-        ),
-        rare,
-        empty,
+        whole,
+        tuple(learned),
         size,
+        tuple(joined),
         unused,
-        tuple(name for name in named if name in tags or can_be_named(cells[name])),
-        tuple(said for name, said in flawed.items() if name in unused),
+        tuple(
+            x for x in unused if _is_other(x, cells[x], proposals) and (x in could or can_be_named(cells[x]))
+        ),
+        tuple(reason for name, reason in proposals.flaws.items() if name in unused),
         texts,
-        size_of(pairs)[0][1],
+        tuple(further),
         marked,
+        tuple(notes),
         english,
     )
 
 
-def _labels(
-    table: Table,
-    cells: Mapping[str, Sequence[object]],
-    learned: dict[str, object],
-    counts: Mapping[str, int],
-) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Return the documents of each task, of each label that is too rare, and the empty cells of labels.
-
-    The settings of columns of labels, `learned`, get those that are frequent enough.
-
-    Raises:
-        DataError: all labels are too rare.
-    """
-    if learned["kind"] != "binary":
-        return dict(counts), {}, {}
-    of_columns = "labels" in learned
-    empty = {name: sum(map(is_missing, cells[name])) for name in counts} if of_columns else {}
-    tasks = _frequent(counts, len(table.rows), empty)
-    rare = {name: n for name, n in counts.items() if name not in tasks}
-    if not tasks:
-        raise DataError(
-            f"no label of `{table.path.name}` can be learned",
-            got=", ".join(f"{name}: {count} documents" for name, count in rare.items()),
-            allowed=f"{FEWEST} documents or more with a label, and without it",
-        )
-    empty = {name: n for name, n in empty.items() if n and name in tasks}
-    if of_columns:
-        learned["labels"] = list(tasks)
-    if empty:
-        learned["missing_labels"] = "unknown"
-    return tasks, rare, empty
-
-
-def _read(
-    columns: dict[str, object],
-    learned: Mapping[str, object],
-    *,
-    cells: Mapping[str, Sequence[object]],
-    tags: Mapping[str, str],
-) -> str:
-    """Return the column that is read, which is that of the words for tags; change `columns` to it.
-
-    Raises:
-        DataError: it has lists of words, but there are no tags to learn.
-    """
-    found = tags[str(learned["tags"])] if "tags" in learned else str(columns["text"])
-    if not are_lists(cells[found]):
-        columns["text"] = found
-    elif "tags" in learned:
-        del columns["text"]
-        columns["words"] = found
-    else:
-        raise DataError(
-            f"`{shorten(found)}` has lists of words, which are read only with a tag for each word",
-            then="add a column with the words as one text, or name the column of the tags with `--labels`",
-        )
-    return found
-
-
-def _frequent(counts: Mapping[str, int], documents: int, empty: Mapping[str, int]) -> dict[str, int]:
-    """Return the labels that enough documents have and lack; those with an empty cell do neither."""
-    most = documents - FEWEST
-    return {name: n for name, n in counts.items() if FEWEST <= n <= most - empty.get(name, 0)}
-
-
-def _places(cells: Mapping[str, Sequence[object]], text: str) -> dict[str, object]:
-    """Return the columns of ids and of parts, if there are any."""
-    found: dict[str, object] = {}
-    for name, column in cells.items():
-        plain = [str(cell).strip() for cell in column]
-        if name == text or any(map(is_missing, column)):
-            continue
-        if name.lower() in ("id", "uid", "doc_id", "document_id") and len(set(plain)) == len(plain):
-            found.setdefault("id", name)
-        if {NAMES.get(each.lower()) for each in plain} >= {"train", "test"} and len(set(plain)) <= len(NAMES):
-            found.setdefault("part", name)
-    return found
-
-
-def _learned(
-    table: Table,
-    cells: Mapping[str, Sequence[object]],
-    *,
-    flawed: Mapping[str, str],
-    tags: Mapping[str, str],
-    given: bool,
-) -> list[Part]:
-    """Return what is learned; of several kinds if all of its columns are given."""
-    flags = {name: [flag_of(cell) for cell in column] for name, column in cells.items()}
-    binary = {name: column for name, column in flags.items() if _are_labels(cells[name], column)}
-    if binary and (not given or len(binary) == len(cells)):
-        return [of_flags(binary)]
-    slips = [name for name in flawed if flags[name].count(None) < FEWEST]  # neither classes nor numbers
-    if slips and given:
-        raise DataError(
-            f"a label of `{table.path.name}` is not always 0 or 1, or yes or no",
-            then="; ".join(flawed[name] for name in slips),
-        )
-    lists = lists_of({name: column for name, column in cells.items() if name not in tags})
-    tagged: list[Part] = [({"kind": "tagging", "tags": name}, {}) for name in cells if tags.get(name)]
-    # Nothing else is a list; years look like classes.
-    if len(tagged + lists) == 1 and (len(cells) == 1 or not given):
-        return tagged + lists
-    listed = {str(each["label_list"]): (each, counts) for each, counts in reversed(lists)}
-    plain = [name for name in cells if not why_not(name, cells[name], tags=tags)]
-    rest = [name for name in plain if name not in slips and not (given and name in binary)]
-    parts = {
-        name: part for name in rest if (part := listed.get(name) or of_kind(cells[name], name, whole=given))
-    }
-    wrong = [name for name in cells if name not in parts and name not in binary]
-    if given and not wrong:
-        return [*([of_flags(binary)] if binary else []), *parts.values()]
-    if len(parts) == 1 and not given and not tagged:
-        return list(parts.values())
-    found = [name_of(each) for each, _ in tagged]
-    found += [name for name in rest if name in parts or can_be_named(cells[name])]
-    said = (
-        f"has {('no column', 'a column of whole numbers', 'several columns')[min(len(found), 2)]} that could"
-    )
-    raise DataError(
-        f"`{table.path.name}` {'has columns that cannot be learned' if given else f'{said} be learned'}",
-        got=", ".join(wrong if given else found or cells),
-        allowed="columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, "
-        "each with two values or more",
-        then="; ".join([*flawed.values(), *_nearly(table, cells, tags=tags)])
-        or "name what to learn with `--labels`, separated by commas",
+def _is_other(name: str, column: Sequence[object], proposals: Proposals) -> bool:
+    """Whether a column that is not read is worth naming, as one that could be learned."""
+    return not (
+        name in proposals.reasons or name in proposals.copies or is_tree(column) or is_record(name, column)
     )
 
 
-def _are_labels(cells: Sequence[object], flags: Sequence[bool | None]) -> bool:
-    """Whether all cells are 0 or 1, or yes or no; or empty, if both values are among the others."""
-    known = [flag for flag in flags if flag is not None]
-    empty = sum(map(is_missing, cells))
-    return len(known) + empty == len(cells) and (not empty or len(set(known)) == 2)
-
-
-def _flawed(table: Table, cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
-    """Return a sentence on each column of which most cells, but not all, are 0 or 1, or yes or no."""
-    found = {}
-    for name, column in cells.items():
-        flags = [flag_of(cell) for cell in column]
-        bad = [] if _are_labels(column, flags) else [n for n, flag in enumerate(flags) if flag is None]
-        if 0 < len(bad) <= (1 - MOSTLY) * len(column) and not _third_class(column, bad):
-            cell = column[bad[0]]
-            has = "is empty" if is_missing(cell) else f"has {shorten(repr(cell), 40)}"
-            lines = [table.rows[place][0] for place in bad]
-            found[name] = (
-                f"`{shorten(name)}`: {len(column) - len(bad)} of {len(column)} cells are 0 or 1, or "
-                f"yes or no; {table.unit} {lines[0]} {has}{also(table.unit, lines[1:])}"
-            )
-    return found
-
-
-def _third_class(column: Sequence[object], others: Sequence[int]) -> bool:
-    """Whether a name such as `maybe` is at several of these places, and yes or no at others."""
-    counts = Counter(str(column[place]).strip() for place in others if not is_missing(column[place]))
-    return max(counts.values(), default=0) > 1 and any(str(cell).strip().lower() in YES_NO for cell in column)
-
-
-def _nearly(table: Table, cells: Mapping[str, Sequence[object]], *, tags: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence on each column that would be of classes or numbers but for some of its cells, and on
-    each that marks parts of the texts.
-    """
-    for name, column in cells.items():
-        held = [cell for cell in column if not is_missing(cell)]
-        lines = [line for (line, _), cell in zip(table.rows, column, strict=True) if is_missing(cell)]
-        points = [str(cell).replace(",", ".") for cell in held]
-        if why := why_not(name, column, tags=tags):
-            yield f"`{shorten(name)}` {why}"
-        elif lines and (classes_in(held) or are_numbers(held)):
-            rest = also(table.unit, lines[1:])
-            yield f"`{shorten(name)}` is empty at {table.unit} {lines[0]}{rest}; leave these out of the table"
-        elif points and are_numbers(points) and not are_numbers(held):
-            yield f"`{shorten(name)}` has numbers with a comma, such as {held[0]}; write {points[0]}"
+def _with_words(one: Learned, cells: Mapping[str, Sequence[object]], tags: Mapping[str, str]) -> Learned:
+    """Return columns of tags with that of their words."""
+    words = tags.get(str(one.columns.get("tags")), "")
+    if not words:
+        return one
+    key = "words" if are_lists(cells[words]) else "text"
+    return Learned({**one.columns, key: words}, one.counts)

@@ -17,7 +17,8 @@ from typing import Any
 
 from mtlv.data.parts import NAMES
 from mtlv.data.source import PARTS
-from mtlv.data.tables.rows import MOST_BYTES, Table, need_header, need_size
+from mtlv.data.tables.decoding import MOST_BYTES, need_size
+from mtlv.data.tables.rows import Table, need_header
 from mtlv.errors import DataError
 
 PACKAGE = "datasets"
@@ -57,9 +58,14 @@ def read_folder(path: Path, wanted: Wanted) -> HubData:
     """
     if not path.is_dir():
         raise DataError(f"`{path}` is not a folder", then="use `data.name: table` for a single file")
-    if any((path / name).is_file() for name in SAVED):
+    if was_saved(path):
         return _read(path.name, lambda package: package.load_from_disk(str(path)), wanted)
     return _read(path.name, lambda package: _built(package, str(path)), wanted)
+
+
+def was_saved(path: Path) -> bool:
+    """Whether `save_to_disk` wrote a folder."""
+    return any((path / name).is_file() for name in SAVED)
 
 
 def read_hub(address: str, wanted: Wanted) -> HubData:

@@ -5,12 +5,11 @@ A new kind needs one more entry in `KINDS`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +18,23 @@ from mtlv.data.options import Columns
 from mtlv.data.source import targets_of, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
 from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of, tags_of
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.labels import (
+    MEANINGS,
+    are_whole,
+    by_number,
+    flag_of,
+    labels_of,
+    position_names,
+    positions_of,
+    renamed,
+)
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import UNKNOWN, Task
 from mtlv.plan.word_tags import are_classes, named_tags, spans_of_rows, unknown_tags
 
-QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
-PYTHON_LIST = re.compile(rf"\[(?:(?:{QUOTED.pattern})[\s,]*)*\]")  # also of NumPy, which has no commas
 MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong column or separator
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
-YES_NO = {"no": False, "yes": True, "n": False, "y": True}
-FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True, **YES_NO}
 OR_UNKNOWN = "or set `data.columns.missing_labels: unknown` if empty cells mean that it is not known"
 NO_ANSWER = f"a label must not be missing: fill it, such as with 0 for no, {OR_UNKNOWN}"
 NO_TARGET = f"fill it, leave the row out, {OR_UNKNOWN}"
@@ -72,7 +76,7 @@ class TableKind(Protocol):
 class LabelColumns(TableKind):
     """Yes/no tasks: a column of 0 and 1 for each, or one column of lists."""
 
-    reads = ("labels", "label_list", "separator", "missing_labels")
+    reads = ("labels", "label_list", "separator", "missing_labels", "uncertain", "classes")
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         if (columns.labels is None) == (columns.label_list is None):
@@ -81,10 +85,15 @@ class LabelColumns(TableKind):
                 allowed="either `labels`, a list of 0/1 columns, or `label_list`, one column of label lists",
                 then=f"{there}; for classes, numbers or tags set `data.columns.kind`",
             )
-        if columns.label_list is not None and columns.missing_labels == "unknown":
+        if columns.label_list is not None and columns.missing_labels != "error":
             yield DataError(
-                "`data.columns.missing_labels: unknown` is for columns of `labels`",
+                f"`data.columns.missing_labels: {columns.missing_labels}` is for columns of `labels`",
                 then="remove it: an empty cell of `label_list` means no labels",
+            )
+        if columns.labels is not None and columns.classes is not None:
+            yield DataError(
+                "`data.columns.classes` names the labels of `label_list`",
+                then="remove it: columns of `labels` are their own names",
             )
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
@@ -100,12 +109,8 @@ class LabelColumns(TableKind):
             )
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
-        if columns.label_list is None:
-            flags = {name: _column(rows, name, flag_of, UNKNOWN) for name in columns.labels or ()}
-            targets = {name: np.array(values, np.int8) for name, values in flags.items()}
-        else:
-            sets = [labels_of(row.get(columns.label_list), columns.separator)[0] for _, row in rows]
-            targets = targets_of(sets, tuple(sorted(set().union(*sets))))
+        read = _flags if columns.label_list is None else _of_lists
+        targets = read(rows, columns)
         then = "check `data.columns.label_list` and `data.columns.separator`"
         _need_few("labels", targets, columns.label_list, then)
         return tuple(Task(name, source=source, description=name) for name in targets), targets
@@ -256,7 +261,7 @@ def _classes(columns: Columns, found: Set[str], key: str) -> tuple[str, ...]:
     Raises:
         DataError: too many classes, one that is not named, or a negative class that is not a class.
     """
-    classes = columns.classes or tuple(sorted(found, key=_by_number))
+    classes = columns.classes or tuple(sorted(found, key=by_number))
     _need_few("classes", classes, getattr(columns, key), f"check `data.columns.{key}`")
     for key_, names in ((key, sorted(found)), ("negative", columns.negative)):
         unknown = [name for name in names if name not in classes]
@@ -268,10 +273,6 @@ def _classes(columns: Columns, found: Set[str], key: str) -> tuple[str, ...]:
                 then=nearest(unknown[0], classes),
             )
     return classes
-
-
-def _by_number(name: str) -> tuple[bool, int, str]:
-    return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
 
 
 def _need_few(what: str, names: Collection[str], column: str | None, then: str) -> None:
@@ -296,6 +297,62 @@ def _flag_fault(name: str) -> Fault:
         return "is empty" if is_missing(row.get(name)) else "is not 0 or 1"
 
     return find
+
+
+def _flags(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
+    """Return for each column of labels 0, 1 or `UNKNOWN` for each row [N].
+
+    Raises:
+        DataError: cells are neither yes nor no, such as -1, and no setting says what that means.
+    """
+    names = columns.labels or ()
+    flags = {name: [flag_of(row.get(name)) for _, row in rows] for name in names}
+    if columns.uncertain == "error" and any(UNKNOWN in column for column in flags.values()):
+        counts = {name: column.count(UNKNOWN) for name, column in flags.items()}
+        raise DataError(
+            "cells of `data.columns.labels` are neither yes nor no, such as -1 or `uncertain`",
+            got=", ".join(f"{name}: {count}" for name, count in counts.items() if count),
+            then="set `data.columns.uncertain` to what they mean: unknown, yes or no; if -1, 0 and 1 are "
+            "three classes, learn them with `kind: multiclass` and `target`",
+        )
+    empty = 0 if columns.missing_labels == "no" else UNKNOWN
+    meaning = {None: empty, UNKNOWN: MEANINGS.get(columns.uncertain, UNKNOWN)}
+    return {
+        name: np.array([meaning.get(flag, flag) for flag in column], np.int8)
+        for name, column in flags.items()
+    }
+
+
+def _of_lists(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
+    """Return 0 or 1 of each label for each row [N], from lists of labels or of 0 and 1 by position.
+
+    Raises:
+        DataError: `columns.classes` are not as many as the positions or numbers, or a name is none of them.
+    """
+    name, classes = str(columns.label_list), columns.classes
+    lists = [labels_of(row.get(name), columns.separator)[0] for _, row in rows]
+    positions = positions_of(lists)
+    if positions is not None:
+        names = classes or position_names(name, len(positions[0]))
+        if len(names) != len(positions[0]):
+            _wrong_classes(f"has 0 or 1 for {len(positions[0])} labels", classes)
+        return dict(zip(names, np.array(positions, np.int8).T, strict=True))
+    there = set().union(*lists)
+    if classes is None:
+        return targets_of([set(row) for row in lists], tuple(sorted(there)))
+    if there <= set(classes):
+        return targets_of([set(row) for row in lists], classes)
+    if not are_whole(there) or int(max(there, key=by_number)) >= len(classes):
+        _wrong_classes(f"has {shorten(max(there - set(classes), key=by_number))}", classes)
+    return targets_of(renamed(lists, classes), classes)
+
+
+def _wrong_classes(found: str, classes: Collection[str] | None) -> NoReturn:
+    raise DataError(
+        f"`data.columns.label_list` {found}, which `data.columns.classes` does not name",
+        got=", ".join(classes or ()),
+        then="name all labels, in the order of the positions or numbers from 0",
+    )
 
 
 def _other_kind(name: str, cells: Sequence[object], *, alone: bool) -> str:
@@ -353,30 +410,3 @@ def _tags_fault(tags: object, words: object, *, named: bool) -> str:
     except ValueError:
         return ""  # reported for the words
     return "" if len(found) == count else f"has {len(found)} tags for {count} words"
-
-
-def flag_of(value: object) -> bool | None:
-    """Return 0 or 1 from a number, boolean or text (also `True` or `Yes`); None for anything else."""
-    if isinstance(value, str):
-        return FLAGS.get(value.strip().lower())
-    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
-
-
-def labels_of(value: object, separator: str) -> tuple[set[str], str]:
-    """Return the label names of a cell (a list, also in JSON or Python, or separated names), and an error."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = _in_python(value) or read_json(value)
-        except ValueError as error:
-            return set(), f"is not a JSON list: {error}"
-    if value is None:
-        return set(), ""
-    parts = value.split(separator) if isinstance(value, str) else value
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        return set(), "is not a list of labels"
-    return {part.strip() for part in parts if part.strip()}, ""
-
-
-def _in_python(text: str) -> list[str]:
-    """Return the texts of a list as Python writes it, such as `['a', 'b']`; empty if it is none."""
-    return [quoted[1:-1] for quoted in QUOTED.findall(text)] if PYTHON_LIST.fullmatch(text.strip()) else []

@@ -1,29 +1,52 @@
-"""Rows of a table file with their line numbers, for messages."""
+"""Tables in memory: rows with their line numbers, for messages."""
 
 from __future__ import annotations
 
-import csv
-import json
 import os
+import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from mtlv.data.tables.decoding import PACKED, most_unpacked, need_size, text_file
+from mtlv.data.tables.delimited import Record, also, records_of
+from mtlv.data.tables.header import looks_like_data, numbered, unique_names
+from mtlv.data.tables.json_rows import json_at, json_row, json_rows, read_json
 from mtlv.errors import DataError, nearest, shorten
-from mtlv.formatting import enumerated
 
-MOST_BYTES = 4_000_000_000  # maximum bytes of a table; it needs several times this in memory
+__all__ = [
+    "Table",
+    "also",
+    "decode",
+    "json_at",
+    "json_row",
+    "need_size",
+    "read_json",
+    "read_table",
+    "read_text",
+]
+
 MOST_COLUMNS = 10_000
-LINES = (".csv", ".tsv", ".jsonl", ".txt")
-FORMATS = (*LINES, ".parquet")
-PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-SEPARATORS = ("\t", ";", ",")
+LINES = (".csv", ".tsv", ".jsonl", ".ndjson", ".txt")
+ARROW = (".parquet", ".feather", ".arrow")
+UNPACKED = (*LINES, ".json", ".xlsx", *ARROW)
+FORMATS = (*UNPACKED, *(f"{one}{packed}" for one in (*LINES, ".json") for packed in PACKED), ".zip")
+ALLOWED = f"a file ending in {', '.join(UNPACKED)}; those of text also packed ({', '.join(PACKED)})"
+OTHERS = {
+    ".xls": "save it as .xlsx or .csv",
+    ".ods": "save it as .xlsx or .csv",
+    ".zst": "unpack it first",
+    ".7z": "unpack it first",
+    ".rar": "unpack it first",
+    ".pkl": "write it with pandas: frame.to_parquet('table.parquet')",
+}
+NO_NAMES = (
+    "if its first line is data, name its columns: `data.columns.names` in a config, or a first line of names"
+)
 TEXT = "text"  # column of a text file
-# The default limit of the csv module is 128 KiB per field; documents may be longer.
-csv.field_size_limit(2**30)
+ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
 
 
 @dataclass(frozen=True)
@@ -33,11 +56,14 @@ class Table:
     path: Path
     columns: tuple[str, ...]
     rows: tuple[tuple[int, Mapping[str, Any]], ...]  # (line or row number from 1, column -> cell)
+    notes: tuple[str, ...] = ()  # on how it was read
+    is_headless: bool = False  # whether no row has the names of the columns
+    is_suspect: bool = False  # whether the row with the names looks like data
 
     @property
     def unit(self) -> str:
         """Unit of a row's number."""
-        return "line" if self.path.suffix.lower() in LINES else "row"
+        return "line" if suffix_of(self.path) in LINES else "row"
 
     def column(self, name: str) -> tuple[Any, ...]:
         """Return the N cells of a column; None where a row has none."""
@@ -60,58 +86,127 @@ class Table:
                 yield DataError(
                     f"`{self.path.name}` has no column `{shorten(name)}` ({setting})",
                     allowed=", ".join(self.columns),
-                    then=_nearest(name, self.columns),
+                    then=NO_NAMES if self.is_suspect else _nearest(name, self.columns),
                 )
 
 
-def read_table(path: Path) -> Table:
-    """Read a CSV, TSV, JSONL, Parquet or text file, by its suffix; a text file has a document per line.
+def suffix_of(path: Path) -> str:
+    """Return the suffix of a file in lower case, without that of its packing."""
+    last = path.suffix.lower()
+    if last not in PACKED:
+        return last
+    inner = Path(path.stem).suffix.lower()
+    if not inner and last == ".zip" and path.is_file():
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return Path(next(iter(archive.namelist()), "")).suffix.lower()
+        except (OSError, zipfile.BadZipFile):
+            return last
+    return inner
+
+
+def read_table(
+    path: Path,
+    *,
+    names: Sequence[str] | None = None,
+    encoding: str | None = None,
+    header: bool | None = True,
+) -> Table:
+    """Read a table by its suffix, one of `FORMATS`; a text file has a document per line.
+
+    Args:
+        path: the file.
+        names: columns of a file without a header; a first row with all of these is its header after all.
+        encoding: of a file of text; None for that of its byte order mark, UTF-8, or one that is recognised.
+        header: whether the first row has the names; None to decide by whether it looks like the others.
 
     Raises:
-        DataError: no file, an unknown suffix, invalid UTF-8, an invalid row, or no rows.
+        DataError: no file, an unknown suffix, bytes of an unknown encoding, an invalid row, or no rows.
     """
-    suffix = path.suffix.lower()
     if not os.path.exists(path):
         raise DataError("there is no such file", got=str(path), then="check its name and folder")
-    if suffix not in FORMATS or not os.path.isfile(path):  # Path.is_file raises an error for too long names
-        kind = "an unknown file type" if os.path.isfile(path) else "not a file"
-        then = "unpack it first" if suffix in PACKED else ""
-        raise DataError(f"`{path}` is {kind}", allowed=f"a file ending in {', '.join(FORMATS)}", then=then)
-    need_size(path, path.stat().st_size, MOST_BYTES)
-    if suffix == ".parquet":
-        table = _parquet(path)
-    elif suffix == ".jsonl":
-        table = _jsonl(path)
-    elif suffix == ".txt":
-        table = _plain(path)
+    suffix = suffix_of(path)
+    is_file = os.path.isfile(path)  # Path.is_file raises an error for too long names
+    is_packed = path.suffix.lower() in PACKED
+    if not is_file or suffix not in UNPACKED or (is_packed and suffix in (".xlsx", *ARROW)):
+        kind = "an unknown file type" if is_file else "not a file"
+        raise DataError(f"`{path}` is {kind}", allowed=ALLOWED, then=OTHERS.get(path.suffix.lower(), ""))
+    need_size(path, path.stat().st_size, most_unpacked(path))
+    if suffix in ARROW:
+        table = _arrow(path, suffix)
+    elif suffix == ".xlsx":
+        records, notes = _sheet(path)
+        table = _named(path, records, notes, names=names, header=header)
     else:
-        table = _delimited(path, "," if suffix == ".csv" else "\t")
+        file = text_file(path, encoding)
+        notes = [file.note] if file.note else []
+        if suffix in (".json", ".jsonl", ".ndjson"):
+            rows = tuple(json_rows(file))
+            columns = tuple(dict.fromkeys(name for _, row in rows for name in row))
+            need_header(path, columns)
+            table = Table(path, columns, rows, tuple(notes))
+        elif suffix == ".txt":
+            with file.lines() as lines:
+                plain = (
+                    (number, {TEXT: line.strip()}) for number, line in enumerate(lines, 1) if line.strip()
+                )
+                table = Table(path, (TEXT,), tuple(plain), tuple(notes))
+        else:
+            records, notes = records_of(file, "," if suffix == ".csv" else "\t")
+            table = _named(path, records, notes, names=names, header=header)
     need_rows(path, len(table.rows))
     return table
+
+
+def _named(
+    path: Path, records: list[Record], notes: list[str], *, names: Sequence[str] | None, header: bool | None
+) -> Table:
+    """Return records as a table, with the names of its columns, and without rows that repeat them.
+
+    Raises:
+        DataError: there are no records, or other numbers of names than of columns.
+    """
+    if not records:
+        raise DataError(f"`{path.name}` is empty", then="its first line must name the columns")
+    first = [str(cell if cell is not None else "").strip() for cell in records[0][1]]
+    others = [cells for _, cells in records[1:301]]
+    is_data = bool(others) and looks_like_data(first, others)
+    has_header = set(names) <= set(first) if names else not is_data if header is None else header
+    if has_header:
+        raw = [str(cell if cell is not None else "") for cell in records[0][1]]
+        columns, note = unique_names(raw)
+        notes = [*notes, f"`{path.name}`: {note}"] if note else notes
+        repeated = [line for line, cells in records[1:] if [str(cell).strip() for cell in cells] == first]
+        if repeated:
+            notes = [
+                *notes,
+                f"`{path.name}` has its header again, left out: line {repeated[0]}{also('line', repeated[1:])}",
+            ]
+        again = set(repeated)
+        records = [record for record in records[1:] if record[0] not in again]
+    else:
+        columns = tuple(names or numbered(len(first)))
+        if len(columns) != len(first):
+            raise DataError(
+                f"`{path.name}` has {len(first)} columns, but `data.columns.names` has {len(columns)} names",
+                got=", ".join(columns),
+                then="name each of its columns, in order",
+            )
+    is_suspect = has_header and is_data and not names
+    if is_suspect and header is not None:
+        notes = [
+            *notes,
+            f"the first line of `{path.name}`, taken as names of its columns, looks like data; {NO_NAMES}",
+        ]
+    need_header(path, columns)
+    rows = tuple((line, dict(zip(columns, cells, strict=True))) for line, cells in records)
+    return Table(path, columns, rows, tuple(notes), not has_header, is_suspect)
 
 
 def need_rows(path: Path, count: int) -> None:
     """Raise an error for a table without rows."""
     if not count:
         raise DataError(f"`{path.name}` has no rows", then="check the file")
-
-
-def need_size(path: Path, size: int, most: int) -> None:
-    """Raise an error for a file of more than `most` bytes."""
-    if size > most:
-        raise DataError(f"`{path.name}` is too large", got=f"{size:,} bytes", allowed=f"up to {most:,} bytes")
-
-
-def _need_separator(path: Path, header: Sequence[str], delimiter: str) -> None:
-    """Raise an error for a header of one field that is separated in another way."""
-    others = [mark for mark in SEPARATORS if mark != delimiter and len(header) == 1 and mark in header[0]]
-    if others:
-        mark = "a tab" if others[0] == "\t" else f"`{others[0]}`"
-        raise DataError(
-            f"`{path.name}` seems to be separated by {mark}",
-            got=header[0],
-            then="save it with commas as .csv, or with tabs as .tsv",
-        )
 
 
 def need_header(path: Path, header: Sequence[str]) -> None:
@@ -123,47 +218,6 @@ def need_header(path: Path, header: Sequence[str]) -> None:
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice), then="rename one")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"a duplicate key `{shorten(twice)}` in one object")
-    return found
-
-
-_JSON = json.JSONDecoder(object_pairs_hook=_object)
-
-
-def read_json(text: str) -> Any:
-    """Parse one JSON value that can be encoded as UTF-8 again.
-
-    Raises:
-        ValueError: invalid JSON, nested too deeply, a duplicate key in one object, or a lone surrogate
-            (`\\ud83d`).
-    """
-    try:
-        value = _JSON.decode(text)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    except UnicodeEncodeError:
-        raise ValueError("a lone surrogate, which is not a character") from None
-    return value
-
-
-def json_at(place: str, text: str) -> Any:
-    """Return the value of `read_json`.
-
-    Raises:
-        DataError: the text at `place` is no such JSON.
-    """
-    try:
-        return read_json(text)
-    except ValueError as error:
-        raise DataError(f"`{place}` is invalid JSON", got=str(error)) from error
 
 
 def read_text(path: Path) -> str:
@@ -203,124 +257,124 @@ def _nearest(name: str, columns: Sequence[str]) -> str:
     return f"did you mean `{same}`?" if same else nearest(name, columns)
 
 
-def _plain(path: Path) -> Table:
-    with _lines(path, newline="") as file:
-        rows = tuple((number, {TEXT: line.strip()}) for number, line in enumerate(file, 1) if line.strip())
-    return Table(path, (TEXT,), rows)
-
-
-def _delimited(path: Path, delimiter: str) -> Table:
-    lines = _records(path, delimiter)
-    try:
-        _, header = next(lines)
-    except StopIteration:
-        raise DataError(f"`{path.name}` is empty", then="its first line must name the columns") from None
-    _need_separator(path, header, delimiter)
-    need_header(path, header)
-    rows: list[tuple[int, dict[str, str]]] = []
-    broken: list[tuple[int, int]] = []  # lines with another number of fields, and this number
-    for line, cells in lines:
-        if len(cells) == len(header):
-            rows.append((line, dict(zip(header, cells, strict=True))))
-        else:
-            broken.append((line, len(cells)))
-    if broken:
-        line, fields = broken[0]
-        raise DataError(
-            f"`{path.name}` has an invalid row at line {line}",
-            got=f"{fields} fields",
-            allowed=f"{len(header)} fields, as in its first line",
-            then="put quotes around values with a separator, a quote or a line break"
-            + also("line", [line for line, _ in broken[1:]]),
-        )
-    return Table(path, tuple(header), tuple(rows))
-
-
-def also(unit: str, lines: Sequence[int]) -> str:
-    """Return e.g. `; also at line 4, 9`, the other positions of an error; empty if there are none."""
-    return f"; also at {unit} {enumerated(lines, 10)}" if lines else ""
-
-
-def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (first line of the record, its fields), without blank lines, without loading the whole file."""
-    with _lines(path, newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        line = 1
-        try:
-            for cells in reader:
-                if cells:
-                    yield line, cells
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise DataError(
-                f"`{path.name}` has an invalid row at line {line}",
-                got=str(error),
-                then="check its quotes: a quote inside a quoted value must be doubled",
-            ) from error
-
-
-@contextmanager
-def _lines(path: Path, newline: str) -> Iterator[TextIO]:
-    """Open a UTF-8 file for reading line by line, with the errors of `read_text`."""
-    try:
-        with path.open(encoding="utf-8-sig", newline=newline) as file:
-            yield file
-    except UnicodeDecodeError:
-        read_text(path)
-        raise
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _jsonl(path: Path) -> Table:
-    rows = []
-    columns: dict[str, None] = {}
-    with _lines(path, newline="\n") as file:
-        for line, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            row = json_row(path, line, text.removesuffix("\n"))
-            columns.update(dict.fromkeys(row))
-            rows.append((line, row))
-    need_header(path, tuple(columns))
-    return Table(path, tuple(columns), tuple(rows))
-
-
-def json_row(path: Path, line: int, text: str) -> dict[str, Any]:
-    """Return the object in a line of JSON.
+def _sheet(path: Path) -> tuple[list[Record], list[str]]:
+    """Return the rows of the first sheet of an Excel file that are not empty, and notes.
 
     Raises:
-        DataError: there is none.
+        DataError: `openpyxl` is missing, or the file is invalid, or too large.
     """
     try:
-        row = read_json(text)
-    except ValueError as error:
-        got = str(error).replace("line 1 column", "column")  # of the line
-        fault = f"`{path.name}` has invalid JSON at line {line}"
-        raise DataError(fault, got=got, then=_object_per_line(text)) from error
-    if not isinstance(row, dict):
-        fault = f"`{path.name}` has no JSON object at line {line}"
-        raise DataError(fault, got=text, then=_object_per_line(text))
-    return row
+        import openpyxl
+    except ImportError:
+        then = "install it: pip install 'mtlv[excel]'; or save it as .csv"
+        raise DataError(
+            f"`{path.name}` is an Excel file, which needs the package openpyxl", then=then
+        ) from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            need_size(path, sum(one.file_size for one in archive.infolist()), most_unpacked(path))
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        rows = [
+            (number, [_plain_cell(cell) for cell in row])
+            for number, row in enumerate(sheet.iter_rows(values_only=True), start=1)
+            if any(cell is not None for cell in row)
+        ]
+        titles = [one.title for one in book.worksheets]
+        book.close()
+    except DataError:
+        raise
+    except Exception as error:  # errors of the package have no common class
+        raise DataError(f"`{path.name}` cannot be read as an Excel file", got=str(error)) from error
+    width = max((1 + max(n for n, cell in enumerate(row) if cell is not None) for _, row in rows), default=0)
+    records = [(number, (row + [None] * width)[:width]) for number, row in rows]
+    left = ", ".join(titles[1:])
+    return records, [f"`{path.name}`: sheet `{titles[0]}` is read, not {left}"] if left else []
 
 
-def _object_per_line(text: str) -> str:
-    found = ", and this looks like a JSON array" if text.lstrip().startswith("[") else ""
-    return f"each line must be one JSON object{found}"
+def _plain_cell(cell: Any) -> Any:
+    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
 
 
-def _parquet(path: Path) -> Table:
-    import pyarrow.parquet
+def _arrow(path: Path, suffix: str) -> Table:
+    """Read a Parquet, Feather or Arrow file, whose size in memory is counted before it is unfolded."""
+    import pyarrow
 
     try:
-        # Check its metadata before anything is decompressed.
-        about = pyarrow.parquet.read_metadata(path)
-        size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        need_size(path, size, MOST_BYTES)
-        need_header(path, about.schema.to_arrow_schema().names)
-        table = pyarrow.parquet.read_table(path)
-        rows = tuple(enumerate(table.to_pylist(), start=1))
+        columns, batches = _parquet(path) if suffix == ".parquet" else _feather(path)
+        need_header(path, columns)
+        size, most = 0, most_unpacked(path)
+        for batch in batches():
+            size += batch.num_rows * ROW_BYTES + sum(map(_size, batch.columns))
+            need_size(path, size, most)
+        rows = [
+            dict(zip(columns, cells, strict=True))
+            for batch in batches()
+            for cells in zip(*map(_cells, batch.columns), strict=True)
+        ]
     # Cells may have values that Python does not support: invalid UTF-8, dates after the year 9999.
     except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
-        raise DataError(f"`{path.name}` cannot be read as Parquet", got=str(error)) from error
-    return Table(path, tuple(table.column_names), rows)
+        raise DataError(
+            f"`{path.name}` cannot be read as {suffix[1:].capitalize()}", got=str(error)
+        ) from error
+    return Table(path, columns, tuple(enumerate(rows, start=1)))
+
+
+Batches = Callable[[], Iterator[Any]]
+
+
+def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    about = ParquetFile(path)
+    sizes = [about.metadata.row_group(i).total_byte_size for i in range(about.num_row_groups)]
+    need_size(path, sum(sizes), most_unpacked(path))
+    texts = [
+        f.name
+        for f in about.schema_arrow
+        if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)
+    ]
+    # Equal texts are read once, also where millions of rows have them.
+    return tuple(about.schema_arrow.names), lambda: ParquetFile(path, read_dictionary=texts).iter_batches(
+        4096
+    )
+
+
+def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
+    import pyarrow
+
+    def batches() -> Iterator[Any]:
+        with path.open("rb") as file:
+            if file.read(6) == b"ARROW1":
+                reader = pyarrow.ipc.open_file(file)
+                yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                file.seek(0)
+                yield from pyarrow.ipc.open_stream(file)
+
+    with path.open("rb") as file:
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
+        return tuple(reader.schema.names), batches
+
+
+def _size(column: Any) -> int:
+    """Return the bytes of a column as Python values, without making them; equal texts are counted each."""
+    import pyarrow.compute
+
+    size = column.nbytes + CELL_BYTES * len(column)
+    if isinstance(column, pyarrow.DictionaryArray) and pyarrow.types.is_string(column.dictionary.type):
+        lengths = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
+        size += pyarrow.compute.sum(lengths).as_py() or 0
+    return int(size)
+
+
+def _cells(column: Any) -> list[Any]:
+    import pyarrow
+
+    if isinstance(column, pyarrow.DictionaryArray):
+        values = [*column.dictionary.to_pylist(), None]
+        return [values[-1 if place is None else place] for place in column.indices.to_pylist()]
+    return list(column.to_pylist())

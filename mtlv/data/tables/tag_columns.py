@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from mtlv.data.tables.cells import is_missing, list_of, mentions_of
-from mtlv.data.tables.readers import labels_of
 from mtlv.plan.tagging import OUTSIDE
 from mtlv.plan.word_tags import TAG
 
@@ -26,7 +25,10 @@ def tag_columns(cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
     lists = {name: tags for name, column in cells.items() if (tags := _tags(column))}
     found = {}
     for name, tags in lists.items():
-        others = (other for other in cells if other not in lists)
+        # Words as a list first: texts are only split at spaces.
+        others = sorted(
+            (other for other in cells if other not in lists), key=lambda x: not are_lists(cells[x])
+        )
         words = next((other for other in others if _lengths(cells[other]) == [*map(len, tags)]), "")
         if words or any("-" in tag for tag in chain.from_iterable(tags)):  # bare letters may be anything
             found[name] = words
@@ -47,20 +49,20 @@ def mentions_column(cells: Mapping[str, Sequence[object]], text: str) -> str | N
 
 def are_lists(column: Sequence[object]) -> bool:
     """Whether cells are lists, also as JSON."""
-    return any(isinstance(cell, list) or str(cell).lstrip().startswith('["') for cell in column)
+    return any(isinstance(cell, list) or str(cell).lstrip().startswith(('["', "['")) for cell in column)
 
 
 def _tags(column: Sequence[object]) -> list[list[str]]:
     """Return the tags of each row; empty if these are no tags of words."""
     rows = []
     for cell in column:
-        # Lists of Python are read as labels, but not as tags.
-        in_python = isinstance(cell, str) and cell.lstrip().startswith("['")
-        row = sorted(labels_of(cell, ";")[0]) if in_python else _list(cell)
+        row = _list(cell)
         if not all(map(TAG.fullmatch, row)):
             return []
         rows.append(row)
-    return rows if {OUTSIDE} < set(chain.from_iterable(rows)) and max(map(len, rows)) > 1 else []
+    names = set(chain.from_iterable(rows))
+    typed = bool(names) and all("-" in name for name in names)  # such as S-NOUN
+    return rows if ({OUTSIDE} < names or typed) and max(map(len, rows)) > 1 else []
 
 
 def _lengths(column: Sequence[object]) -> list[int]:

@@ -31,7 +31,7 @@ def load(tmp_path: Path):
 def test_a_stage_has_what_it_leaves_out_from_the_top(load) -> None:
     refine, tune = load(TWO).members[0].settings.stages
     assert (refine.training.epochs, refine.training.learning_rate) == (7, 1e-3)
-    assert (tune.training.epochs, tune.training.learning_rate) == (3, 2e-5)
+    assert (tune.training.epochs, tune.training.learning_rate) == (3, 2e-4)
     assert refine.start is None
     assert (tune.start.stage, tune.start.match, tune.start.carry) == ("refine", "auto", "encoder")
 

@@ -29,7 +29,7 @@ def flags(seed, rate=0.5):
 
 COLUMNS = {
     "uid": [f"d{n}" for n in range(COUNT)],
-    "title": ["chest film"] * COUNT,
+    "title": [f"film {n}" for n in range(COUNT)],
     "report": [f"report {n} of a patient with several findings" for n in range(COUNT)],
     "split": [("train", "train", "dev", "test")[n % 4] for n in range(COUNT)],
     **{name: flags(seed) for seed, name in enumerate(LABELS)},
@@ -147,19 +147,9 @@ def test_tags_beside_labels_are_named(tmp_path):
     ("columns", "more", "message"),
     [
         (
-            {"tokens": WORDS, "ner": TAGS, "grade": CLASSES},
-            {"labels": ["ner", "grade"]},
-            r"\(got ner\).*`ner` has a tag for each word, which is learned alone: name only this column",
-        ),
-        (
             {"ner": [row[:3] for row in TAGS]},
             {},
             r"`ner` has tags such as `B-Drug`, but no column has a word",
-        ),
-        (
-            {"tokens": map(str, WORDS), "ner": map(str, TAGS)},
-            {},
-            "`ner` has tags .*write .* as lists in JSON",
         ),
         (
             {"spans": [[[0, 5, "Drug"]][: n % 2] for n in range(COUNT)]},
@@ -232,7 +222,7 @@ def test_further_texts_are_named(tmp_path, monkeypatch, capsys):
     second = [f"another report {n}" + " with many words" * 15 for n in range(COUNT)]
     write(tmp_path, COLUMNS | {"second": second, "third": second})
     assert main(["init", "t.csv", "--text", "report"]) == 0
-    add = "`text_pair: second` to `data.columns`, with `data.max_length: 96`"
+    add = "`text_pair: second` to `data.columns`, with `data.max_length: 64`"
     assert f"not read: second, third; {said} {add}" in capsys.readouterr().out
     assert "max_length: 32 " in Path("t.yml").read_text()
     write(tmp_path, COLUMNS, "u.csv")
@@ -274,22 +264,12 @@ def test_columns_can_be_named(tmp_path):
     [
         (WITHOUT, {}, r"has no column that could be learned \(got title\)"),
         (
-            WITHOUT | {"a": CLASSES, "b": SCORES},
+            WITHOUT | {"a": [n % 3 for n in range(COUNT)], "b": [n % 4 for n in range(COUNT)]},
             {},
-            r"has several columns that could .* \(got a, b\).*--labels",
+            r"has several columns that could .* \(got a, b\).*--labels a",
         ),
         ({"uid": OTHERS, "lung": flags(0)[:4]}, {}, "no column of `t.csv` looks like texts.*--text"),
         (WITHOUT | {"rare": COLUMNS["rare"]}, {}, "no label of `t.csv` can be .* .got rare: 3 documents"),
-        (
-            WITHOUT | {"a": ["", *CLASSES[1:5], "", *CLASSES[6:]]},
-            {},
-            "no column .* `a` is empty at line 2; also at line 7; leave these out of the table",
-        ),
-        (
-            WITHOUT | {"a": [score.replace(".", ",") for score in SCORES]},
-            {},
-            "`a` has numbers with a comma, such as 0,5; write 0.5",
-        ),
         (COLUMNS, {"text": "reprot"}, "no column `reprot` .--text.*did you mean `report`"),
         (COLUMNS, {"labels": ["hart"]}, "no column `hart` .--labels.*did you mean `heart`"),
     ],
@@ -445,12 +425,11 @@ def test_columns_that_are_not_learned_are_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["init", "t.csv"]) == 0
     said = capsys.readouterr().out
-    assert "to learn (binary): heart\n" in said
-    assert "not learned: grade, s, age; name all that you want to learn with `--labels`" in said
+    assert "to learn (binary, multiclass): heart, grade\n" in said
+    assert "not learned: s, age; name all that you want to learn with `--labels`" in said
     assert guess(path, labels=["serial"]).columns["kind"] == "regression"
     path = write(tmp_path, WITHOUT | {"grade": CLASSES, "s": SCORES} | numbers)
-    with pytest.raises(DataError, match=r"several columns that could be learned \(got grade, s, age\)"):
-        guess(path)
+    assert guess(path).labels == ("grade",)
     path = write(tmp_path, WITHOUT | numbers)
     with pytest.raises(
         DataError, match=r"has a column of whole numbers that .* \(got age\).*with `--labels`"
@@ -488,28 +467,26 @@ def test_the_config_is_valid_and_names_what_will_be_trained(tmp_path, monkeypatc
     assert "`c.yml` is there already; choose another file with `--out`" in capsys.readouterr().err
 
 
-def test_a_suite_that_takes_too_long_leaves_one_model_each_as_a_comment(tmp_path, monkeypatch, capsys):
+def test_the_baseline_is_kept_and_its_time_said(tmp_path, monkeypatch, capsys):
     path = write(tmp_path, COLUMNS)
     monkeypatch.setattr(new_config, "cores", lambda: 2)
     fast = config_text(guess(path), "t.csv")
-    assert "# About 1 minute on 2 cores without a GPU." in fast
+    assert "# About 1 minute on 2 cores without a GPU; `one model each` is 1 minute of it." in fast
     monkeypatch.setattr(new_config, "SPEED", 11)
     slow = config_text(guess(path), "t.csv")
-    # 60 documents, 8 words of 1.4 tokens, 15 epochs, 1 + 2 x 4 + 2 models, 2 x 11 tokens a second
-    assert "# About 84 minutes on 2 cores" in slow
-    line = "- {name: one model each, architecture: stl}\n"
-    assert f"  # 31 minutes more; to train it, too, remove the `#` of the next line:\n  # {line}" in slow
-    names = [run["name"] for run in yaml.safe_load(slow.replace(f"# {line}", line))["runs"]]
-    assert names == ["one model for all", "one model each", "groups", "random groups", "layers per group"]
-    said = (
-        "about 84 minutes on 2 cores without a GPU; left out: `one model each`, 31 minutes more; to train "
-        "it, too, remove the `#` before its line in the config\n"
-    )
+    counts = new_config.token_counts(guess(path).sample)
+    each = sum(counts) * 15 * 4 / 22 / 60
+    whole = each * (4 + 1 + 2 * 4 + 2) / 4  # one each, one for all, two of four groups, layers of groups
+    time = f"# About {whole / 60:.0f} hours on 2 cores without a GPU"
+    assert f"{time}; `one model each` is {each:.0f} min" in slow
+    names = ["one model for all", "one model each", "groups", "random groups", "layers per group"]
+    assert [run["name"] for run in yaml.safe_load(slow)["runs"]] == names
     assert main(["init", str(path), "--out", str(tmp_path / "slow.yml")]) == 0
+    said = f"{each:.0f} minutes of it for the baseline `one model each`; to save that time, remove its line"
     assert said in capsys.readouterr().out
     monkeypatch.setattr(new_config, "SPEED", 2000)
     assert main(["init", str(path), "--out", str(tmp_path / "fast.yml")]) == 0
-    assert "left out: `one" not in capsys.readouterr().out
+    assert "for the baseline" not in capsys.readouterr().out
     assert "# left out, because fewer than 10 documents have them, or lack them: rare 3, common 57" in slow
 
 
@@ -578,7 +555,7 @@ def test_a_column_of_lists_is_learned_rather_than_years(tmp_path):
 
 
 def test_texts_without_spaces_are_texts_and_not_english(tmp_path):
-    texts = ["左肺に小さな結節を認める。心臓は正常。" + "肺" * (n % 5) for n in range(COUNT)]
+    texts = ["左肺に小さな結節を認める。心臓は正常。" + "肺" * n for n in range(COUNT)]
     path = tmp_path / "t.csv"
     rows = "".join(f"{text},{n % 2}\n" for n, text in enumerate(texts))
     path.write_text(f"所見,肺炎\n{rows}", encoding="utf-8")

@@ -211,7 +211,7 @@ FAULTS = [
     ("text,a\nx,1\n", Columns(), "`data.columns` must have a column for the labels.*has the columns text, a"),
     ("text,a\nx,1\n", Columns(labels=("a",), label_list="a"), "either `labels`"),
     ("text,l\nx,[1\n", Columns(label_list="l"), "line 2, column `l` is not a JSON list"),
-    ("text,l\nx,[1]\n", Columns(label_list="l"), "line 2, column `l` is not a list of labels"),
+    ("text,l\nx,[[1]]\n", Columns(label_list="l"), "line 2, column `l` is not a list of labels"),
     (
         "text,p,a\nx,holdout,1\n",
         Columns(part="p", labels=("a",)),

@@ -1,0 +1,66 @@
+"""The first row of a table: names of its columns, or a row like the others."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+
+LOOKED_AT = 300  # rows
+NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+LONG = 5  # words of a text that is no name
+REPEATS = 3  # rows for each value of a column of classes
+
+
+def looks_like_data(first: Sequence[object], rows: Sequence[Sequence[object]]) -> bool:
+    """Whether the first row of a table is like the others: numbers over numbers, a text over texts.
+
+    Example: `looks_like_data(["good film", "1"], [["bad film", "0"], ["fine", "1"]])` is true, and with
+    `["text", "1.5"]` over texts and numbers it is false, because `text` is no text.
+    """
+    names = [str(cell).strip() for cell in first]
+    others = [row for row in rows[:LOOKED_AT] if list(map(str, row)) != list(map(str, first))]
+    columns = [
+        [text for row in others if place < len(row) and (text := str(row[place] or "").strip())]
+        for place in range(len(names))
+    ]
+    return sum(_vote(name, cells) for name, cells in zip(names, columns, strict=True) if name and cells) > 0
+
+
+def _vote(name: str, cells: Sequence[str]) -> int:
+    """Return whether a name is like the cells below it: above 0 for yes, below for no."""
+    numbers = sum(bool(NUMBER.fullmatch(cell)) for cell in cells)
+    if numbers >= 0.95 * len(cells):
+        return 2 if NUMBER.fullmatch(name) else -6 * (numbers > 0)
+    words = median(len(cell.split()) for cell in cells)
+    counts = Counter(cells)
+    if len(cells) >= REPEATS * len(counts):
+        if name in counts:
+            return 2
+        return -4 if len(name) > 1.5 * max(map(len, counts)) else -1
+    if words >= LONG:
+        # a question of a survey is as long as its answers, but not repeated
+        return 2 if len(name.split()) >= LONG and not name.endswith(("?", ":")) else -4
+    longest = max(map(len, cells))
+    return -1 if len(name) > 2 * longest else 0
+
+
+def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return names with a number at those that repeat, and a note about these."""
+    found: list[str] = []
+    changed: list[str] = []
+    for place, name in enumerate(names, start=1):
+        new = name
+        if name in found:
+            base = name or "column"
+            new = next(n for k in range(2, len(names) + 3) if (n := f"{base}.{k}") not in (*found, *names))
+            changed.append(f"column {place} is called `{new}`")
+        found.append(new)
+    note = f"several columns have the same name; {', '.join(changed[:10])}" if changed else ""
+    return tuple(found), note
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Return names of columns that have none: `column1`, `column2`, ..."""
+    return tuple(f"column{place}" for place in range(1, count + 1))
