@@ -15,6 +15,7 @@ def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
     from mtlv.data.tables.guess import FEWEST, guess
     from mtlv.data.tables.other_formats import other_format
+    from mtlv.data.tables.parts import beside
     from mtlv.data.tables.tag_columns import SPANS
     from mtlv.settings.describe import in_line
     from mtlv.suite.new_config import tokens_of, write_config
@@ -24,8 +25,12 @@ def init(args: argparse.Namespace) -> int:
         name, place, why = other
         data = f"{{name: {name}, path: {in_line(str(place))}}}"
         raise DataError(why, then=f"write a config with `data: {data}` (docs/data.md)")
-    found = guess(args.table, text=args.text, labels=labels)
-    said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
+    path, note = beside(args.table)
+    names = _names(args.columns or "") or None
+    found = guess(path, text=args.text, labels=labels, names=names, header=args.header)
+    said = write_config(found, args.out or Path(f"{args.table.resolve().stem}.yml"))
+    for line in filter(None, (note, *found.notes)):
+        say(line)
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`")
     kinds = dict.fromkeys(
         str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))

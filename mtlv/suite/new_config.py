@@ -62,7 +62,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         "#",
         "# trains and tests all models, says what to learn together, and writes a page with the reasons.",
         "",
-        f"experiment: {in_line(guess.path.stem)}",
+        f"experiment: {in_line(guess.path.resolve().stem)}",
         "",
         "data:",
         *(_sources(guess, path) if guess.more else _table(guess, path)),
@@ -93,11 +93,12 @@ def _table(guess: TableGuess, path: str) -> list[str]:
 
 def _sources(guess: TableGuess, path: str) -> list[str]:
     """Return the table once for each kind of column; the documents of all are split alike."""
+    shared = (*PLACES, "names")
     lines = ["  columns:"] + [
-        f"    {key}: {in_line(guess.columns[key])}" for key in PLACES if key in guess.columns
+        f"    {key}: {in_line(guess.columns[key])}" for key in shared if key in guess.columns
     ]
     lines.append("  sources:                     # columns of several kinds: the table once for each")
-    first = {key: value for key, value in guess.columns.items() if key not in PLACES}
+    first = {key: value for key, value in guess.columns.items() if key not in shared}
     taken = [each.name for each in guess.more]
     flags = next(name for name in (LABELS, f"{guess.path.stem} {LABELS}") if name not in taken)
     own = flags if "labels" in first else name_of(first)

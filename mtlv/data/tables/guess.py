@@ -19,8 +19,9 @@ from mtlv.data.tables.column_kinds import (
     of_flags,
     of_kind,
 )
+from mtlv.data.tables.parts import look_at
 from mtlv.data.tables.readers import YES_NO, flag_of
-from mtlv.data.tables.rows import Table, also, read_table
+from mtlv.data.tables.rows import Table, also
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
 from mtlv.data.tables.text_columns import WORDS, lengths_of, size_of, text_column
 from mtlv.errors import DataError, shorten
@@ -74,6 +75,7 @@ class TableGuess:
     pair: float = 0.0  # words of the texts with the first of those: 95th percentile
     marked: tuple[str, ...] = ()  # those of them that have entities in characters
     english: bool = True  # whether the texts look like English
+    notes: tuple[str, ...] = ()  # on how the table was read
 
     @property
     def text(self) -> str:
@@ -87,11 +89,19 @@ class TableGuess:
         return (*first, *(task for each in self.more for task in each.tasks))
 
 
-def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
+def guess(
+    path: Path,
+    *,
+    text: str | None = None,
+    labels: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    header: bool | None = None,
+) -> TableGuess:
     """Read a table and guess what its columns are.
 
     Args:
-        path: the file.
+        path: the file, or a folder with one for each part.
+        names, header: as for `look_at`.
         text: the column of the texts; None for the column with the longest ones.
         labels: columns to learn; none for all columns of 0 and 1 (or yes and no), else the only column of
             tags or lists, of classes or of numbers.
@@ -99,7 +109,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
     """
-    table = read_table(path)
+    table, named = look_at(path, names=names, header=header)
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
@@ -117,6 +127,8 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     size, english = size_of(cells[found])
     tasks, rare, empty = _labels(table, cells, learned, counts)
     columns |= learned
+    if named:
+        columns["names"] = list(named)
     if "tags" not in learned and (mentions := mentions_column(cells, found)):
         columns["mentions"] = mentions
     read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
@@ -144,6 +156,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         size_of(pairs)[0][1],
         marked,
         english,
+        table.notes,
     )
 
 
