@@ -7,8 +7,10 @@ import csv
 from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
-from mtlv.errors import ConfigError, shorten
+from mtlv.errors import ConfigError, DataError, shorten
 from mtlv.formatting import enumerated
+
+EXPORTS = (".json", ".jsonl")
 
 
 def init(args: argparse.Namespace) -> int:
@@ -16,20 +18,25 @@ def init(args: argparse.Namespace) -> int:
     from mtlv.data.tables.column_kinds import FEWEST
     from mtlv.data.tables.guess import guess
     from mtlv.data.tables.other_formats import other_format
+    from mtlv.data.tables.parts import beside
     from mtlv.data.tables.tag_columns import SPANS
     from mtlv.suite.format_config import write_format_config
     from mtlv.suite.new_config import write_config
     from mtlv.suite.token_counts import max_length
 
     labels = _names(args.labels or "")
-    is_table = labels or args.text  # columns are named
-    if not is_table and (other := other_format(args.table)):
+    is_table = labels or args.text or args.columns or args.header is not None  # its columns are described
+    other = None if is_table else other_format(args.table)
+    if other and not (args.table.suffix.lower() in EXPORTS and _has_more(args.table)):
         name, place, _ = other
-        say(*write_format_config(name, place, args.out or Path(f"{args.table.stem}.yml")))
+        say(*write_format_config(name, place, args.out or Path(f"{args.table.resolve().stem}.yml")))
         return OK
-    found = guess(args.table, text=args.text, labels=labels)
-    said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
+    path, note = beside(args.table)
+    names = _names(args.columns or "") or None
+    found = guess(path, text=args.text, labels=labels, names=names, header=args.header)
+    said = write_config(found, args.out or Path(f"{args.table.resolve().stem}.yml"))
     pair = f" and `{found.columns['text_pair']}`" if "text_pair" in found.columns else ""
+    say(*filter(None, [note]))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`{pair}")
     kinds = dict.fromkeys(
         str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))
@@ -68,6 +75,16 @@ def init(args: argparse.Namespace) -> int:
         say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair}, with {length}")
     say(*said)
     return OK
+
+
+def _has_more(path: Path) -> bool:
+    """Whether a file of texts with entities has other columns that can be learned, so that it is a table."""
+    from mtlv.data.tables.guess import guess
+
+    try:
+        return bool(guess(path).learned)
+    except DataError:
+        return False
 
 
 def _names(text: str) -> tuple[str, ...]:

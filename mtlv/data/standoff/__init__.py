@@ -104,7 +104,7 @@ def _read(file: Path, losses: Losses) -> Iterator[MarkedText]:
 
 
 def _beginning(file: Path) -> str:
-    with file.open(encoding="utf-8-sig") as stream:
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
         return stream.read(LOOKED_AT)
 
 

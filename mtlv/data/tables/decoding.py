@@ -250,7 +250,7 @@ def _guessed(path: Path, error: _Invalid) -> str:
     if "cp1252" in near:  # by far the most frequent one in Western Europe and America
         return "cp1252"
     if len(set(near.values())) > 1:
-        names = ", ".join(near)
+        names = ", ".join(one.encoding for one in found if (one.encoding in SEVERAL_BYTES) == wide)
         then = f"save the file as UTF-8, or set {ENCODING}: it may be {names}"
         raise error.as_error(path, "", then)
     return first.encoding

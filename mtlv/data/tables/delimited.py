@@ -17,7 +17,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_CELL = 20_000_000  # characters of a cell
 LOOKED_AT = 200  # lines, of up to so many characters together:
 SAMPLE = 1_000_000
-# Quotes are doubled within a quoted value, or have a backslash; or, with tabs, they are like other characters.
+# Quotes are doubled within a quoted value, or have a backslash; or, with tabs, they are like other signs.
 DOUBLED = {"strict": True}
 QUOTINGS: dict[str, dict[str, Any]] = {
     "doubled": DOUBLED,
@@ -39,7 +39,7 @@ def records_of(file: TextFile, usual: str) -> tuple[list[Record], list[str]]:
     delimiter = _delimiter(file, usual)
     first: DataError | None = None
     for name, quoting in QUOTINGS.items():
-        if name == "none" and delimiter != "\t":
+        if (name == "none" and delimiter != "\t") or (name == "escaped" and not _has_escapes(file)):
             continue
         try:
             records = list(_records(file, {"delimiter": delimiter, **quoting}))
@@ -52,6 +52,11 @@ def records_of(file: TextFile, usual: str) -> tuple[list[Record], list[str]]:
             notes.append(f"`{file.path.name}` is separated by {SEPARATORS[delimiter]}")
         return records, notes
     raise first or DataError(f"`{file.path.name}` is empty")
+
+
+def _has_escapes(file: TextFile) -> bool:
+    with file.lines() as lines:
+        return any('\\"' in line for line in lines)
 
 
 def _delimiter(file: TextFile, usual: str) -> str:
@@ -72,9 +77,7 @@ def _score(sample: Sequence[str], mark: str) -> float:
     """Return the share of records with as many cells as the first one; 0 if that is one cell."""
     records: list[int] = []
     try:
-        for cells in csv.reader(sample, delimiter=mark):
-            if cells:
-                records.append(len(cells))
+        records.extend(len(cells) for cells in csv.reader(sample, delimiter=mark) if cells)
     except csv.Error:
         return 0.0
     records = records[:-1] if len(records) > 2 else records  # the last may be cut
@@ -97,14 +100,14 @@ def _records(file: TextFile, layout: dict[str, Any]) -> Iterator[Record]:
         except csv.Error as error:
             then = "check its quotes: a quote inside a quoted value must be doubled"
             if "field larger" in str(error):
-                then = f"{then}; a cell may have {MOST_CELL:,} characters"
+                then = f"a cell may have {MOST_CELL:,} characters; c{then[1:]}"
             raise DataError(
                 f"`{file.path.name}` has an invalid row at line {line}", got=str(error), then=then
             ) from error
 
 
 def _square(path: Path, records: list[Record]) -> None:
-    """Take away the empty cells after a separator at the end of each line, or name a first column without one.
+    """Take away empty cells after a separator at the end of each line, or name a first column without one.
 
     Raises:
         DataError: rows have another number of cells than the first.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
+from mtlv.data.tables.parts import look_at
 from mtlv.data.tables.places import group_note, is_record, places_of
 from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
-from mtlv.data.tables.rows import Table, read_table
+from mtlv.data.tables.rows import Table
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
 from mtlv.data.tables.text_columns import (
     WORDS,
@@ -99,11 +100,19 @@ class TableGuess:
         return tuple(task for one in self.learned for task in one.tasks)
 
 
-def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
+def guess(
+    path: Path,
+    *,
+    text: str | None = None,
+    labels: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    header: bool | None = None,
+) -> TableGuess:
     """Read a table and guess what its columns are.
 
     Args:
-        path: the file.
+        path: the file, or a folder with one for each part.
+        names, header: as for `look_at`.
         text: the column of the texts; None for the column with the longest ones.
         labels: columns to learn; none for all labels, lists and classes with names, else the only column of
             tags, or those of numbers.
@@ -111,7 +120,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
     """
-    table = read_table(path)
+    table, named = look_at(path, names=names, header=header)
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns if name}
@@ -125,10 +134,13 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
         key = next(key for key, name in columns.items() if name == taken[0])
         raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
+    if named:
+        columns["names"] = list(named)
     units = _units(cells, columns, texts)
     proposals = Proposals(table, left, tags, units, given=bool(labels))
     learned, possible = _learned(proposals)
-    return _described(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
+    described = _described(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
+    return replace(described, path=path)  # a folder has several tables
 
 
 def _texts(
@@ -267,7 +279,7 @@ def _described(
         mentions := mentions_column(cells, str(columns["text"]))
     ):
         columns["mentions"] = mentions
-    notes = [*proposals.notes]
+    notes = [*table.notes, *proposals.notes]
     if "group" in columns:
         notes.append(group_note(str(columns["group"]), cells[str(columns["group"])]))
     whole = columns | dict(learned[0].columns)

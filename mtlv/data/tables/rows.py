@@ -168,6 +168,7 @@ def _named(
     """
     if not records:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns")
+    need_columns(path, len(records[0][1]))
     first = [str(cell if cell is not None else "").strip() for cell in records[0][1]]
     others = [cells for _, cells in records[1:301]]
     is_data = bool(others) and looks_like_data(first, others)
@@ -180,7 +181,8 @@ def _named(
         if repeated:
             notes = [
                 *notes,
-                f"`{path.name}` has its header again, left out: line {repeated[0]}{also('line', repeated[1:])}",
+                f"`{path.name}` has its header again, left out: line {repeated[0]}"
+                f"{also('line', repeated[1:])}",
             ]
         again = set(repeated)
         records = [record for record in records[1:] if record[0] not in again]
@@ -209,12 +211,15 @@ def need_rows(path: Path, count: int) -> None:
         raise DataError(f"`{path.name}` has no rows", then="check the file")
 
 
+def need_columns(path: Path, count: int) -> None:
+    """Raise an error for too many columns."""
+    if count > MOST_COLUMNS:
+        raise DataError(f"`{path.name}` has too many columns", got=count, allowed=f"up to {MOST_COLUMNS}")
+
+
 def need_header(path: Path, header: Sequence[str]) -> None:
     """Raise an error for an invalid header, before its columns are processed."""
-    if len(header) > MOST_COLUMNS:
-        raise DataError(
-            f"`{path.name}` has too many columns", got=len(header), allowed=f"up to {MOST_COLUMNS}"
-        )
+    need_columns(path, len(header))
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice), then="rename one")

@@ -503,7 +503,8 @@ def test_a_table_that_is_not_there_is_said_so(tmp_path, capsys):
     assert f"there is no such file (got {gone}); check its name and folder" in said
     (tmp_path / "folder.csv").mkdir()
     assert main(["init", str(tmp_path / "folder.csv")]) == 2
-    assert "folder.csv` is not a file; allowed: a file ending in .csv," in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "folder.csv`; allowed: a file, or a folder with train, dev and test files ending in .csv," in said
 
 
 @pytest.mark.parametrize("given", ["one two", "one two/train.tsv"])

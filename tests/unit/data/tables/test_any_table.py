@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
+from mtlv.data.tables.cells import is_text
 from mtlv.data.tables.rows import FORMATS, read_table
 from mtlv.errors import MtlvError
 from mtlv.plan.names import slugs
@@ -100,7 +101,7 @@ def as_corpus(path: Path, columns: Columns) -> None:
 
 def as_texts(path: Path, columns: Columns) -> None:
     for text in from_table(read_table(path), columns.text, {}).texts:
-        text.encode("utf-8")
+        assert text is None or not is_text(text) or text.encode("utf-8") is not None
 
 
 def as_expected(path: Path, columns: Columns) -> None:
