@@ -15,8 +15,9 @@ NO_WORDS = (
     'lists in JSON, such as ["O", "B-Drug"] (docs/data.md, `kind: tagging`)'
 )
 SPANS = (
-    "has entities in characters; to find them, write a tag for each word (`kind: tagging`); to learn "
-    "something about them, name it as `mentions`, and a class or number as `target` (docs/data.md)"
+    "has entities in characters; to find them, set `data.name: standoff` (or write a tag for each word, "
+    "`kind: tagging`); to learn something about them, name it as `mentions`, and a class or number as "
+    "`target` (docs/data.md)"
 )
 
 

@@ -200,7 +200,7 @@ def test_other_entities_are_named(tmp_path, monkeypatch, capsys, spans):
     write_lines(tmp_path, {"report": COLUMNS["report"], "entities": spans, "grade": CLASSES})
     assert main(["init", "t.jsonl"]) == 0
     out = capsys.readouterr().out
-    assert "not read: `entities` has entities in characters; to find them" in out
+    assert "not read: `entities` has entities in characters; to find them, set `data.name: standoff`" in out
     assert "not learned" not in out
     assert "mentions" not in Path("t.yml").read_text()
 
@@ -534,14 +534,18 @@ def test_marked_texts_have_a_config_with_windows_if_they_are_long(tmp_path, monk
     assert main(["check", "all.yml"]) == 0
 
 
-def test_exports_are_tables_if_columns_are_named(tmp_path, monkeypatch, capsys):
+def test_exports_are_tables_if_other_columns_can_be_learned(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    row = '{"text": "Pain is number %d", "entities": [{"start": 0, "end": 4, "label": "X"}], "bad": %d}\n'
-    Path("a.jsonl").write_text("".join(row % (n, n % 2) for n in range(40)))
+    row = '{"text": "Pain is number %d", "entities": [{"start": 0, "end": 4, "label": "X"}]'
+    plain = [row % n for n in range(40)]
+    Path("a.jsonl").write_text("".join(line + ', "annotator": 3}\n' for line in plain))
     assert main(["init", "a.jsonl"]) == 0
     assert yaml.safe_load(Path("a.yml").read_text())["data"]["name"] == "standoff"
-    assert main(["init", "a.jsonl", "--labels", "bad", "--out", "b.yml"]) == 0
+    # Other columns that can be learned are not lost without a word.
+    Path("b.jsonl").write_text("".join(f'{line}, "bad": {n % 2}}}\n' for n, line in enumerate(plain)))
+    assert main(["init", "b.jsonl"]) == 0
     assert yaml.safe_load(Path("b.yml").read_text())["data"]["name"] == "table"
+    assert "`data.name: standoff`" in capsys.readouterr().out
 
 
 def test_a_table_is_no_config(tmp_path, capsys):
