@@ -358,9 +358,7 @@ def test_a_device_that_is_full_anywhere_is_no_room(
         MemoryError(),
         RuntimeError("can't start new thread"),
         RuntimeError("could not create a primitive"),
-        RuntimeError(
-            "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"
-        ),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"),
     ],
     ids=str,
 )
