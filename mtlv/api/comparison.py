@@ -17,6 +17,8 @@ from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.ranking import recommended_run
 from mtlv.errors import ConfigError, TrackingError
 from mtlv.settings import Suite
+from mtlv.settings.load import EXPERIMENT
+from mtlv.tracking.mlflow_user import without_autologging
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +88,7 @@ class ComparisonPage:
         return f'<iframe srcdoc="{page}" width="100%" height="800" style="border:0"></iframe>'
 
 
+@without_autologging()
 def compare(
     *results: Result | SuiteRun,
     baseline: Result | None = None,
@@ -120,7 +123,9 @@ def compare(
     uris = {member.settings.tracking.uri for member in members}
     if len(uris) != 1:
         raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])
-    suites = tuple(Suite(each.settings.experiment, (each,), Path("mtlv.compare")) for each in members)
+    suites = tuple(
+        Suite(each.settings.experiment or EXPERIMENT, (each,), Path("mtlv.compare")) for each in members
+    )
     options = ComparisonOptions(
         RunQuery(suites, uids=tuple(result.uid for result in given)),
         baseline=None if baseline is None else baseline.uid,

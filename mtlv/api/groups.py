@@ -15,6 +15,7 @@ from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import resolve_groups
 from mtlv.settings import load_suite
 from mtlv.suite.cluster import grouping_title
+from mtlv.tracking.mlflow_user import without_autologging
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class TaskGroups:
             raise GroupingError("these groups have no elbow", then="choose a method that takes `k`")
         return displayed(elbow_figure(self._found.elbow, title=self.title, chosen=self.k))
 
+    @without_autologging()
     def plot_map(self) -> Figure:
         """Plot the tasks on the first two principal components of their vectors, coloured by group.
 
@@ -103,6 +105,7 @@ class TaskGroups:
         return html(self.title, ("group", "tasks", "names"), rows, f"{self.reason.rstrip('.')}.{least}")
 
 
+@without_autologging()
 def cluster(
     corpus: Corpus, *, encoder: str | None = None, k: int | Literal["auto"] = "auto", **settings: Any
 ) -> TaskGroups:

@@ -18,6 +18,7 @@ from mtlv.planning.check import check_suite, further_problems
 from mtlv.registries import ARCHITECTURES
 from mtlv.settings import Suite, default_settings, load_suite
 from mtlv.settings.draft import full_key
+from mtlv.suite.placement import place_runs
 from mtlv.suite.run import SuiteResult, run_suite
 
 if TYPE_CHECKING:
@@ -234,6 +235,8 @@ def _run(suite: Suite, callback: Callback | None) -> SuiteRun:
     if callback is not None and not callable(callback):
         raise wrong_type(callback, "function", "callback", "write `callback=print` to see all events")
     with progress(callback) as call:
-        for note in suite.notes:
+        placement = place_runs(suite)
+        suite = placement.suite
+        for note in (*([placement.line] if placement.is_chosen else []), *suite.notes):
             call(NoteGiven(note))
         return SuiteRun(run_suite(suite, call), suite.experiment)

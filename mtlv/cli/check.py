@@ -34,8 +34,9 @@ def check(args: argparse.Namespace) -> int:
     units = f"up to {units}" if found.at_most or some else units
     from mtlv.execution.allocation import share_lines
     from mtlv.store.location import location_of
+    from mtlv.suite.placement import find_runs
 
     say(*share_lines(suite.members[0].settings.execution, found.units))
     say(f"results are stored in {location_of(suite.members[0].settings.store).words}")
-    say(f"{args.config}: valid; {members}, {units} to train, experiment `{suite.experiment}`")
+    say(f"{args.config}: valid; {members}, {units} to train, experiment `{find_runs(suite).experiment}`")
     return OK

@@ -16,10 +16,11 @@ def compare(args: argparse.Namespace) -> int:
     """Compare runs on one page."""
     from mtlv.comparison.load import compare as comparing
     from mtlv.settings import load_overrides, load_suite
+    from mtlv.suite.placement import find_runs
 
     overrides = [text for text in args.targets if OVERRIDE.match(text) and not is_config(text)]
     targets = [text for text in args.targets if text not in overrides]
-    suites = tuple(load_suite(name, overrides) for name in targets if is_config(name))
+    suites = tuple(find_runs(load_suite(name, overrides)) for name in targets if is_config(name))
     names = tuple(name for name in targets if not is_config(name))
     first = suites[0] if suites else load_overrides(overrides)
     stores = {suite.members[0].settings.tracking.uri for suite in suites}

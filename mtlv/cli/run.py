@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
@@ -20,9 +21,14 @@ def run(args: argparse.Namespace) -> int:
     from mtlv.settings import load_suite
 
     suite = load_suite(args.config, args.overrides, further_problems())
+    from mtlv.suite.placement import place_runs
     from mtlv.suite.run import run_suite
 
     end_in_order()
+    placement = place_runs(suite)
+    suite = placement.suite
+    say(placement.line)
+    sys.stdout.flush()  # first, also where the output goes to a file
     with progress() as display:
         for note in suite.notes:
             display(NoteGiven(note))

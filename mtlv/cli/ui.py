@@ -16,10 +16,13 @@ def ui(args: argparse.Namespace) -> int:
     """Open the MLflow UI on the runs."""
     import tempfile
 
+    from mtlv.suite.placement import find_runs
     from mtlv.tracking.mlflow_server import ServerAddress, has_server, link, serve
 
     door = ServerAddress(args.port, args.host, open_to_all=args.no_auth)
     suite = suite_or_defaults(args)
+    if args.config:
+        suite = find_runs(suite)
     uri = suite.members[0].settings.tracking.uri
     url = link(uri, suite.experiment if args.config else None, door)
     if has_server(uri):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from mtlv.errors import DataError, TrackingError, nearest
 from mtlv.serving.manifest import DESCRIPTION
 from mtlv.serving.texts import InputTexts
-from mtlv.tracking import DEFAULT_URI
 from mtlv.tracking.mlflow_model import fetch_model
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.naming import named_like
@@ -78,7 +77,7 @@ def load_plan(place: ModelQuery, device: str = "auto") -> ServedPlan:
     reader = MlflowReader(place.uri)
     run = find_run(reader, place)
     with tempfile.TemporaryDirectory(prefix="mtlv-model-") as name:
-        found = fetch_model(place.uri or DEFAULT_URI, run.experiment, run.id, Path(name))
+        found = fetch_model(reader.uri, run.experiment, run.id, Path(name))
         if found is None:
             raise _no_model(run)
         return _load(_content(found) or found, device)

@@ -29,7 +29,8 @@ def config_schema() -> dict[str, Any]:
     schema["$defs"] |= of_suite["$defs"]
     for part in (schema, *schema["$defs"].values()):
         part.pop("required", None)
-        for held in (part, *part["properties"].values()):
+        values = part["properties"].values()
+        for held in (part, *values, *(kind for value in values for kind in value.get("anyOf", ()))):
             held.pop("title", None)
             held.pop("pattern", None)  # of Rust: editors would refuse it
     said = {path: " ".join(map(str.strip, [*lines, *titles(path)])) for path, lines in comments()}

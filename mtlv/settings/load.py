@@ -27,6 +27,7 @@ from mtlv.settings.suite_schema import SearchSettings
 from mtlv.settings.text import KeyPath, YamlDocument, parse, read
 from mtlv.settings.variant import Variant
 
+EXPERIMENT = "mtlv"
 COMMAND_LINE = "{} on the command line"
 
 
@@ -34,12 +35,13 @@ COMMAND_LINE = "{} on the command line"
 class Suite:
     """The content of a config."""
 
-    experiment: str
+    experiment: str  # `mtlv` if the config names none
     members: tuple[Member, ...]  # at least one, with different names and settings
     path: Path  # the config file
     notes: tuple[str, ...] = ()  # notes for the user, for example about repeated members
     search: SearchSettings | None = None  # settings of the search for the best member; None runs all
     overrides: tuple[str, ...] = ()  # `key=value` texts that took precedence over the config
+    parent: str | None = None  # id of the user's run whose children the runs become
 
     def command(self, name: str) -> str:
         """Return the command line of command `name` for this suite, for a message: without passwords."""
@@ -133,7 +135,7 @@ def _suite(
     unique, notes = collapse(named(members))
     typed = () if isinstance(overrides, Mapping) else tuple(overrides)
     return Suite(
-        unique[0].settings.experiment,
+        unique[0].settings.experiment or EXPERIMENT,
         tuple(unique),
         path,
         (*notes, *dict.fromkeys(rates)),

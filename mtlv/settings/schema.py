@@ -293,13 +293,8 @@ class Settings(SettingsSection):
     """
 
     experiment: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=200,
-            pattern=NO_CONTROL,
-            description="text of 1 to 200 characters, none of them a control character",
-        ),
+        Annotated[str, Field(min_length=1, max_length=200, pattern=NO_CONTROL)] | None,
+        Field(description="text of 1 to 200 characters, none of them a control character, or null"),
     ]
     seed: Annotated[
         Seed | Annotated[tuple[Seed, ...], Field(min_length=1, strict=False)],

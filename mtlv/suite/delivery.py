@@ -45,7 +45,7 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
         TrackingError: the store rejects records, or the journal cannot be written.
     """
     root = location_of(settings.store).folder / FOLDER
-    journal = Journal(root, uploads.uri, settings.experiment)
+    journal = Journal(root, uploads.uri, uploads.experiment)
     try:
         earlier = uploads.begin(root, journal.folder, UploadInterval(settings.tracking.send_seconds))
     except BaseException:

@@ -25,6 +25,7 @@ from mtlv.reporting.plan_result import main_score
 from mtlv.store.records import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.tracking import RunSpec, Tracker
+from mtlv.tracking.reader import PARENT
 from mtlv.tracking.tracker import Status
 
 if TYPE_CHECKING:
@@ -41,10 +42,13 @@ class SuiteContext:
     executor: Executor
     callback: Callback
     models: ModelKeeper  # logs trained models with their runs
+    parent: str | None = None  # id of the user's run whose children the runs become
 
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:
         """Open a run and always close it: FINISHED, FAILED, or KILLED on Ctrl-C."""
+        if spec.parent is None and self.parent is not None:  # its id, which no journal maps
+            spec = replace(spec, tags={**spec.tags, PARENT: self.parent})
         run = self.tracker.open_run(spec)
         status: Status = "FAILED"
         try:

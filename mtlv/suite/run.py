@@ -30,8 +30,9 @@ from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import Trial, best_line, check_search, search_json, search_members, trial
 from mtlv.suite.tuned import tried_lines, tuned
-from mtlv.tracking import DEFAULT_URI, Tracker
+from mtlv.tracking import Tracker
 from mtlv.tracking.address import SERVERS, compare_url, scheme
+from mtlv.tracking.mlflow_user import store_uri, without_autologging
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
@@ -57,6 +58,7 @@ class SuiteResult:
     warnings: tuple[str, ...] = ()
 
 
+@without_autologging()
 def run_suite(
     suite: Suite, callback: Callback, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
 ) -> SuiteResult:
@@ -78,8 +80,7 @@ def run_suite(
     settings = suite.members[0].settings
     if tracker is not None:
         return _run(suite, callback, nullcontext(TrackerConnection(tracker)), if_exists)
-    uri = settings.tracking.uri or DEFAULT_URI
-    with UploadProcess(uri, settings.experiment, warner(callback)) as uploads:
+    with UploadProcess(store_uri(settings.tracking.uri), suite.experiment, warner(callback)) as uploads:
         uploads.check()
         return _run(suite, callback, deliver(settings, callback, uploads), if_exists)
 
@@ -112,7 +113,7 @@ def _run(
                 of_members = list(turn.of_members.values())
                 with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
                     models = ModelKeeper(tracker, cache, store, everyone, executor)
-                    session = SuiteContext(tracker, executor, everyone, models)
+                    session = SuiteContext(tracker, executor, everyone, models, suite.parent)
                     if turn.resolved:
                         known += turn.resolved
                         _describe(tracker, known)

@@ -68,6 +68,11 @@ def kept_address(uri: str) -> str:
     return f"{begin}:///{file.as_posix()}{f'?{query}' if query else ''}"
 
 
+def allows_files() -> bool:
+    """Whether the user lets MLflow keep runs in the files of a folder."""
+    return os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").casefold() in ("true", "1")
+
+
 def check_kind(uri: str) -> None:
     """Raise an error for a kind of address that MLflow 3.17 does not support; nothing is opened.
 
@@ -79,14 +84,15 @@ def check_kind(uri: str) -> None:
         raise RefusedError(
             "`tracking.uri` is a path", got=uri, allowed=ALLOWED, then=f"write `sqlite:///{uri}`"
         )
-    if kind == "file" or (not kind and uri != "databricks"):
+    if (kind == "file" and not allows_files()) or (not kind and uri != "databricks"):
         raise RefusedError(
             "`tracking.uri` is a folder, which MLflow 3.17 does not support as a store",
             got=masked(uri),
             allowed=ALLOWED,
-            then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` converts old runs",
+            then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` converts old runs; or set "
+            "MLFLOW_ALLOW_FILE_STORE=true and give an address such as `file:///FOLDER`",
         )
-    if kind not in ("", "sqlite", "databricks", *SERVERS, *PORTS):
+    if kind not in ("", "file", "sqlite", "databricks", *SERVERS, *PORTS):
         raise RefusedError("`tracking.uri` has an unknown scheme", got=masked(uri), allowed=ALLOWED)
     sqlite_file(uri)
     if is_remote(uri):

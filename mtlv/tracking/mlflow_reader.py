@@ -14,6 +14,7 @@ from mtlv.errors import TrackingError, masked, shorten
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_access import guarded, open_client
 from mtlv.tracking.mlflow_moved import ARTIFACTS, local_folder
+from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.reader import StoredRun
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")
 
 
 class MlflowReader:
-    """Reads from the MLflow store at `uri` without writing; None is `mlflow.db` in the working folder.
+    """Reads from the MLflow store at `uri` without writing; None is as for `store_uri`.
 
     Artifacts of a server are downloaded into a temporary folder of the reader.
 
@@ -38,7 +39,7 @@ class MlflowReader:
     """
 
     def __init__(self, uri: str | None) -> None:
-        self.uri = uri or address.DEFAULT_URI
+        self.uri = store_uri(uri)
         file = address.sqlite_file(self.uri)
         if file is not None and not file.exists():
             raise TrackingError(

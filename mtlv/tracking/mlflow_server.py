@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.errors import TrackingError, masked, shorten
-from mtlv.tracking.address import DEFAULT_URI, SERVERS, check_address, page_url, scheme, sqlite_file
+from mtlv.tracking.address import SERVERS, check_address, page_url, scheme, sqlite_file
 from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.mlflow_tracker import MlflowTracker
+from mtlv.tracking.mlflow_user import store_uri
 
 HOST = "127.0.0.1"
 PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores
@@ -69,7 +70,7 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
     Raises:
         TrackingError: the store does not exist or cannot be read.
     """
-    uri = uri or DEFAULT_URI
+    uri = store_uri(uri)
     _need_store(uri)
     base = uri if has_server(uri) else door.url
     if experiment is None:
@@ -81,7 +82,7 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
 
 def has_server(uri: str | None) -> bool:
     """Whether the store is a server with its own UI."""
-    return scheme(uri or DEFAULT_URI) in SERVERS
+    return scheme(store_uri(uri)) in SERVERS
 
 
 def _need_store(uri: str) -> None:
@@ -109,8 +110,8 @@ def serve(uri: str | None, door: ServerAddress, *, log: Path) -> Iterator[subpro
     command = [sys.executable, "-m", "mlflow", "server", "--host", door.host, "--port", str(door.port)]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     env = os.environ | {
-        "MLFLOW_BACKEND_STORE_URI": uri
-        or DEFAULT_URI,  # not on the command line, where everyone could read a password
+        # Not on the command line, where everyone could read a password.
+        "MLFLOW_BACKEND_STORE_URI": store_uri(uri),
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "PATH": path,

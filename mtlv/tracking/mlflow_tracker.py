@@ -16,7 +16,9 @@ from mtlv.tracking.mlflow_access import guarded, once, one_at_a_time, open_clien
 from mtlv.tracking.mlflow_model import keep_model
 from mtlv.tracking.mlflow_moved import ARTIFACTS
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
+from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
+from mtlv.tracking.reader import PARENT
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
 from mtlv.tracking.views import View
 
@@ -32,7 +34,7 @@ class MlflowTracker:
     """Writes to an MLflow store with explicit run ids, never to the active run.
 
     Args:
-        uri: an MLflow tracking address; None means `mlflow.db` in the working folder. For an SQLite file,
+        uri: an MLflow tracking address; None is as for `store_uri`. For an SQLite file,
             artifacts go to `mlruns/` in its folder; for a server, to the server's artifact store.
         experiment: name of the experiment; created if it does not exist.
 
@@ -41,7 +43,7 @@ class MlflowTracker:
     """
 
     def __init__(self, uri: str | None, experiment: str) -> None:
-        self.uri = uri or address.DEFAULT_URI
+        self.uri = store_uri(uri)
         self.experiment = experiment
         address.check_address(self.uri)
         self._ended: dict[str, int] = {}
@@ -193,7 +195,7 @@ class MlflowTracker:
             "mlflow.runName": spec.name,
         }
         if spec.parent is not None:
-            shown["mlflow.parentRunId"] = spec.parent
+            shown[PARENT] = spec.parent
         if spec.description:
             shown[NOTE] = spec.description
         if spec.colour:

@@ -11,6 +11,8 @@ from mtlv.errors import TrackingError, nearest
 
 MEMBER, FOLD, COMPARISON = "suite member", "fold", "comparison"
 """Kinds of runs, as in the tag `mtlv.kind`."""
+PARENT = "mlflow.parentRunId"
+"""Tag with the id of the parent run."""
 
 
 def experiment_id(name: str, experiments: Mapping[str, str]) -> str:
@@ -48,7 +50,7 @@ class StoredRun:
 
     @property
     def parent(self) -> str | None:
-        return self.tags.get("mlflow.parentRunId")
+        return self.tags.get(PARENT)
 
 
 class RunReader(Protocol):

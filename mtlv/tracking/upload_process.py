@@ -60,7 +60,7 @@ class UploadProcess:
     """
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
-        self.uri, self._tell = uri, tell
+        self.uri, self.experiment, self._tell = uri, experiment, tell
         self._answers: SimpleQueue[Result | Failed] = SimpleQueue()
         self._asking = True
         self._gone = Failed(TrackingError("the process that uploads to the tracking store has ended"))

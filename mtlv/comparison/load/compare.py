@@ -36,6 +36,7 @@ from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
+from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.naming import comparison_run, named_like
 from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
 
@@ -98,9 +99,10 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
     Raises:
         MtlvError: as for `compare`, or the store cannot be reached.
     """
+    uri = store_uri(uri)
     with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
         made = partial(MlflowTracker, uri)
-        return compare(MlflowReader(uri), ask, made, pool, remote=uri is not None and is_remote(uri))
+        return compare(MlflowReader(uri), ask, made, pool, remote=is_remote(uri))
 
 
 def compare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 from collections.abc import Collection, Iterator
@@ -20,6 +21,7 @@ from mtlv.store.location import StoreLocation
 if TYPE_CHECKING:
     from mtlv.settings.schema import ExecutionSettings
 
+RELATIVE = re.compile("sqlite:///[^/]")  # address of a file in the working folder
 PACKAGE = "_ray_pkg_"  # Ray's name for the copy of a job's working folder
 # Disable Ray's usage statistics, which cause warnings without internet access.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
@@ -153,7 +155,7 @@ def check_lasting(store: StoreLocation, tracking: str | None) -> None:
             "the absolute path of a folder that all nodes share",
         ),
         "tracking.uri": (
-            Path() if tracking is None else None,
+            Path() if tracking is None or RELATIVE.match(tracking) else None,
             "a server, or for example sqlite:////SHARED/mlflow.db",
         ),
     }

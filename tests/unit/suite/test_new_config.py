@@ -154,7 +154,7 @@ def test_tags_beside_labels_are_named(tmp_path):
         (
             {"spans": [[[0, 5, "Drug"]][: n % 2] for n in range(COUNT)]},
             {},
-            r"\(got spans\).*`spans` has entities in characters; to find them, write a tag for each word",
+            r"\(got spans\).*`spans` has entities in characters; to find them, set `data.name: standoff`",
         ),
         (
             {"tokens": WORDS, "ner": TAGS, "grade": CLASSES},
