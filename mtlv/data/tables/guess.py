@@ -109,7 +109,7 @@ def guess(
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
     """
-    table, named = look_at(path, names=names, header=header)
+    table, header_names = look_at(path, names=names, header=header)
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns}
@@ -127,8 +127,8 @@ def guess(
     size, english = size_of(cells[found])
     tasks, rare, empty = _labels(table, cells, learned, counts)
     columns |= learned
-    if named:
-        columns["names"] = list(named)
+    if header_names:
+        columns["names"] = list(header_names)
     if "tags" not in learned and (mentions := mentions_column(cells, found)):
         columns["mentions"] = mentions
     read = {*map(str, columns.values()), *counts, *(name_of(one) for one, _ in more)}
