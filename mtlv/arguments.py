@@ -97,8 +97,8 @@ def _add_init(commands: Any) -> None:
         "table",
         type=Path,
         metavar="TABLE",
-        help="table: a file such as .csv, .tsv, .jsonl, .json, .xlsx or .parquet, or a folder with train, "
-        "dev and test",
+        help="table: a file such as .csv, .tsv, .jsonl, .json, .xlsx or .parquet, or a folder "
+        "with one for each of train, dev and test",
     )
     init.add_argument(
         "--out", type=Path, metavar="FILE", help="config to write (default: TABLE's name, .yml)"

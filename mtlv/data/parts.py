@@ -41,7 +41,8 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
     found = [(part, file) for file in files if (part := part_named(file))]
     found = found or [(part, file) for file in files for part in _in_name(file)]
     if not found:
-        allowed = f"a file, or a folder with train, dev and test files ending in {', '.join(suffixes)}"
+        plain = [one for one in suffixes if one.count(".") == 1]
+        allowed = f"a file, or a folder with train, dev and test files ending in {', '.join(plain)}"
         raise DataError(f"no documents in `{path}`", allowed=allowed, then=then)
     for part in PARTS:
         several = [file.name for name, file in found if name == part]

@@ -37,7 +37,7 @@ CARD = Card.of_task(
 
 
 def _examples(file: Path, part: str) -> list[Example]:
-    table = read_table(file)
+    table = read_table(file, encoding="utf-8")
     table.need(COLUMNS, "MedNLI's release")
     found: list[Example] = []
     for line, row in table.rows:

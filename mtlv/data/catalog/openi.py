@@ -152,7 +152,7 @@ def _reports(path: Path) -> Iterator[RadiologyReport]:
 
 
 def _from_csv(path: Path) -> Iterator[RadiologyReport]:
-    table = read_table(path)
+    table = read_table(path, encoding="utf-8")
     table.need(("uid", "MeSH", "findings", "impression"), "the CSV edition of Open-I")
     for _, row in table.rows:
         headings = tuple(part.strip() for part in row["MeSH"].split(";"))

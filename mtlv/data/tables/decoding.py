@@ -189,7 +189,7 @@ class _Invalid(Exception):
         return DataError(
             f"`{path.name}` has unreadable bytes at line {self.line}, offset {self.offset}",
             got=self.byte,
-            allowed=encoding or "UTF-8",
+            allowed="UTF-8" if encoding in ("", "utf-8") else encoding,
             then=then or f"save the file as UTF-8, or name its encoding with {ENCODING}",
         )
 

@@ -17,7 +17,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_CELL = 20_000_000  # characters of a cell
 LOOKED_AT = 200  # lines, of up to so many characters together:
 SAMPLE = 1_000_000
-# Quotes are doubled within a quoted value, or have a backslash; or, with tabs, they are like other signs.
+# Quotes are doubled within a quoted value, or have a backslash; or, with tabs, they are as other characters.
 DOUBLED = {"strict": True}
 QUOTINGS: dict[str, dict[str, Any]] = {
     "doubled": DOUBLED,
@@ -62,7 +62,7 @@ def _has_escapes(file: TextFile) -> bool:
 def _delimiter(file: TextFile, usual: str) -> str:
     """Return the separator that divides the first lines into equally many cells, best the usual one."""
     with file.lines() as lines:
-        sample, size = [], 0
+        size, sample = 0, list[str]()
         for line in islice(lines, LOOKED_AT):
             size += len(line)
             if size > SAMPLE and sample:
@@ -75,9 +75,8 @@ def _delimiter(file: TextFile, usual: str) -> str:
 
 def _score(sample: Sequence[str], mark: str) -> float:
     """Return the share of records with as many cells as the first one; 0 if that is one cell."""
-    records: list[int] = []
     try:
-        records.extend(len(cells) for cells in csv.reader(sample, delimiter=mark) if cells)
+        records = [len(cells) for cells in csv.reader(sample, delimiter=mark) if cells]
     except csv.Error:
         return 0.0
     records = records[:-1] if len(records) > 2 else records  # the last may be cut
@@ -107,7 +106,7 @@ def _records(file: TextFile, layout: dict[str, Any]) -> Iterator[Record]:
 
 
 def _square(path: Path, records: list[Record]) -> None:
-    """Take away empty cells after a separator at the end of each line, or name a first column without one.
+    """Take away the empty cells at the end of each line, or name a first column without a name.
 
     Raises:
         DataError: rows have another number of cells than the first.

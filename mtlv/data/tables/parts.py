@@ -85,14 +85,14 @@ def look_at(
         notes = (
             *notes,
             f"{what}: no header, as the first line looks like data; the columns are called "
-            f"{', '.join(names or ())} (`--columns a,b,c` names them, `--header` takes the first line as "
-            "their names)",
+            f"{', '.join(names or ())} (`--columns a,b,c` names them, `--header` takes the first "
+            "line as their names)",
         )
     return replace(found, notes=(*found.notes, *notes)), tuple(names) if without and names else None
 
 
 def _names_for(without: Sequence[Table], others: Sequence[Table]) -> tuple[str, ...]:
-    """Return names for tables without a header: those of another part, perhaps without its row numbers."""
+    """Return names for tables without a header: those of another part, without its column of row numbers."""
     count = len(without[0].columns)
     for other in others:
         kept = [name for name in other.columns if not _is_index(other.column(name))]
@@ -134,8 +134,8 @@ def _joined(path: Path, tables: Mapping[str, Table]) -> Table:
                 f"`{table.path.name}` does not have all columns of `{first.path.name}`",
                 got=", ".join(table.columns),
                 allowed=", ".join(first.columns),
-                then=f"add `{lacks[0]}`; or, if its answers are not known, move it out of this folder, and "
-                "predict it with the trained model (`mtlv predict RUN --file`)",
+                then=f"add `{lacks[0]}`; or, if it has no answers, move it elsewhere, and predict it with "
+                "the trained model (`mtlv predict RUN --file`)",
             )
     common = tuple(name for name in first.columns if all(name in table.columns for table in rest))
     rows = tuple(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mtlv.data.tables.arrow import arrow_rows
 from mtlv.data.tables.decoding import PACKED, most_unpacked, need_size, text_file
 from mtlv.data.tables.delimited import Record, also, records_of
 from mtlv.data.tables.header import looks_like_data, numbered, unique_names
@@ -46,7 +47,6 @@ NO_NAMES = (
     "if its first line is data, name its columns: `data.columns.names` in a config, or a first line of names"
 )
 TEXT = "text"  # column of a text file
-ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,9 @@ def read_table(
         raise DataError(f"`{path}` is {kind}", allowed=ALLOWED, then=OTHERS.get(path.suffix.lower(), ""))
     need_size(path, path.stat().st_size, most_unpacked(path))
     if suffix in ARROW:
-        table = _arrow(path, suffix)
+        columns, cells = arrow_rows(path, suffix)
+        need_header(path, columns)
+        table = Table(path, columns, tuple(enumerate(cells, start=1)))
     elif suffix == ".xlsx":
         records, notes = _sheet(path)
         table = _named(path, records, notes, names=names, header=header)
@@ -179,11 +181,8 @@ def _named(
         notes = [*notes, f"`{path.name}`: {note}"] if note else notes
         repeated = [line for line, cells in records[1:] if [str(cell).strip() for cell in cells] == first]
         if repeated:
-            notes = [
-                *notes,
-                f"`{path.name}` has its header again, left out: line {repeated[0]}"
-                f"{also('line', repeated[1:])}",
-            ]
+            where = f"line {repeated[0]}{also('line', repeated[1:])}"
+            notes = [*notes, f"`{path.name}` has its header again, left out: {where}"]
         again = set(repeated)
         records = [record for record in records[1:] if record[0] not in again]
     else:
@@ -299,87 +298,3 @@ def _sheet(path: Path) -> tuple[list[Record], list[str]]:
 
 def _plain_cell(cell: Any) -> Any:
     return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
-
-
-def _arrow(path: Path, suffix: str) -> Table:
-    """Read a Parquet, Feather or Arrow file, whose size in memory is counted before it is unfolded."""
-    import pyarrow
-
-    try:
-        columns, batches = _parquet(path) if suffix == ".parquet" else _feather(path)
-        need_header(path, columns)
-        size, most = 0, most_unpacked(path)
-        for batch in batches():
-            size += batch.num_rows * ROW_BYTES + sum(map(_size, batch.columns))
-            need_size(path, size, most)
-        rows = [
-            dict(zip(columns, cells, strict=True))
-            for batch in batches()
-            for cells in zip(*map(_cells, batch.columns), strict=True)
-        ]
-    # Cells may have values that Python does not support: invalid UTF-8, dates after the year 9999.
-    except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
-        raise DataError(
-            f"`{path.name}` cannot be read as {suffix[1:].capitalize()}", got=str(error)
-        ) from error
-    return Table(path, columns, tuple(enumerate(rows, start=1)))
-
-
-Batches = Callable[[], Iterator[Any]]
-
-
-def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
-
-    about = ParquetFile(path)
-    sizes = [about.metadata.row_group(i).total_byte_size for i in range(about.num_row_groups)]
-    need_size(path, sum(sizes), most_unpacked(path))
-    texts = [
-        f.name
-        for f in about.schema_arrow
-        if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)
-    ]
-    # Equal texts are read once, also where millions of rows have them.
-    return tuple(about.schema_arrow.names), lambda: ParquetFile(path, read_dictionary=texts).iter_batches(
-        4096
-    )
-
-
-def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
-    import pyarrow
-
-    def batches() -> Iterator[Any]:
-        with path.open("rb") as file:
-            if file.read(6) == b"ARROW1":
-                reader = pyarrow.ipc.open_file(file)
-                yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
-            else:
-                file.seek(0)
-                yield from pyarrow.ipc.open_stream(file)
-
-    with path.open("rb") as file:
-        is_file = file.read(6) == b"ARROW1"
-        file.seek(0)
-        reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
-        return tuple(reader.schema.names), batches
-
-
-def _size(column: Any) -> int:
-    """Return the bytes of a column as Python values, without making them; equal texts are counted each."""
-    import pyarrow.compute
-
-    size = column.nbytes + CELL_BYTES * len(column)
-    if isinstance(column, pyarrow.DictionaryArray) and pyarrow.types.is_string(column.dictionary.type):
-        lengths = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
-        size += pyarrow.compute.sum(lengths).as_py() or 0
-    return int(size)
-
-
-def _cells(column: Any) -> list[Any]:
-    import pyarrow
-
-    if isinstance(column, pyarrow.DictionaryArray):
-        values = [*column.dictionary.to_pylist(), None]
-        return [values[-1 if place is None else place] for place in column.indices.to_pylist()]
-    return list(column.to_pylist())

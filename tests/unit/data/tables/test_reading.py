@@ -1,4 +1,4 @@
-"""Any table of texts reads back as it was written: separators, encodings, quotes, packing, headers."""
+"""Any table of texts reads back as it was written, whatever its separators, encoding and packing."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_what_unfolds_to_too_much_is_refused_before_it_does(tmp_path, monkeypatc
     monkeypatch.setattr("mtlv.data.tables.decoding.FREE_BYTES", 1_000_000)
     path = tmp_path / "t.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"text": ["word " * 1000] * 20_000}), path)
-    monkeypatch.setattr("mtlv.data.tables.rows._cells", lambda column: pytest.fail("unfolded"))
+    monkeypatch.setattr("mtlv.data.tables.arrow._cells", lambda column: pytest.fail("unfolded"))
     with pytest.raises(DataError, match=r"`t.parquet` is too large .*divide it"):
         read_table(path)
     with pytest.raises(DataError, match=r"`t.csv.gz` is too large .*allowed: up to 1,000,000 bytes"):

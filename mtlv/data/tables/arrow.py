@@ -1,0 +1,99 @@
+"""Rows of Parquet, Feather and Arrow files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mtlv.data.tables.decoding import most_unpacked, need_size
+from mtlv.errors import DataError
+
+ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
+Batches = Callable[[], Iterator[Any]]
+
+
+def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Read a Parquet, Feather or Arrow file, whose size in memory is counted before it is unfolded.
+
+    Returns the names of its columns, and its rows.
+
+    Raises:
+        DataError: it is invalid or too large, or has cells that are no values of Python.
+    """
+    import pyarrow
+
+    try:
+        columns, batches = _parquet(path) if suffix == ".parquet" else _feather(path)
+        size, most = 0, most_unpacked(path)
+        for batch in batches():
+            size += batch.num_rows * ROW_BYTES + sum(map(_size, batch.columns))
+            need_size(path, size, most)
+        rows = [
+            dict(zip(columns, cells, strict=True))
+            for batch in batches()
+            for cells in zip(*map(_cells, batch.columns), strict=True)
+        ]
+    # Cells may have values that Python does not support: invalid UTF-8, dates after the year 9999.
+    except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
+        raise DataError(
+            f"`{path.name}` cannot be read as {suffix[1:].capitalize()}", got=str(error)
+        ) from error
+    return columns, rows
+
+
+def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    about = ParquetFile(path)
+    sizes = [about.metadata.row_group(i).total_byte_size for i in range(about.num_row_groups)]
+    need_size(path, sum(sizes), most_unpacked(path))
+    texts = [
+        f.name
+        for f in about.schema_arrow
+        if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)
+    ]
+    # Equal texts are read once, also where millions of rows have them.
+    return tuple(about.schema_arrow.names), lambda: ParquetFile(path, read_dictionary=texts).iter_batches(
+        4096
+    )
+
+
+def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
+    import pyarrow
+
+    def batches() -> Iterator[Any]:
+        with path.open("rb") as file:
+            if file.read(6) == b"ARROW1":
+                reader = pyarrow.ipc.open_file(file)
+                yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                file.seek(0)
+                yield from pyarrow.ipc.open_stream(file)
+
+    with path.open("rb") as file:
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
+        return tuple(reader.schema.names), batches
+
+
+def _size(column: Any) -> int:
+    """Return the bytes of a column as Python values, without making them; equal texts are counted each."""
+    import pyarrow.compute
+
+    size = column.nbytes + CELL_BYTES * len(column)
+    if isinstance(column, pyarrow.DictionaryArray) and pyarrow.types.is_string(column.dictionary.type):
+        lengths = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
+        size += pyarrow.compute.sum(lengths).as_py() or 0
+    return int(size)
+
+
+def _cells(column: Any) -> list[Any]:
+    import pyarrow
+
+    if isinstance(column, pyarrow.DictionaryArray):
+        values = [*column.dictionary.to_pylist(), None]
+        return [values[-1 if place is None else place] for place in column.indices.to_pylist()]
+    return list(column.to_pylist())
