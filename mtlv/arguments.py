@@ -97,7 +97,7 @@ def _add_init(commands: Any) -> None:
         "table",
         type=Path,
         metavar="TABLE",
-        help="table: a file ending in .csv, .tsv, .jsonl (JSON Lines) or .parquet",
+        help="table: a file such as .csv, .tsv, .jsonl, .json, .xlsx or .parquet, or a folder with train, dev and test",
     )
     init.add_argument(
         "--out", type=Path, metavar="FILE", help="config to write (default: TABLE's name, .yml)"
@@ -108,6 +108,16 @@ def _add_init(commands: Any) -> None:
         metavar="COLUMNS",
         help="columns to learn, separated by commas; names with commas in double quotes (default: all that "
         "can be)",
+    )
+    init.add_argument(
+        "--columns",
+        metavar="NAMES",
+        help="names of the columns of a file without a header, separated by commas",
+    )
+    init.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row has the names of the columns (default: if it looks like names)",
     )
 
 

@@ -16,6 +16,7 @@ def init(args: argparse.Namespace) -> int:
     from mtlv.data.tables.column_kinds import FEWEST
     from mtlv.data.tables.guess import guess
     from mtlv.data.tables.other_formats import other_format
+    from mtlv.data.tables.parts import beside
     from mtlv.data.tables.tag_columns import SPANS
     from mtlv.settings.describe import in_line
     from mtlv.suite.new_config import write_config
@@ -26,8 +27,11 @@ def init(args: argparse.Namespace) -> int:
         name, place, why = other
         data = f"{{name: {name}, path: {in_line(str(place))}}}"
         raise DataError(why, then=f"write a config with `data: {data}` (docs/data.md)")
-    found = guess(args.table, text=args.text, labels=labels)
-    said = write_config(found, args.out or Path(f"{args.table.stem}.yml"))
+    path, note = beside(args.table)
+    names = _names(args.columns or "") or None
+    found = guess(path, text=args.text, labels=labels, names=names, header=args.header)
+    said = write_config(found, args.out or Path(f"{args.table.resolve().stem}.yml"))
+    say(*filter(None, (note, *found.notes)))
     pair = f" and `{found.columns['text_pair']}`" if "text_pair" in found.columns else ""
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`{pair}")
     kinds = dict.fromkeys(
@@ -51,7 +55,6 @@ def init(args: argparse.Namespace) -> int:
             f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` to unknown (neither "
             "learned nor tested), yes or no"
         )
-    say(*found.notes)
     if found.rare:
         say(
             f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"

@@ -71,7 +71,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         "#",
         "# trains and tests all models, says what to learn together, and writes a page with the reasons.",
         "",
-        f"experiment: {in_line(shorten(guess.path.stem, 200))}",
+        f"experiment: {in_line(shorten(guess.path.resolve().stem, 200))}",
         "",
         "data:",
         *(_sources(guess, path) if guess.more else _table(guess, path)),
@@ -105,8 +105,9 @@ def _table(guess: TableGuess, path: str) -> list[str]:
 
 def _sources(guess: TableGuess, path: str) -> list[str]:
     """Return the table once for each kind of column; the documents of all are split alike."""
+    shared = (*PLACES, "names")
     lines = ["  columns:"] + [
-        f"    {key}: {in_line(guess.columns[key])}" for key in PLACES if key in guess.columns
+        f"    {key}: {in_line(guess.columns[key])}" for key in shared if key in guess.columns
     ]
     lines.append("  sources:                     # columns of several kinds: the table once for each")
     if guess.uncertain:

@@ -99,8 +99,17 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             yield file
     except OSError as error:
         raise DataError(f"`{path}` cannot be read", got=error.strerror or error) from error
-    except (EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"`{path}` cannot be unpacked", got=error, then="check that it is complete") from error
+    except (
+        EOFError,
+        lzma.LZMAError,
+        zlib.error,
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
+        raise DataError(
+            f"`{path}` cannot be unpacked", got=error, then="check that it is complete"
+        ) from error
 
 
 @contextmanager
@@ -115,11 +124,15 @@ def member_of(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     Raises:
         DataError: there are several, or none.
     """
-    files = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX")]
+    files = [
+        one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX")
+    ]
     if len(files) != 1:
         names = ", ".join(one.filename for one in files)
         raise DataError(
-            f"`{path.name}` does not have one file", got=names or "none", then="unpack it, and set `data.path`"
+            f"`{path.name}` does not have one file",
+            got=names or "none",
+            then="unpack it, and set `data.path`",
         )
     return files[0]
 
@@ -237,7 +250,7 @@ def _guessed(path: Path, error: _Invalid) -> str:
     if "cp1252" in near:  # by far the most frequent one in Western Europe and America
         return "cp1252"
     if len(set(near.values())) > 1:
-        names = ", ".join(near)
+        names = ", ".join(one.encoding for one in found if (one.encoding in SEVERAL_BYTES) == wide)
         then = f"save the file as UTF-8, or set {ENCODING}: it may be {names}"
         raise error.as_error(path, "", then)
     return first.encoding

@@ -39,7 +39,7 @@ def records_of(file: TextFile, usual: str) -> tuple[list[Record], list[str]]:
     delimiter = _delimiter(file, usual)
     first: DataError | None = None
     for name, quoting in QUOTINGS.items():
-        if name == "none" and delimiter != "\t":
+        if (name == "none" and delimiter != "\t") or (name == "escaped" and not _has_escapes(file)):
             continue
         try:
             records = list(_records(file, {"delimiter": delimiter, **quoting}))
@@ -52,6 +52,11 @@ def records_of(file: TextFile, usual: str) -> tuple[list[Record], list[str]]:
             notes.append(f"`{file.path.name}` is separated by {SEPARATORS[delimiter]}")
         return records, notes
     raise first or DataError(f"`{file.path.name}` is empty")
+
+
+def _has_escapes(file: TextFile) -> bool:
+    with file.lines() as lines:
+        return any('\\"' in line for line in lines)
 
 
 def _delimiter(file: TextFile, usual: str) -> str:
@@ -97,7 +102,7 @@ def _records(file: TextFile, layout: dict[str, Any]) -> Iterator[Record]:
         except csv.Error as error:
             then = "check its quotes: a quote inside a quoted value must be doubled"
             if "field larger" in str(error):
-                then = f"{then}; a cell may have {MOST_CELL:,} characters"
+                then = f"a cell may have {MOST_CELL:,} characters; c{then[1:]}"
             raise DataError(
                 f"`{file.path.name}` has an invalid row at line {line}", got=str(error), then=then
             ) from error
@@ -121,7 +126,9 @@ def _square(path: Path, records: list[Record]) -> None:
         if all(not cells[-1].strip() for _, cells in rest):
             for _, cells in rest:
                 cells.pop()
-        elif len(rest) > 1 and len({cells[0] for _, cells in rest}) == len(rest):  # names of rows, as R writes
+        elif len(rest) > 1 and len({cells[0] for _, cells in rest}) == len(
+            rest
+        ):  # names of rows, as R writes
             header.insert(0, "")
     broken = [(line, len(cells)) for line, cells in rest if len(cells) != len(header)]
     if broken:

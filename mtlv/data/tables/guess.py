@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
+from mtlv.data.tables.parts import look_at, table_files
 from mtlv.data.tables.places import group_note, is_record, places_of
 from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
-from mtlv.data.tables.rows import Table, read_table
+from mtlv.data.tables.rows import Table
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
 from mtlv.data.tables.text_columns import (
     WORDS,
@@ -55,7 +57,7 @@ class TableGuess:
     texts: tuple[str, ...] = ()  # those of them that have texts, too
     pairs: tuple[str, ...] = ()  # the texts with the first of those
     marked: tuple[str, ...] = ()  # those of them that have entities in characters
-    notes: tuple[str, ...] = ()  # what was decided, and may be decided in another way
+    notes: tuple[str, ...] = ()  # how the table was read, what was decided, and may be decided in another way
     english: bool = True  # whether the texts look like English
 
     @property
@@ -99,11 +101,19 @@ class TableGuess:
         return tuple(task for one in self.learned for task in one.tasks)
 
 
-def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) -> TableGuess:
+def guess(
+    path: Path,
+    *,
+    text: str | None = None,
+    labels: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    header: bool | None = None,
+) -> TableGuess:
     """Read a table and guess what its columns are.
 
     Args:
-        path: the file.
+        path: the file, or a folder with one for each part.
+        names, header: as for `look_at`.
         text: the column of the texts; None for the column with the longest ones.
         labels: columns to learn; none for all labels, lists and classes with names, else the only column of
             tags, or those of numbers.
@@ -111,7 +121,7 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     Raises:
         DataError: the file cannot be read, a column is not there, or none can be the text or the labels.
     """
-    table = read_table(path)
+    table, named = look_at(path, names=names, header=header)
     table.need([text] if text else [], "--text")
     table.need(labels, "--labels")
     cells = {name: [row.get(name) for _, row in table.rows] for name in table.columns if name}
@@ -120,14 +130,16 @@ def guess(path: Path, *, text: str | None = None, labels: Sequence[str] = ()) ->
     columns = _texts(table, cells, lengths, text=text, tags=tags)
     texts = tuple(map(str, columns.values()))
     places = places_of({name: c for name, c in cells.items() if name not in labels or name in texts}, texts)
-    columns |= places
+    columns |= {key: name for key, name in places.items() if key != "part" or not path.is_dir()}
     if taken := [name for name in labels if name in columns.values()]:
         key = next(key for key, name in columns.items() if name == taken[0])
         raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
-    units = _units(cells, columns, texts)
+    units = _units(cells, columns, texts, _parts(table, path))
     proposals = Proposals(table, left, tags, units, given=bool(labels))
     learned, possible = _learned(proposals)
+    if named:
+        columns["names"] = list(named)
     return _described(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
 
 
@@ -153,7 +165,10 @@ def _texts(
 
 
 def _units(
-    cells: Mapping[str, Sequence[object]], columns: Mapping[str, object], texts: Sequence[str]
+    cells: Mapping[str, Sequence[object]],
+    columns: Mapping[str, object],
+    texts: Sequence[str],
+    parts: Sequence[str] | None,
 ) -> Units:
     """Return which rows are split together."""
     joined = [
@@ -161,7 +176,17 @@ def _units(
         for row in zip(*(cells[name] for name in texts), strict=True)
     ]
     group, part = (cells[str(columns[key])] if key in columns else None for key in ("group", "part"))
-    return Units(joined, group, part)
+    return Units(joined, group, part if parts is None else parts)
+
+
+def _parts(table: Table, path: Path) -> list[str] | None:
+    """Return the part of each row of a folder, whose files were joined; None for a single file."""
+    names = list(table_files(path))
+    if len(names) < 2:
+        return None
+    lines = [line for line, _ in table.rows]
+    starts = [now <= before for before, now in zip(lines, lines[1:], strict=False)]  # the next file
+    return [names[place] for place in accumulate(starts, initial=0)]
 
 
 def _learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]:
@@ -267,7 +292,7 @@ def _described(
         mentions := mentions_column(cells, str(columns["text"]))
     ):
         columns["mentions"] = mentions
-    notes = [*proposals.notes]
+    notes = [*table.notes, *proposals.notes]
     if "group" in columns:
         notes.append(group_note(str(columns["group"]), cells[str(columns["group"])]))
     whole = columns | dict(learned[0].columns)
@@ -299,6 +324,7 @@ def _described(
         marked,
         tuple(notes),
         english,
+        table.notes,
     )
 
 

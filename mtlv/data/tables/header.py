@@ -48,15 +48,17 @@ def _vote(name: str, cells: Sequence[str]) -> int:
 
 def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return names with a number at those that repeat, and a note about these."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     changed: list[str] = []
+    numbers: Counter[str] = Counter()
     for place, name in enumerate(names, start=1):
         new = name
-        if name in found:
-            base = name or "column"
-            new = next(n for k in range(2, len(names) + 3) if (n := f"{base}.{k}") not in (*found, *names))
+        while new in found or (new != name and new in names):
+            numbers[name] += 1
+            new = f"{name or 'column'}.{numbers[name] + 1}"
+        if new != name:
             changed.append(f"column {place} is called `{new}`")
-        found.append(new)
+        found[new] = None
     note = f"several columns have the same name; {', '.join(changed[:10])}" if changed else ""
     return tuple(found), note
 

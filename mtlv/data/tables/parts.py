@@ -104,7 +104,7 @@ def _names_for(without: Sequence[Table], others: Sequence[Table]) -> tuple[str, 
 def _is_index(cells: Sequence[object]) -> bool:
     """Whether these are whole numbers that go up by one."""
     texts = [str(cell).strip() for cell in cells]
-    if not texts[0].isdecimal():
+    if len(texts) < 3 or not texts[0].isdecimal():
         return False
     start = int(texts[0])
     return texts == [str(start + place) for place in range(len(texts))]
@@ -138,7 +138,9 @@ def _joined(path: Path, tables: Mapping[str, Table]) -> Table:
             )
     common = tuple(name for name in first.columns if all(name in table.columns for table in rest))
     rows = tuple(
-        (line, {name: row.get(name) for name in common}) for table in tables.values() for line, row in table.rows
+        (line, {name: row.get(name) for name in common})
+        for table in tables.values()
+        for line, row in table.rows
     )
     notes = tuple(note for table in tables.values() for note in table.notes)
     return Table(path, common, rows, notes)

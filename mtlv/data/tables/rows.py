@@ -16,7 +16,17 @@ from mtlv.data.tables.header import looks_like_data, numbered, unique_names
 from mtlv.data.tables.json_rows import json_at, json_row, json_rows, read_json
 from mtlv.errors import DataError, nearest, shorten
 
-__all__ = ["Table", "also", "decode", "json_at", "json_row", "need_size", "read_json", "read_table", "read_text"]
+__all__ = [
+    "Table",
+    "also",
+    "decode",
+    "json_at",
+    "json_row",
+    "need_size",
+    "read_json",
+    "read_table",
+    "read_text",
+]
 
 MOST_COLUMNS = 10_000
 LINES = (".csv", ".tsv", ".jsonl", ".ndjson", ".txt")
@@ -32,7 +42,9 @@ OTHERS = {
     ".rar": "unpack it first",
     ".pkl": "write it with pandas: frame.to_parquet('table.parquet')",
 }
-NO_NAMES = "if its first line is data, name its columns: `data.columns.names` in a config, or a first line of names"
+NO_NAMES = (
+    "if its first line is data, name its columns: `data.columns.names` in a config, or a first line of names"
+)
 TEXT = "text"  # column of a text file
 ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
 
@@ -135,7 +147,9 @@ def read_table(
             table = Table(path, columns, rows, tuple(notes))
         elif suffix == ".txt":
             with file.lines() as lines:
-                plain = ((number, {TEXT: line.strip()}) for number, line in enumerate(lines, 1) if line.strip())
+                plain = (
+                    (number, {TEXT: line.strip()}) for number, line in enumerate(lines, 1) if line.strip()
+                )
                 table = Table(path, (TEXT,), tuple(plain), tuple(notes))
         else:
             records, notes = records_of(file, "," if suffix == ".csv" else "\t")
@@ -154,6 +168,7 @@ def _named(
     """
     if not records:
         raise DataError(f"`{path.name}` is empty", then="its first line must name the columns")
+    need_columns(path, len(records[0][1]))
     first = [str(cell if cell is not None else "").strip() for cell in records[0][1]]
     others = [cells for _, cells in records[1:301]]
     is_data = bool(others) and looks_like_data(first, others)
@@ -164,7 +179,10 @@ def _named(
         notes = [*notes, f"`{path.name}`: {note}"] if note else notes
         repeated = [line for line, cells in records[1:] if [str(cell).strip() for cell in cells] == first]
         if repeated:
-            notes = [*notes, f"`{path.name}` has its header again, left out: line {repeated[0]}{also('line', repeated[1:])}"]
+            notes = [
+                *notes,
+                f"`{path.name}` has its header again, left out: line {repeated[0]}{also('line', repeated[1:])}",
+            ]
         again = set(repeated)
         records = [record for record in records[1:] if record[0] not in again]
     else:
@@ -177,7 +195,10 @@ def _named(
             )
     is_suspect = has_header and is_data and not names
     if is_suspect and header is not None:
-        notes = [*notes, f"the first line of `{path.name}`, taken as names of its columns, looks like data; {NO_NAMES}"]
+        notes = [
+            *notes,
+            f"the first line of `{path.name}`, taken as names of its columns, looks like data; {NO_NAMES}",
+        ]
     need_header(path, columns)
     rows = tuple((line, dict(zip(columns, cells, strict=True))) for line, cells in records)
     return Table(path, columns, rows, tuple(notes), not has_header, is_suspect)
@@ -189,12 +210,15 @@ def need_rows(path: Path, count: int) -> None:
         raise DataError(f"`{path.name}` has no rows", then="check the file")
 
 
+def need_columns(path: Path, count: int) -> None:
+    """Raise an error for too many columns."""
+    if count > MOST_COLUMNS:
+        raise DataError(f"`{path.name}` has too many columns", got=count, allowed=f"up to {MOST_COLUMNS}")
+
+
 def need_header(path: Path, header: Sequence[str]) -> None:
     """Raise an error for an invalid header, before its columns are processed."""
-    if len(header) > MOST_COLUMNS:
-        raise DataError(
-            f"`{path.name}` has too many columns", got=len(header), allowed=f"up to {MOST_COLUMNS}"
-        )
+    need_columns(path, len(header))
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice), then="rename one")
@@ -247,7 +271,9 @@ def _sheet(path: Path) -> tuple[list[Record], list[str]]:
         import openpyxl
     except ImportError:
         then = "install it: pip install 'mtlv[excel]'; or save it as .csv"
-        raise DataError(f"`{path.name}` is an Excel file, which needs the package openpyxl", then=then) from None
+        raise DataError(
+            f"`{path.name}` is an Excel file, which needs the package openpyxl", then=then
+        ) from None
     try:
         with zipfile.ZipFile(path) as archive:
             need_size(path, sum(one.file_size for one in archive.infolist()), most_unpacked(path))
@@ -292,7 +318,9 @@ def _arrow(path: Path, suffix: str) -> Table:
         ]
     # Cells may have values that Python does not support: invalid UTF-8, dates after the year 9999.
     except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
-        raise DataError(f"`{path.name}` cannot be read as {suffix[1:].capitalize()}", got=str(error)) from error
+        raise DataError(
+            f"`{path.name}` cannot be read as {suffix[1:].capitalize()}", got=str(error)
+        ) from error
     return Table(path, columns, tuple(enumerate(rows, start=1)))
 
 
@@ -306,9 +334,15 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
     about = ParquetFile(path)
     sizes = [about.metadata.row_group(i).total_byte_size for i in range(about.num_row_groups)]
     need_size(path, sum(sizes), most_unpacked(path))
-    texts = [f.name for f in about.schema_arrow if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)]
+    texts = [
+        f.name
+        for f in about.schema_arrow
+        if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)
+    ]
     # Equal texts are read once, also where millions of rows have them.
-    return tuple(about.schema_arrow.names), lambda: ParquetFile(path, read_dictionary=texts).iter_batches(4096)
+    return tuple(about.schema_arrow.names), lambda: ParquetFile(path, read_dictionary=texts).iter_batches(
+        4096
+    )
 
 
 def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
