@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
@@ -185,7 +185,7 @@ def _parts(table: Table, path: Path) -> list[str] | None:
     if len(names) < 2:
         return None
     lines = [line for line, _ in table.rows]
-    starts = [now <= before for before, now in zip(lines, lines[1:], strict=False)]  # the next file
+    starts = [now <= before for before, now in pairwise(lines)]  # the next file
     return [names[place] for place in accumulate(starts, initial=0)]
 
 
@@ -324,7 +324,6 @@ def _described(
         marked,
         tuple(notes),
         english,
-        table.notes,
     )
 
 

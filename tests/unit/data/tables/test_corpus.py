@@ -149,7 +149,7 @@ FAULTS = [
     (
         CLASSES,
         {"label": None},
-        r"line 2, column `label` is empty .got None.; allowed: a name or a whole number; fill it, or leave",
+        r"line 2, column `label` is empty .got None.; allowed: a name or a whole number; fill it, leave the row out, or",
     ),
     (CLASSES, {"label": 0.5}, r"line 2, column `label` is not a class .got 0.5"),
     (replace(CLASSES, classes=("y", "x")), {"label": "z"}, r"is an unknown class .got 'z'.; allowed: y, x"),
