@@ -59,7 +59,6 @@ def init(args: argparse.Namespace) -> int:
             f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` to unknown (neither "
             "learned nor tested), yes or no"
         )
-    say(*found.notes)
     if found.rare:
         say(
             f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"

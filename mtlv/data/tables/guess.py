@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
-from mtlv.data.tables.parts import look_at
+from mtlv.data.tables.parts import look_at, table_files
 from mtlv.data.tables.places import group_note, is_record, places_of
 from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
 from mtlv.data.tables.rows import Table
@@ -56,7 +57,7 @@ class TableGuess:
     texts: tuple[str, ...] = ()  # those of them that have texts, too
     pairs: tuple[str, ...] = ()  # the texts with the first of those
     marked: tuple[str, ...] = ()  # those of them that have entities in characters
-    notes: tuple[str, ...] = ()  # what was decided, and may be decided in another way
+    notes: tuple[str, ...] = ()  # how the table was read, what was decided, and may be decided in another way
     english: bool = True  # whether the texts look like English
 
     @property
@@ -129,16 +130,16 @@ def guess(
     columns = _texts(table, cells, lengths, text=text, tags=tags)
     texts = tuple(map(str, columns.values()))
     places = places_of({name: c for name, c in cells.items() if name not in labels or name in texts}, texts)
-    columns |= places
+    columns |= {key: name for key, name in places.items() if key != "part" or not path.is_dir()}
     if taken := [name for name in labels if name in columns.values()]:
         key = next(key for key, name in columns.items() if name == taken[0])
         raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
-    if named:
-        columns["names"] = list(named)
-    units = _units(cells, columns, texts)
+    units = _units(cells, columns, texts, _parts(table, path))
     proposals = Proposals(table, left, tags, units, given=bool(labels))
     learned, possible = _learned(proposals)
+    if named:
+        columns["names"] = list(named)
     described = _described(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
     return replace(described, path=path)  # a folder has several tables
 
@@ -165,7 +166,10 @@ def _texts(
 
 
 def _units(
-    cells: Mapping[str, Sequence[object]], columns: Mapping[str, object], texts: Sequence[str]
+    cells: Mapping[str, Sequence[object]],
+    columns: Mapping[str, object],
+    texts: Sequence[str],
+    parts: Sequence[str] | None,
 ) -> Units:
     """Return which rows are split together."""
     joined = [
@@ -173,7 +177,17 @@ def _units(
         for row in zip(*(cells[name] for name in texts), strict=True)
     ]
     group, part = (cells[str(columns[key])] if key in columns else None for key in ("group", "part"))
-    return Units(joined, group, part)
+    return Units(joined, group, part if parts is None else parts)
+
+
+def _parts(table: Table, path: Path) -> list[str] | None:
+    """Return the part of each row of a folder, whose files were joined; None for a single file."""
+    names = list(table_files(path))
+    if len(names) < 2:
+        return None
+    lines = [line for line, _ in table.rows]
+    starts = [now <= before for before, now in pairwise(lines)]  # the next file
+    return [names[place] for place in accumulate(starts, initial=0)]
 
 
 def _learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]:
