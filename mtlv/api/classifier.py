@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from mtlv.api.arguments import several
-from mtlv.api.corpus import from_dataframe
+from mtlv.api.corpus import Corpus, from_dataframe
+from mtlv.api.model import LoadedModel
 from mtlv.api.training import train
 from mtlv.errors import DataError
 from mtlv.events import ignore
@@ -99,8 +100,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if target == INDICATOR:
             labels = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
             names = [str(name) for name in getattr(y, "columns", range(labels.shape[1]))]
-            rows = rows.assign(**{f"y {name}": labels[:, n].astype(int) for n, name in enumerate(names)})
-            rows = rows.rename(columns={f"y {name}": name for name in names})
+            for name, column in zip(names, labels.T, strict=True):
+                rows[name] = column.astype(int)
             settings["labels"], self.classes_ = names, np.array(names, dtype=object)
         elif target in ("binary", "multiclass"):
             self.classes_, numbers = np.unique(np.ravel(y), return_inverse=True)
@@ -115,9 +116,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.model_ = self._trained(corpus)
         return self
 
-    def _trained(self, corpus: Any) -> Any:
-        from mtlv.api.model import LoadedModel
-
+    def _trained(self, corpus: Corpus) -> LoadedModel:
         passed = ("encoder", "architecture", "epochs", "learning_rate", "batch_size", "max_length")
         given = {name: value for name in passed if (value := getattr(self, name)) is not None}
         seed = self.random_state
@@ -159,5 +158,5 @@ COLUMN_OF_TEXTS = "text of a document"  # unlike the names of labels
 
 def _texts(given: Texts) -> pd.DataFrame:
     """Return a table with a column of texts."""
-    table = given if hasattr(given, "shape") else several(given, "X")  # type: ignore[arg-type]
+    table = given if hasattr(given, "shape") else several(given, "X")
     return as_frame(table, {})[[COLUMN]].set_axis([COLUMN_OF_TEXTS], axis=1).reset_index(drop=True)

@@ -167,12 +167,12 @@ def place_files(
         target.write_text(text, encoding="utf-8")
 
 
-def _texts(model: TrackedModel, **place: str) -> dict[str, str]:
+def _texts(model: TrackedModel, **place: Any) -> dict[str, str]:
     """Return the text files of an MLflow model: of `model`, its environment, and `MLmodel`."""
     return {**model.texts, **_environment(), "MLmodel": _mlmodel(model, place)}
 
 
-def _mlmodel(model: TrackedModel, place: Mapping[str, str]) -> str:
+def _mlmodel(model: TrackedModel, place: Mapping[str, Any]) -> str:
     """Return the `MLmodel` file, which makes the folder an MLflow model; `place` has where it is logged.
 
     It is written here because `mlflow.pyfunc.log_model` loads every model and infers its packages, which

@@ -244,7 +244,7 @@ def test_a_folder_and_texts_behind_an_option(ran, here, tmp_path):
         (("comparison of 2 runs", TEXT), "does not train a model; give the run of a suite's member"),
         (("x",), "no text was given; give the text after the run, or a file"),
         (("x", TEXT, "--file", "a.txt"), "both texts and `--file` were given"),
-        (("x", " "), "text 1 is empty; a model needs something to read"),
+        (("x", " "), "the texts given: there is no text"),
         (("x", "--file", "gone.csv"), "there is no such file (got gone.csv); check its name and folder"),
         (
             ("x", "--file", "suite.yml"),

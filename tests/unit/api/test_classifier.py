@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from pixel import draw_nothing
 from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
@@ -26,6 +27,11 @@ SETTINGS = {"precision": "fp32", "device": "cpu", "bag_of_words": False}
 def classifier(**changes: object) -> mtlv.TextClassifier:
     given = {"epochs": 1, "learning_rate": 3e-3, "random_state": 0, "max_length": 16, "settings": SETTINGS}
     return mtlv.TextClassifier("tiny", **given | changes)
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_nothing(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +85,9 @@ def test_searches_train_a_new_model_for_each_fold(monkeypatch: pytest.MonkeyPatc
         return fit(self, X, y)
 
     monkeypatch.setattr(mtlv.TextClassifier, "fit", counted)
-    scores = cross_val_score(classifier(epochs=6), TEXTS, CLASSES, cv=2)
+    scores = cross_val_score(classifier(), TEXTS, CLASSES, cv=2)
     assert scores.shape == (2,)
-    assert trained == [(6, 30), (6, 30)]
+    assert trained == [(1, 30), (1, 30)]
     search = GridSearchCV(classifier(), {"epochs": [1, 6]}, cv=2, scoring="neg_log_loss").fit(TEXTS, CLASSES)
     assert [epochs for epochs, _ in trained[2:6]] == [1, 1, 6, 6]
     assert search.best_params_ == {"epochs": 6}
