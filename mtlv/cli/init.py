@@ -36,7 +36,7 @@ def init(args: argparse.Namespace) -> int:
     found = guess(path, text=args.text, labels=labels, names=names, header=args.header)
     said = write_config(found, args.out or Path(f"{args.table.resolve().stem}.yml"))
     pair = f" and `{found.columns['text_pair']}`" if "text_pair" in found.columns else ""
-    say(*filter(None, [note]))
+    say(*filter(None, (note, *found.notes)))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`{pair}")
     kinds = dict.fromkeys(
         str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))
