@@ -76,7 +76,7 @@ def open_regular(path: Path) -> BinaryIO:
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # a buffered reader
 
 
 def flush(path: Path) -> None:

@@ -11,7 +11,7 @@ from mtlv.formatting import many
 def predict(args: argparse.Namespace) -> int:
     """Predict texts with the trained model of a run."""
     from mtlv.data.conll import conll_path
-    from mtlv.data.tables.rows import read_table
+    from mtlv.data.tables.rows import Table, read_table
     from mtlv.errors import DataError
     from mtlv.serving.answers import check_target, write_answers
     from mtlv.serving.predict import ModelQuery, load_plan, predict_texts
@@ -27,10 +27,11 @@ def predict(args: argparse.Namespace) -> int:
         plan = load_plan(place, args.device)
     else:
         _need_no_options(args)
-        sentences = from_sentences(args.file) if conll_path(args.file) else None
-        rows = None if sentences else read_table(args.file)
+        # The file is read before the model, which takes longer.
+        read = from_sentences(args.file) if conll_path(args.file) else read_table(args.file)
         plan = load_plan(place, args.device)
-        texts = sentences or from_table(rows, args.column, plan.description.columns)
+        named = plan.description.columns
+        texts = from_table(read, args.column, named) if isinstance(read, Table) else read
     answers = predict_texts(plan, texts, tasks=args.task, calibrated=args.calibrated)
     for note in answers.found.notes:
         complain(f"note: {note}")

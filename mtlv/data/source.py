@@ -219,7 +219,7 @@ class Corpus:
         """Return the same documents with masked language modelling as their only task."""
         task = text_task(f"{self.name}.text", self.name)
         targets = {task.name: TARGETS[task.kind].none(len(self))}
-        unread = dict.fromkeys(("seconds", "words", "prose", "mentions"))
+        unread: dict[str, Any] = dict.fromkeys(("seconds", "words", "prose", "mentions"))
         return replace(self, tasks=(task,), targets=targets, rule="", **unread)
 
     def strata(self, *, absent: bool = True) -> dict[str, NDArray[np.bool_]]:

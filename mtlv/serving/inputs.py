@@ -58,7 +58,7 @@ class InputSchema:
             mentions=max(map(len, rows), default=0),
             window=data.window if is_cut else None,
             window_overlap=data.window_overlap if is_cut else None,
-            rule=words and words.rule,
+            rule=None if words is None else words.rule,
             agreement=None if words is None or corpus.rule else words.share,
         )
 
@@ -170,7 +170,7 @@ def served_tasks(
 
     `train` has the rows of the training documents in the joined corpus.
     """
-    forms = {}
+    forms: dict[str, InputSchema] = {}
     for (member, first, end), settings in zip(sources_of(corpus), data.each, strict=True):
         rows = (train[(train >= first) & (train < end)] - first).tolist()
         forms |= dict.fromkeys(member.names, InputSchema.of(member, settings, rows))

@@ -97,10 +97,8 @@ class _Silence:
     def begin(self) -> None:
         with self._lock:
             utils = sys.modules.get("mlflow.utils.autologging_utils")
-            is_off = getattr(
-                utils, "_AUTOLOGGING_GLOBALLY_DISABLED", utils is None
-            )  # as in a fit of the user
-            if not self._blocks and not is_off:
+            is_off = getattr(utils, "_AUTOLOGGING_GLOBALLY_DISABLED", False)  # as in a fit of the user
+            if utils is not None and not self._blocks and not is_off:
                 self._ending.enter_context(utils.disable_autologging())
             self._blocks += 1
 

@@ -17,7 +17,7 @@ from mtlv.data.source import Card, Corpus
 from mtlv.data.standoff import exports, pubtator
 from mtlv.data.standoff.bioc import SUFFIXES as OF_BIOC
 from mtlv.data.standoff.bioc import is_bioc, read_bioc
-from mtlv.data.standoff.brat import annotations, read_brat
+from mtlv.data.standoff.brat import annotation_files, read_brat
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, documents
 from mtlv.data.standoff.pubtator import TEXT, read_pubtator
@@ -109,4 +109,4 @@ def _beginning(file: Path) -> str:
 
 
 def _is_brat(path: Path) -> bool:
-    return path.is_dir() and bool(annotations(path))
+    return path.is_dir() and bool(annotation_files(path))

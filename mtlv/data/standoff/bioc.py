@@ -159,6 +159,6 @@ def _relations(node: Node, known: Collection[str], losses: Losses) -> Iterator[R
     named = [name for key, value in infons.items() if key not in TYPES for name in identifiers(str(value))]
     names = nodes or [name for name in named if name in known]
     if len(names) == 2:
-        yield Relation(type_, *names, is_directed=bool(nodes))
+        yield Relation(type_, names[0], names[1], is_directed=bool(nodes))
     else:
         losses.add("relations left out: they are not of two marked entities", type_)

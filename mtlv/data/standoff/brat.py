@@ -34,7 +34,7 @@ def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
     Raises:
         DataError: an annotation without its text, or a line that cannot be read, with `file:line`.
     """
-    files = annotations(folder)
+    files = annotation_files(folder)
     for file in files:
         within = file.relative_to(folder)
         source = file.with_suffix(".txt")
@@ -53,7 +53,7 @@ def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
         ] += len(bare)
 
 
-def annotations(folder: Path) -> list[Path]:
+def annotation_files(folder: Path) -> list[Path]:
     """Return the files with annotations in a folder and below, sorted."""
     return sorted(_visible(folder, SUFFIX))
 
@@ -73,7 +73,7 @@ def _read(file: Path, losses: Losses) -> tuple[list[WrittenEntity], list[Relatio
             parts = [(start, end) for start, end in ends]
             entities.append(WrittenEntity(parts, entity[4], entity[2], place, (entity[1],)))
         elif relation := _RELATION.fullmatch(line):
-            relations.append(Relation(*relation.groups()))
+            relations.append(Relation(relation[1], relation[2], relation[3]))
         elif _OTHERS.match(line):
             losses.others[f"{_OTHER[line[0]]} not read: only entities (T) and relations (R) are"] += 1
         elif line.strip():

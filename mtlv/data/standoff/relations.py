@@ -170,11 +170,11 @@ def _each_once(marks: Iterable[Mark]) -> list[Mark]:
 
 def _relation(several: Iterable[Ids], related: Mapping[Ids, Relation], losses: Losses) -> Relation | None:
     """Return the first relation of two mentions."""
-    first, *others = [related[ids] for ids in several if ids in related] or [None]
-    for relation in others:
-        if relation is not None and first is not None and relation.type != first.type:
+    relations = [related[ids] for ids in several if ids in related]
+    for relation in relations[1:]:
+        if relation.type != relations[0].type:
             losses.add("relations left out: an earlier one is of the same entities", relation.type)
-    return first
+    return relations[0] if relations else None
 
 
 def _example(
