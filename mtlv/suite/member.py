@@ -21,9 +21,9 @@ from mtlv.reporting.live import LiveRun
 from mtlv.reporting.member_result import FoldResult, MemberResult
 from mtlv.reporting.member_run import write_parent
 from mtlv.reporting.metrics import MetricNames, own_params, params, tags
-from mtlv.reporting.plan_result import main_score
 from mtlv.store.records import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
+from mtlv.suite.reference import reference_score
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.reader import PARENT
 from mtlv.tracking.tracker import Status
@@ -157,19 +157,10 @@ def _run_child(
             session.callback(WarningGiven(f"{spec.name}: {warning}"))
         training = inputs.targets_of(resolved.tasks, child.fold.train)
         constants = constant_scores(found.test, resolved.known, training)
-        counted = _bag_of_words(session, resolved, child)
+        counted = reference_score(session.models.cache, resolved, child)
         result = FoldResult(resolved.name, spec.name, child, names, found, live.points, constants, counted)
         write_child(session.tracker, run, result)
         if settings.evaluation.transferability:
             _write_transferability(session, run, child)
         session.models.child(run, resolved, child, found)
     return result
-
-
-def _bag_of_words(session: SuiteContext, resolved: ResolvedMember, child: FoldRun) -> float | None:
-    """Return the main score of a bag of words on the same documents; None without one."""
-    settings = resolved.member.settings
-    if not settings.evaluation.bag_of_words:
-        return None
-    scores = session.models.cache.bag_of_words(settings, child.fold)
-    return None if scores is None else main_score(*scores, resolved.known, settings.evaluation)

@@ -37,6 +37,8 @@ def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) ->
     None for tasks on pairs of texts, entities or masked words, if there is too much to learn (`MOST`), and if
     no two training documents share a word.
     """
+    from scipy.sparse import vstack
+
     documents = sum(len(fold.part(split)) for split in PARTS)
     if documents * max(len(tasks), FEWEST) > MOST or not _suits(inputs, tasks):
         return None
@@ -47,11 +49,13 @@ def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) ->
         counts = _counts(inputs.corpus, rows)
         if counts is None:
             return None
+        unknown = vstack(counts[1:], format="csr")
         for name in of_source[0].targets:
             task, targets = inputs.tasks[name], np.asarray(inputs.corpus.targets[name])[rows[0]]
             known = inputs.corpus.known(name)[rows[0]]
-            for split, others in zip(PARTS[1:], counts[1:], strict=True):
-                outputs[split][name] = FITS[task.kind](task, counts[0][known], targets[known], others)
+            found = FITS[task.kind](task, counts[0][known], targets[known], unknown)
+            for split, part in zip(PARTS[1:], np.split(found, [len(rows[1])]), strict=True):
+                outputs[split][name] = part
 
     def scores(split: str) -> Scores:
         return inputs.scores(UNIT, split, fold.part(split), parts[split], outputs[split])

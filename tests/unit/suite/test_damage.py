@@ -24,7 +24,17 @@ from mtlv.tracking.replay import UnplayableError, call_of
 
 DAMAGE = re.compile("damaged|lost|incomplete|changed|cannot be read|are missing")
 HARMLESS = {"locks"}  # folders of files whose content only names a process in messages
-ABSENT = {"attempts", "checkpoints", "encoders", "ledger", "locks", "splits", "status", "tokens"}
+ABSENT = {
+    "attempts",
+    "checkpoints",
+    "encoders",
+    "ledger",
+    "locks",
+    "references",
+    "splits",
+    "status",
+    "tokens",
+}
 """Folders of files that are made again without a word if they are missing."""
 
 
@@ -80,7 +90,8 @@ def again(tmp_path_factory: pytest.TempPathFactory, writers: tuple) -> Callable[
     path = write_table(folder, "t")
     run_suite(write_suite(folder, path, store="other"), Watcher(), MemoryTracker())
     (folder / "store").mkdir()
-    (folder / "other" / "encoders").rename(folder / "store" / "encoders")  # written when a member ends
+    for name in ("encoders", "references"):  # written when a member ends
+        (folder / "other" / name).rename(folder / "store" / name)
     changes = ("architecture=stl", "tracking.uri=http://127.0.0.1:9", "tracking.flush_seconds=0")
     suite = partial(write_suite, folder, path, *changes, "store.checkpoint_steps=2")
     epochs = count()
@@ -125,7 +136,7 @@ def test_damage_of_any_file_changes_no_result_and_is_reported(again: Callable[..
     expected, reports = outcome(again(store="whole"), Path(store))
     assert not list(filter(DAMAGE.search, reports))
     seen = kinds(first)
-    folders = "attempts checkpoints encoders journal ledger locks splits status tokens units"
+    folders = "attempts checkpoints encoders journal ledger locks references splits status tokens units"
     assert {kind.split()[0] for kind in seen} >= set(folders.split())
     failures = []
     for number, (kind, path) in enumerate(seen.items()):

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from memory_tracker import MemoryRun, MemoryTracker
 
+from mtlv.data.folds import Fold
 from mtlv.evaluation.learned import TrainingEnd
 from mtlv.events import ignore
 from mtlv.settings import load_suite
+from mtlv.settings.schema import Settings
 from mtlv.suite.run import SuiteResult, run_suite
+from mtlv.units.input_cache import InputCache
 
 TASKS = ("heart", "lung", "bone")
 PARTS = ("train", "train", "train", "validation", "test")
@@ -73,6 +76,33 @@ def test_a_bag_of_words_is_tracked_beside_the_score(ran: Ran) -> None:
     assert reached.pop() > 0.8
     own = sum(child.last("test/f1_macro") for child in children) / 2
     assert member.learning.beside == pytest.approx((own, parent.last("test/bag_of_words")))
+
+
+def test_a_bag_of_words_is_computed_once_for_its_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"encoder": "tiny", "data.name": "synthetic", "data.documents": 90, "data.folds": 3}
+    settings |= {"training.epochs": 1, "store.uri": str(tmp_path / "store"), "training.precision": "fp32"}
+    computed: list[int] = []
+    scores = InputCache.bag_of_words
+
+    def counted(cache: InputCache, settings: Settings, fold: Fold) -> object:
+        computed.append(fold.index)
+        return scores(cache, settings, fold)
+
+    def scores_of(**changes: str | int) -> list[float]:
+        tracker = MemoryTracker()
+        run_suite(load_suite({}, {**settings, **changes}), ignore, tracker)
+        return [run.last("test/bag_of_words") for run in tracker.runs.values() if run.spec.kind == "fold"]
+
+    monkeypatch.setattr(InputCache, "bag_of_words", counted)
+    first = scores_of()
+    assert (len(set(first)) > 1, sorted(computed)) == (True, [0, 1, 2])
+    assert scores_of() == first  # of the store
+    assert scores_of(**{"data.max_length": 40, "architecture": "mtl"}) == first  # the same texts
+    assert sorted(computed) == [0, 1, 2]
+    scores_of(**{"evaluation.threshold": "fixed"})
+    assert sorted(computed) == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_bag_of_words_can_be_switched_off(table: Callable, suite: Callable) -> None:

@@ -1,0 +1,57 @@
+"""The score of a bag of words beside a run, kept in the store, because it may take a minute."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from mtlv.data.source import PARTS
+from mtlv.planning.resolve import FoldRun, ResolvedMember
+from mtlv.reporting.plan_result import main_score
+from mtlv.sealed import read_sealed, write_sealed
+from mtlv.seeding import content_key
+from mtlv.units.input_cache import InputCache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDER = "references"  # in the store
+METHOD = 1  # changes with the numbers of `mtlv.units.bag_of_words`
+
+
+def reference_score(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> float | None:
+    """Return the main test metric of a bag of words on the documents of a fold; None without one."""
+    settings = resolved.member.settings
+    if not settings.evaluation.bag_of_words:
+        return None
+    path = _file(cache, resolved, child)
+    stored = None if path is None else read_sealed(path, cache.warn, "it is computed again")
+    if stored is not None:
+        return stored["score"]
+    scores = cache.bag_of_words(settings, child.fold)
+    score = None if scores is None else main_score(*scores, resolved.known, settings.evaluation)
+    if path is not None:
+        with suppress(OSError):  # a full disk: it is computed again
+            path.parent.mkdir(exist_ok=True)
+            write_sealed(path, {"score": score})
+    return score
+
+
+def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path | None:
+    """Return the file of the score, by all that decides it; None without a store."""
+    if cache.store is None:
+        return None
+    settings = resolved.member.settings
+    corpus = cache.corpus(settings.data)
+    key = content_key(
+        [
+            [METHOD, version("scikit-learn")],
+            [each.digest for each in (corpus, *corpus.members)],
+            [child.fold.part(part).tolist() for part in PARTS],
+            [asdict(task) for task in resolved.known],
+            settings.evaluation.model_dump(mode="json"),
+        ]
+    )
+    return cache.store.root / FOLDER / f"{key}.json"
