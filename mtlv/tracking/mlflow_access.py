@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.answers import limit_answers
 from mtlv.environ import variable
 from mtlv.errors import RefusedError, TrackingError, masked
 from mtlv.tracking import address
@@ -39,7 +40,10 @@ SETTINGS = {
 def open_client(uri: str) -> MlflowClient:
     """Create MLflow's client for `uri`, with `SETTINGS` as defaults of environment variables."""
     from mlflow import MlflowClient
+    from mlflow.utils import request_utils
 
+    if limit_answers(request_utils.TCPKeepAliveHTTPAdapter):
+        request_utils._cached_get_request_session.cache_clear()  # of sessions without limits
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
 

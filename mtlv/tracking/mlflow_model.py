@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.environ import variable
-from mtlv.tracking.address import scheme
+from mtlv.tracking.address import allows_files
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import guarded, once, open_client
 from mtlv.tracking.mlflow_moved import local_folder
@@ -128,7 +128,7 @@ def _log_metrics(client: MlflowClient, run: str, entity: LoggedModel, model: Tra
     from mlflow.entities import Metric as Point
 
     name, digest = model.dataset or (None, None)
-    if name is not None and scheme(client.tracking_uri) == "file":
+    if name is not None and allows_files():
         name = "_".join(name.split())  # blanks separate the fields of a line in MLflow's files
     points = [
         Point(

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mtlv.answers import files_up_to
 from mtlv.errors import TrackingError, masked, shorten
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_access import guarded, open_client
@@ -144,7 +145,8 @@ class MlflowReader:
         _need_size(run, name, there[name])
         path = Path(self._fetched.name) / run.id / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._repository(run)._download_file(name, str(path))  # the public method would list the folder again
+        with files_up_to(_most(name)):
+            self._repository(run)._download_file(name, str(path))  # the public method would list the folder
         _need_size(run, name, path.stat().st_size)
         return path
 
@@ -166,8 +168,12 @@ def _need_folder(place: Path, uri: str) -> None:
         )
 
 
+def _most(name: str) -> int:
+    return MOST_BYTES.get(posixpath.splitext(name)[1], MOST_OTHERWISE)
+
+
 def _need_size(run: StoredRun, name: str, size: int | None) -> None:
-    most = MOST_BYTES.get(posixpath.splitext(name)[1], MOST_OTHERWISE)
+    most = _most(name)
     if size is not None and size > most:
         raise TrackingError(
             f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) is too large",

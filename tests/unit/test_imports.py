@@ -13,6 +13,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "mtlv"
 FILES = sorted(PACKAGE.rglob("*.py"))
 EVERYONE = {
+    "answers",
     "disk",
     "environ",
     "environment",
