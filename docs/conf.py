@@ -85,7 +85,9 @@ def _autodoc() -> str:
         out.append(f"\n## {title}\n\n```{{eval-rst}}")
         for name in names:
             if isinstance(getattr(mtlv, name), type):
-                out.append(f".. autoclass:: mtlv.{name}()\n   :members:\n")  # users do not construct them
+                # Users do not construct most of them; scikit-learn adds a method to its estimators.
+                more = "   :members:\n   :exclude-members: set_score_request\n"
+                out.append(f".. autoclass:: mtlv.{name}()\n{more}")
             else:
                 out.append(f".. autofunction:: mtlv.{name}\n")
         out.append("```")
