@@ -156,7 +156,7 @@ def test_other_errors_of_the_user(monkeypatch: pytest.MonkeyPatch, config: str, 
     assert main(["run", config]) == 2
     captured = capsys.readouterr()
     assert captured.err == "mtlv: no documents in `a\\x1b[2J`; look.\n"
-    assert captured.out == ""
+    assert captured.out == "Runs go to the experiment `mtlv` in `sqlite:///mlflow.db`\n"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -208,6 +208,7 @@ def test_run_prints_the_table_and_where_to_look(
     assert suite.members[0].settings.training.epochs == 3
     assert callable(observer)
     assert capsys.readouterr().out.splitlines() == [
+        "Runs go to the experiment `e` in `sqlite:///mlflow.db`",
         "Experiment e",
         "run        F1",
         "a\\x1b[1m  0.9",
