@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from mtlv.cli.terminal import FAILED, OK, complain, console, end_in_order, progress, say
 from mtlv.errors import MtlvError
-from mtlv.events import NoteGiven
+from mtlv.events import NoteGiven, SuiteStarted
 
 if TYPE_CHECKING:
+    from mtlv.events import Event
     from mtlv.settings import Suite
 
 
@@ -27,12 +28,19 @@ def run(args: argparse.Namespace) -> int:
     end_in_order()
     placement = place_runs(suite)
     suite = placement.suite
-    say(placement.line)
-    sys.stdout.flush()  # first, also where the output goes to a file
+    place = [placement.line]
     with progress() as display:
+
+        def show(event: Event) -> None:
+            if place and isinstance(event, SuiteStarted):  # a suite that is refused has no place
+                say(place.pop())
+                sys.stdout.flush()  # before the training, also where the output goes to a file
+            display(event)
+
         for note in suite.notes:
-            display(NoteGiven(note))
-        result = run_suite(suite, display, if_exists=args.if_exists)
+            show(NoteGiven(note))
+        result = run_suite(suite, show, if_exists=args.if_exists)
+    say(*place)
     if result.rows:
         table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     say(*result.warnings, *result.where)

@@ -122,7 +122,12 @@ CASES = {
         "text,a,b\nx,1,0\ny, and z,1,0\n", "`t.csv` has an invalid row at line 3 (got 4 fields)"
     ),
     "open quote": table('text,a,b\nx,1,0\n"y,1,0\n', "`t.csv` has an invalid row at line 3"),
-    "unreadable bytes": table(b"text,a,b\nx,1,0\ncaf\xe9,0,1\n", "unreadable bytes at line 3", "UTF-8"),
+    "unreadable bytes": Case(
+        ("unreadable bytes at line 3", "UTF-8"),
+        TABLE,
+        ("data.columns.encoding=utf-8",),
+        {"t.csv": b"text,a,b\nx,1,0\ncaf\xe9,0,1\n"},
+    ),
     "label without a document": table(
         "text,a,b\n" + "".join(f"t{i},{i % 2},0\n" for i in range(30)),
         "column `b` is always 0",

@@ -123,7 +123,7 @@ def test_the_table_is_printed_and_progress_goes_to_stderr(suite):
     assert "Not trained to the end: `" in suite.stdout.partition("GMHL")[2]
     assert "F1 macro" in suite.stdout
     last = suite.stdout.splitlines()[-3:]
-    begins = ("Train longer before you decide. So far: ", "Learn ", "Keep ", "No task")
+    begins = ("Train longer before you decide. So far: ", "Learn ", "Keep ", "No task", "None of these ")
     assert last[0].startswith(begins), "the answer"
     assert last[1].startswith("Open mtlv-compare/"), "the page"
     assert "Logged as run " in last[2]
