@@ -49,7 +49,9 @@ class Fake:
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    Path("c.yml").write_text("architecture: mtl\n", encoding="utf-8")
+    Path("c.yml").write_text(
+        "architecture: mtl\ntraining: {learning_rate: 2e-4}\n", encoding="utf-8"
+    )  # a rate that is chosen is a note
     return "c.yml"
 
 
