@@ -60,6 +60,14 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _no_store_is_chosen() -> Iterator[None]:
+    """A store that a test chooses for MLflow ends with it, as runs would go there."""
+    yield
+    if "mlflow" in sys.modules:
+        sys.modules["mlflow"].set_tracking_uri(None)
+
+
+@pytest.fixture(autouse=True)
 def _seeded() -> None:
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - libraries under test may draw from the global state
