@@ -224,7 +224,9 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to compare with")
     compare.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-compare/)")
     compare.add_argument("--title", help="title of the page")
-    compare.add_argument("--uri", help="tracking address (default: the config's, or mlflow.db here)")
+    compare.add_argument(
+        "--uri", help="tracking address (default: the config's, MLFLOW_TRACKING_URI, or mlflow.db here)"
+    )
     compare.add_argument("--data", metavar="PATH", help="path of the corpus, if it has moved since the runs")
     compare.add_argument("--no-texts", action="store_true", help="leave the documents' texts out of the page")
     compare.add_argument(
@@ -272,7 +274,9 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument(
         "--out", type=Path, metavar="FILE", help="write the predictions to this .csv or .jsonl file"
     )
-    predict.add_argument("--uri", help="tracking address (default: sqlite:///mlflow.db)")
+    predict.add_argument(
+        "--uri", help="tracking address (default: MLFLOW_TRACKING_URI, or sqlite:///mlflow.db)"
+    )
     predict.add_argument("--experiment", metavar="NAME", help="look for the run only in this experiment")
     predict.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
 

@@ -1,6 +1,6 @@
 """Rules that the shared server adds to MLflow 3.17's users and permissions: its `authorization_function`.
 
-- After 10 wrong passwords of a user within 5 minutes, the user is refused for 5 minutes.
+- After 10 wrong passwords of a user within 5 minutes, the user is refused until the first is 5 minutes old.
 - Experiments keep their artifacts where the server puts them; only the admin names another place.
 - A model version is made only of a run or model that the user may read.
 - Only the admin lists the users.

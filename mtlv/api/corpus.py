@@ -168,7 +168,7 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
             if not settings.keys() & COLUMNS_OF_TABLES and (found := other_format(Path(name))):
-                name, path, _ = found
+                name, path = found
             else:
                 name, path = "table", name
         elif Path(name).suffix in FORMATS:

@@ -198,7 +198,8 @@ def load_model(name: str | Path, *, uri: str | None = None, device: str = "auto"
     Args:
         name: folder of `Result.save` or of MLflow, or the id, uid or name of a tracked run.
         uri: tracking address of the run, such as `sqlite:///FOLDER/mlflow.db` for `train(folder=FOLDER)`;
-            None is `mlflow.db` in the working folder.
+            None is the store of your own MLflow (`mlflow.set_tracking_uri`, `MLFLOW_TRACKING_URI`), else
+            `mlflow.db` in the working folder.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
 
     Raises:

@@ -28,7 +28,7 @@ def init(args: argparse.Namespace) -> int:
     is_table = labels or args.text or args.columns or args.header is not None  # its columns are described
     other = None if is_table else other_format(args.table)
     if other and not (args.table.suffix.lower() in EXPORTS and _has_more(args.table)):
-        name, place, _ = other
+        name, place = other
         say(*write_format_config(name, place, args.out or Path(f"{args.table.resolve().stem}.yml")))
         return OK
     path, note = beside(args.table)
@@ -38,9 +38,7 @@ def init(args: argparse.Namespace) -> int:
     pair = f" and `{found.columns['text_pair']}`" if "text_pair" in found.columns else ""
     say(*filter(None, (note, *found.notes)))
     say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`{pair}")
-    kinds = dict.fromkeys(
-        str(columns["kind"]) for columns in (found.columns, *(m.columns for m in found.more))
-    )
+    kinds = dict.fromkeys(str(one.columns["kind"]) for one in found.learned)
     say(f"to learn ({', '.join(kinds)}): {enumerated(found.labels)}")
     if found.others and not labels:
         say(f"not learned: {enumerated(found.others)}; name all that you want to learn with `--labels`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 
@@ -29,13 +29,9 @@ class StageShape:
     start: str = ""
     teacher: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values; the inverse of `read`."""
-        return asdict(self)
-
     @classmethod
     def read(cls, content: Iterable[Mapping[str, Any]]) -> tuple[Self, ...]:
-        """Return the shapes of plain values.
+        """Return the shapes of plain values, as `asdict` gives them.
 
         Raises:
             TypeError: a key is unknown or missing.

@@ -13,6 +13,7 @@ from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIOUL, OUTSIDE, spans_of
 
 TAG = re.compile(r"O|[BIELUS](?:-.+)?")
+ALLOWED = "O, or B, I, E, L, U, S with a type (B-Disease)"
 NO_CLASS = "_"  # in CoNLL-U
 _WITH_LETTER = re.compile(r".-.*")
 _LETTERS = {"E": "L", "S": "U"}
@@ -46,8 +47,8 @@ def spans_of_rows(rows: Sequence[Sequence[str]], untyped: str = "") -> list[tupl
     """
     kinds = set(chain.from_iterable(rows))
     if unknown := unknown_tags(kinds):
-        allowed = "O, or B, I, E, L, U, S with a type (B-Disease)"
-        raise DataError("unknown tags among those of entities", got=enumerated(unknown, 3), allowed=allowed)
+        got = enumerated(unknown, 3)
+        raise DataError("unknown tags among those of entities", got=got, allowed=ALLOWED)
     if have_letters(kinds):
         return [entities_of(row, untyped) for row in rows]
     if OUTSIDE in kinds:

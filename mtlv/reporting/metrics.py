@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, child.groups),
         "mtlv.learned": learned(settings),
-        "mtlv.stages": json.dumps([shape.as_json() for shape in stage_shapes(settings, child)]),
+        "mtlv.stages": json.dumps([asdict(shape) for shape in stage_shapes(settings, child)]),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,

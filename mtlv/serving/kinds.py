@@ -117,7 +117,8 @@ class OutputFormat(Protocol):
         return FIRST
 
     def value(self, prediction: TaskPrediction, row: int) -> Any:
-        """Return the prediction for a row, for JSON."""
+        """Return the prediction for a row, for JSON; by default its value."""
+        return float(prediction.values[row])
 
     def none(self, task: Task, rows: int) -> NDArray:
         """Return outputs for rows without anything to read; by default those of documents without targets."""
@@ -153,9 +154,6 @@ class BinaryOutput(OutputFormat):
 
     def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
         return not prediction.decided[row], -float(prediction.values[row])
-
-    def value(self, prediction: TaskPrediction, row: int) -> Any:
-        return float(prediction.values[row])
 
     def none(self, task: Task, rows: int) -> NDArray:
         return TARGETS[task.kind].none(rows).astype(np.float64)
@@ -217,9 +215,6 @@ class NumberOutput(OutputFormat):
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
         return f"{prediction.task.name}: {prediction.values[row]:.2f}"
-
-    def value(self, prediction: TaskPrediction, row: int) -> Any:
-        return float(prediction.values[row])
 
 
 class NoOutput(NumberOutput):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -129,24 +128,9 @@ def _check_kinds(found: ModelManifest) -> None:
 def read_json_file(path: Path) -> Any:
     """Read a JSON file; raise TrackingError if `path` is missing, too large, or not JSON."""
     try:
-        need_regular(path, MOST_BYTES)
         return read_json(path, MOST_BYTES)
     except (OSError, ValueError) as error:
         raise broken(path, error) from error
-
-
-def need_regular(path: Path, most: int) -> None:
-    """Raise an error unless it is a file on disk, or a link to one: a pipe or device is read without end.
-
-    Raises:
-        OSError: it is missing.
-        ValueError: it is something else, or has more than `most` bytes.
-    """
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise ValueError("it is not a regular file")
-    if about.st_size > most:
-        raise ValueError(f"{about.st_size:,} bytes, more than {most:,}")
 
 
 def broken(path: Path, error: Exception) -> TrackingError:

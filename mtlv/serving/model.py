@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.targets import TARGETS, targets_with
-from mtlv.disk import digest_of
+from mtlv.disk import digest_of, tensor_bytes
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.formatting import enumerated, many
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
+from mtlv.sealed import CHANGED
 from mtlv.serving.inputs import InputSchema, ServedTask
 from mtlv.serving.kinds import ANSWERS, TaskPrediction
-from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, need_regular, read_json_file
+from mtlv.serving.manifest import DESCRIPTION, ModelManifest, broken, read_json_file
 from mtlv.serving.read_inputs import Query, QueryDocuments, read_documents
 from mtlv.serving.texts import InputTexts
 from mtlv.settings.schema import HeadSettings
@@ -336,10 +337,11 @@ def _network(
     except ValueError as error:  # raised by Pydantic
         raise broken(folder / DESCRIPTION, ValueError("`heads` with an unknown value")) from error
     try:
-        size = sum(each.numel() * each.element_size() for each in network.state_dict().values())
-        need_regular(folder / file, 2 * size + MOST_HEADER)  # with those of LoRA
+        most = MOST_HEADER + 2 * tensor_bytes(network.state_dict())  # with those of LoRA
+        if (size := (folder / file).stat().st_size) > most:
+            raise ValueError(f"{size:,} bytes, more than {most:,}")
         if digest_of(folder / file) != description.sha256[file]:
-            raise ValueError("its checksum does not match: it was changed")
+            raise ValueError(CHANGED)
         network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights
     except (OSError, ValueError, SafetensorError, RuntimeError) as error:
         raise broken(folder / file, error) from error

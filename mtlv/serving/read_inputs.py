@@ -81,11 +81,10 @@ class Document:
 
 @dataclass(frozen=True)
 class QueryDocuments:
-    """The rows that can be read, in order, and the faults of the others."""
+    """The rows that can be read, in order, and a sentence for each kind of fault of the others."""
 
     documents: Mapping[int, Document]
-    faults: tuple[DataError, ...] = ()  # one for each kind
-    counts: tuple[int, ...] = ()  # rows with each
+    notes: tuple[str, ...] = ()
 
     @property
     def split(self) -> int:
@@ -96,12 +95,6 @@ class QueryDocuments:
     def rows(self) -> NDArray[np.int64]:
         """Return the rows of the n documents."""
         return np.array([*self.documents], dtype=np.int64)
-
-    @property
-    def notes(self) -> list[str]:
-        """Return a sentence for each kind of fault."""
-        pairs = zip(self.counts, self.faults, strict=True)
-        return [f"{many(count, 'empty answer')}: {fault}" for count, fault in pairs]
 
     def words(self, count: int) -> tuple[Words, ...]:
         """Return the words of `count` rows; none of those that cannot be read."""
@@ -139,7 +132,10 @@ def read_documents(query: Query) -> QueryDocuments:
     errors = tuple(_error(query.rows, rows) for rows in faults.values())
     if not documents and any(what != NO_TEXT for what, _ in faults):
         raise DataError.all_of(errors)
-    return QueryDocuments(documents, errors, tuple(map(len, faults.values())))
+    pairs = zip(faults.values(), errors, strict=True)
+    return QueryDocuments(
+        documents, tuple(f"{many(len(rows), 'empty answer')}: {error}" for rows, error in pairs)
+    )
 
 
 def _document(query: Query, row: int, text: object) -> Document:

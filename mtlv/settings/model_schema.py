@@ -109,7 +109,8 @@ def _size(name: str) -> int:
     if name in SMALL:
         return SMALL[name]
     if folder.is_dir():
-        return next((size for key in SIZES if isinstance(size := _config(folder).get(key), int)), USUAL)
+        config = _config(folder)
+        return next((size for key in SIZES if isinstance(size := config.get(key), int)), USUAL)
     for pattern, size in IN_NAME:
         if match := re.search(pattern, name, re.IGNORECASE):
             return int(match[1]) if size is None else size

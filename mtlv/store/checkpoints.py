@@ -13,6 +13,7 @@ from typing import Any
 
 from mtlv.disk import cannot_write, flush, open_regular, tensor_bytes, written_whole
 from mtlv.errors import shorten
+from mtlv.sealed import CHANGED
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
 END = len(MARK) + 64
@@ -89,7 +90,7 @@ def read(path: Path) -> dict[str, Any]:
 
     body, end = _parts(path)
     if hashlib.sha256(body).hexdigest().encode() != end[len(MARK) :]:
-        raise ValueError("its checksum does not match: it was changed")
+        raise ValueError(CHANGED)
     try:
         found = torch.load(io.BytesIO(body), weights_only=True)
     except Exception as error:  # torch raises various errors for content that it did not write

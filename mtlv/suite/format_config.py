@@ -13,15 +13,15 @@ from mtlv.data import catalog
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.tables.text_columns import size_of
-from mtlv.errors import ConfigError, shorten
+from mtlv.errors import shorten
 from mtlv.formatting import enumerated, many
 from mtlv.settings.describe import in_line
-from mtlv.suite.new_config import EPOCHS, OTHER_LANGUAGE
+from mtlv.suite.new_config import EPOCHS, OTHER_LANGUAGE, WINDOW, need_new, write_new
 
 PIECES = 1.6  # tokens per word, with those that the encoder adds
 STEP, MOST_TOKENS = 32, 512
 LONG = 99  # percentile of the documents that are not cut
-WINDOWS = "  window: 200                  # words; longer documents are cut into such windows"
+WINDOWS = f"  window: {WINDOW}                  # words; longer documents are cut into such windows"
 SHOWN = 20  # types whose numbers are listed
 
 
@@ -32,21 +32,15 @@ def write_format_config(name: str, path: Path, out: Path) -> list[str]:
         ConfigError: the file is there already, or cannot be written.
         DataError: as for the `load` of the data set.
     """
-    if out.exists():
-        raise ConfigError([f"`{out}` is there already; choose another file with `--out`"])
+    need_new(out)
     corpus = catalog.load(name, DataOptions(path=path))
-    content = format_config(name, corpus, os.path.relpath(path, out.parent))
-    try:
-        out.write_text(content, encoding="utf-8")
-    except OSError as error:
-        got = f"`--out` {out} cannot be written (got {error.strerror}); give a file in an existing folder"
-        raise ConfigError([got]) from error
+    written = write_new(out, format_config(name, corpus, os.path.relpath(path, out.parent)))
     (task,) = corpus.tasks
     return [
         f"{path.name}: {many(len(corpus), 'document')}, read with `data.name: {name}`",
         f"to learn (tagging): {enumerated(list(task.classes))}",
         *corpus.notes,
-        f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)",
+        written,
     ]
 
 

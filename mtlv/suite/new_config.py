@@ -15,12 +15,11 @@ from mtlv.errors import ConfigError, shorten
 from mtlv.formatting import many
 from mtlv.hardware import cores
 from mtlv.settings.describe import in_line
-from mtlv.suite.token_counts import max_length, token_counts
+from mtlv.suite.token_counts import ENCODER, max_length, token_counts
 
 MINUTES = 30  # of the whole suite, from which the time of one model for each label is said
 EPOCHS = ((2_000, 15), (20_000, 10), (inf, 5))
 """Epochs for tables of up to so many documents: in small ones, each epoch has few optimizer steps."""
-ENCODER = "minilm"
 SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
 OTHER_LANGUAGE = (
     "# The texts do not look like English, which is all that minilm has read. An encoder of their language,",
@@ -41,18 +40,28 @@ def write_config(guess: TableGuess, out: Path) -> list[str]:
     Raises:
         ConfigError: the file is there already, or cannot be written.
     """
+    need_new(out)
+    return [*_long(guess), write_new(out, config_text(guess, os.path.relpath(guess.path, out.parent)))]
+
+
+def need_new(out: Path) -> None:
+    """Raise an error if the file is there already."""
     if out.exists():
         raise ConfigError([f"`{out}` is there already; choose another file with `--out`"])
-    text = config_text(guess, os.path.relpath(guess.path, out.parent))
+
+
+def write_new(out: Path, text: str) -> str:
+    """Write a config, and return a line about the next step.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         got = f"`--out` {out} cannot be written (got {error.strerror}); give a file in an existing folder"
         raise ConfigError([got]) from error
-    return [
-        *_long(guess),
-        f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)",
-    ]
+    return f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)"
 
 
 def config_text(guess: TableGuess, path: str) -> str:
@@ -74,7 +83,7 @@ def config_text(guess: TableGuess, path: str) -> str:
         f"experiment: {in_line(shorten(guess.path.resolve().stem, 200))}",
         "",
         "data:",
-        *(_sources(guess, path) if guess.more else _table(guess, path)),
+        *(_sources(guess, path) if len(guess.learned) > 1 else _table(guess, path)),
         *_comment("not read: ", guess.unused),
         *_labels(guess),
         *_lengths(guess),
@@ -156,7 +165,7 @@ def _labels(guess: TableGuess) -> list[str]:
         )
         lines += _comment(f"documents {what}: ", _counts(one.counts))
         lines += _comment(left, _counts(one.rare))
-    if guess.rare and "label_list" in guess.columns and not guess.more:
+    if guess.rare and "label_list" in guess.columns and len(guess.learned) == 1:
         lines.append(f"  labels: {in_line(list(guess.labels))}")
     if len(guess.labels) > 1:
         lines += [
@@ -227,7 +236,7 @@ def _times(guess: TableGuess) -> tuple[float, float]:
 
     The others read the documents once for each source.
     """
-    others = (1 + len(guess.more)) + (2 * GROUPED + OWN if len(guess.labels) >= GROUPED else 0)
+    others = len(guess.learned) + (2 * GROUPED + OWN if len(guess.labels) >= GROUPED else 0)
     return _minutes(guess, len(guess.labels)), _minutes(guess, others)
 
 

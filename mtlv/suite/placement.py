@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mtlv.errors import RefusedError, TrackingError, masked
-from mtlv.tracking.address import DEFAULT_URI, check_kind, kept_address
+from mtlv.tracking.address import check_kind, kept_address
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_user import (
     UserChoice,
@@ -109,8 +109,7 @@ def _check_chosen(chosen: UserChoice) -> None:
 
 def _same_store(uri: str) -> bool:
     """Whether the ids that the user chose are of this store."""
-    users = chosen_uri()
-    addresses = (uri, users.value if users else DEFAULT_URI)
+    addresses = (uri, store_uri(None))
     return len({kept_address(address).rstrip("/") for address in addresses}) == 1
 
 

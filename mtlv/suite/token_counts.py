@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from mtlv.data.words import RULES, RUNS
 from mtlv.models.aliases import PACKAGED
 from mtlv.models.lengths import OF_ALIASES
 
+ENCODER = "minilm"  # of new configs
 SAMPLE = 2000  # texts whose tokens are counted
 LONGEST = 20_000  # characters of a text that are counted, which is more than any encoder reads
 LONG = 0.99  # share of the texts that are not cut
 STEP = 32
 PIECES = 1.4  # of a word in Latin letters
-WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @lru_cache(maxsize=4)
-def token_counts(texts: tuple[str, ...], encoder: str = "minilm") -> tuple[int, ...]:
+def token_counts(texts: tuple[str, ...]) -> tuple[int, ...]:
     """Return the number of tokens of a sample of texts, with those that the encoder adds.
 
-    They are counted by the encoder's tokenizer if it is in a package on this machine, else estimated.
+    They are counted by the tokenizer of `ENCODER` if it is in a package on this machine, else estimated.
     """
     sample = [text[:LONGEST] for text in texts[:: max(1, len(texts) // SAMPLE)]]
-    folder = PACKAGED[encoder].folder if encoder in PACKAGED else None
+    folder = PACKAGED[ENCODER].folder if ENCODER in PACKAGED else None
     file = None if folder is None else folder / "tokenizer.json"
     return tuple(_counted(sample, file) if file is not None and file.is_file() else map(estimated, sample))
 
@@ -43,13 +43,13 @@ def _counted(texts: Sequence[str], file: Path) -> list[int]:
 
 def estimated(text: str) -> int:
     """Return about how many pieces a text has; in other scripts than Latin, most are one letter."""
-    words = WORD.findall(text)
+    words = RULES[RUNS].findall(text)
     return 2 + round(sum(PIECES if word[0] < "\u0250" else len(word) for word in words))
 
 
-def max_length(texts: tuple[str, ...], most: int = OF_ALIASES) -> tuple[int, float]:
-    """Return a length in tokens that cuts 1% of the texts at most, up to `most`, and what share it cuts."""
+def max_length(texts: tuple[str, ...]) -> tuple[int, float]:
+    """Return a length in tokens that cuts 1% of texts at most, up to `OF_ALIASES`, and the share it cuts."""
     counts = np.array(token_counts(texts) or (0,))
     wanted = int(np.ceil(np.quantile(counts, LONG, method="inverted_cdf")))
-    length = min(most, max(STEP, -(-wanted // STEP) * STEP))
+    length = min(OF_ALIASES, max(STEP, -(-wanted // STEP) * STEP))
     return length, float((counts > length).mean())

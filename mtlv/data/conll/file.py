@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mtlv.data.tables.rows import also
 from mtlv.errors import DataError, nearest, shorten
-from mtlv.plan.word_tags import unknown_tags
+from mtlv.plan.word_tags import ALLOWED, unknown_tags
 
 MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
 MARKER = "-DOCSTART-"
@@ -162,10 +162,9 @@ class ConllFile:
         bare = [number for number, cells in words if not self._is_full(cells)]
         unknown = {*unknown_tags(self.tags)} if self.is_tagged else set()
         strange = [n for n, cells in words if self._is_full(cells) and unknown & {_cell(cells, self.tag)}]
-        tags = "O, or B, I, E, L, U, S with a type (B-Disease)"
         for fault, allowed, numbers in (
             ("has a line without a word and its tag", "word, tab or space, tag", bare),
-            ("has an unknown tag", tags, strange),
+            ("has an unknown tag", ALLOWED, strange),
         ):
             if numbers:
                 place = f"`{self.path.name}:{numbers[0]}`"

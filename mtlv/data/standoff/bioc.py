@@ -17,7 +17,7 @@ from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import Mark, MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, placed
 from mtlv.data.standoff.pubtator import identifiers
-from mtlv.data.tables.rows import json_at, read_json
+from mtlv.data.tables.rows import json_lines, read_json
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def _of_json(file: Path, content: str) -> list[Node]:
     try:
         found = read_json(content)
     except ValueError:
-        lines = enumerate(content.split("\n"), start=1)
-        found = [json_at(f"{file.name}:{number}", line) for number, line in lines if line.strip()]
+        found = json_lines(file, content)
     if isinstance(found, dict) and "passages" not in found:
         found = found.get("documents", found.get("PubTator3"))
     return (
@@ -114,11 +113,8 @@ def _marked(node: Node, name: str, losses: Losses, *, by_concept: bool) -> Marke
             Mark(start + mark.start, start + mark.end, *mark[2:]) for mark in placed(passage, here, losses)
         ]
         text += f"{passage}\n"
-    relations = [
-        relation
-        for each in _all(node, "relations")
-        for relation in _relations(each, {name for mark in marks for name in mark.names}, losses)
-    ]
+    known = {name for mark in marks for name in mark.names}
+    relations = [relation for each in _all(node, "relations") for relation in _relations(each, known, losses)]
     return MarkedText(name, text, regions, marks, tuple(dict.fromkeys(relations)))
 
 
@@ -145,8 +141,7 @@ def _entity(annotation: Node, offset: int, document: str, *, by_concept: bool) -
         (int(each["offset"]) - offset, int(each["offset"]) + int(each["length"]) - offset)
         for each in annotation["locations"]
     ]
-    concepts = [name for key, value in infons.items() if key not in TYPES for name in identifiers(str(value))]
-    names = tuple(dict.fromkeys(concepts)) if by_concept else (id_,)
+    names = tuple(dict.fromkeys(_concepts(infons))) if by_concept else (id_,)
     said = str(annotation.get("text") or "")
     return WrittenEntity(places, said, str(infons.get("type") or "entity"), f"{document}: {id_}", names)
 
@@ -156,9 +151,13 @@ def _relations(node: Node, known: Collection[str], losses: Losses) -> Iterator[R
     infons = node.get("infons") or {}
     type_ = next((str(infons[key]) for key in TYPES if infons.get(key)), "related")
     nodes = [str(each["refid"]) for each in node.get("nodes") or ()]
-    named = [name for key, value in infons.items() if key not in TYPES for name in identifiers(str(value))]
-    names = nodes or [name for name in named if name in known]
+    names = nodes or [name for name in _concepts(infons) if name in known]
     if len(names) == 2:
         yield Relation(type_, names[0], names[1], is_directed=bool(nodes))
     else:
         losses.add("relations left out: they are not of two marked entities", type_)
+
+
+def _concepts(infons: Mapping[str, Any]) -> list[str]:
+    """Return the identifiers of concepts in infons."""
+    return [name for key, value in infons.items() if key not in TYPES for name in identifiers(str(value))]

@@ -17,7 +17,7 @@ from mtlv.data.parts import text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, placed
-from mtlv.data.tables.rows import json_at, read_json
+from mtlv.data.tables.rows import json_lines, read_json
 from mtlv.errors import DataError
 
 SUFFIXES = (".jsonl", ".json")
@@ -29,7 +29,7 @@ PLACED = 3  # values of a span that is a list: first character, the one after th
 
 
 @dataclass(frozen=True)
-class Mark:
+class ToolMark:
     """An entity as a tool writes it."""
 
     start: int
@@ -96,7 +96,6 @@ def _beginning(file: Path) -> str:
 
 def _records(content: str, file: Path) -> list[Any]:
     """Return the records of a file: of an array, the longest one of an object, or one per line."""
-    lines = content.split("\n")
     if file.suffix.lower() == ".json":
         try:
             value = read_json(content)
@@ -105,11 +104,7 @@ def _records(content: str, file: Path) -> list[Any]:
         else:
             lists = [value] if isinstance(value, list) else filter(_is_list, getattr(value, "values", list)())
             return max(lists, key=len, default=[value])
-    return [
-        json_at(f"`{file.name}` line {number}", line)
-        for number, line in enumerate(lines, start=1)
-        if line.strip()
-    ]
+    return json_lines(file, content)
 
 
 def _is_list(value: object) -> bool:
@@ -162,7 +157,7 @@ def _field_of_marks(records: Any) -> str:
     return max(fields, key=fields.__getitem__, default="")
 
 
-def _marks(value: object) -> list[Mark] | None:
+def _marks(value: object) -> list[ToolMark] | None:
     """Return the marks of a list; None if it is no list of marks."""
     if not isinstance(value, list):
         return None
@@ -170,7 +165,7 @@ def _marks(value: object) -> list[Mark] | None:
     return None if None in marks else [mark for mark in marks if mark]
 
 
-def _mark(item: object) -> Mark | None:
+def _mark(item: object) -> ToolMark | None:
     if isinstance(item, Mapping):
         types = next((item[name] for name in TYPES if item.get(name)), None)
         types = types or next((v for name, v in item.items() if str(name).endswith("labels")), None)
@@ -187,17 +182,17 @@ def _mark(item: object) -> Mark | None:
     if type(start) is not int or type(end) is not int:
         return None
     text = content if isinstance(content, str) else None
-    return Mark(start, end, tuple(names), text, "" if id_ is None else str(id_))
+    return ToolMark(start, end, tuple(names), text, "" if id_ is None else str(id_))
 
 
-def _in_characters(mark: Mark, words: Sequence[Any]) -> Mark:
+def _in_characters(mark: ToolMark, words: Sequence[Any]) -> ToolMark:
     """Return a mark of words, the last one included, in characters of the words joined by spaces."""
     lengths = [len(str(word)) + 1 for word in words]
     start, end = sum(lengths[: mark.start]), sum(lengths[: mark.end + 1]) - 1
     return replace(mark, start=start, end=end)
 
 
-def _written(mark: Mark, text: str, place: str) -> Iterator[WrittenEntity]:
+def _written(mark: ToolMark, text: str, place: str) -> Iterator[WrittenEntity]:
     """Yield an entity for each type of a mark; without its text, only places outside the text are wrong."""
     is_within = 0 <= mark.start < mark.end <= len(text)
     content = mark.content

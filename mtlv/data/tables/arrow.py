@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mtlv.data.tables.decoding import most_unpacked, need_size
 from mtlv.errors import DataError
@@ -63,20 +63,19 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
 def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
     import pyarrow
 
-    def batches() -> Iterator[Any]:
-        with path.open("rb") as file:
-            if file.read(6) == b"ARROW1":
-                reader = pyarrow.ipc.open_file(file)
-                yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
-            else:
-                file.seek(0)
-                yield from pyarrow.ipc.open_stream(file)
-
-    with path.open("rb") as file:
+    def reader(file: IO[bytes]) -> Any:
         is_file = file.read(6) == b"ARROW1"
         file.seek(0)
-        reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
-        return tuple(reader.schema.names), batches
+        return pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
+
+    def batches() -> Iterator[Any]:
+        with path.open("rb") as file:
+            read = reader(file)
+            count = getattr(read, "num_record_batches", None)  # streams do not know it
+            yield from read if count is None else map(read.get_batch, range(count))
+
+    with path.open("rb") as file:
+        return tuple(reader(file).schema.names), batches
 
 
 def _size(column: Any) -> int:

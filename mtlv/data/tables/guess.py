@@ -70,16 +70,6 @@ class TableGuess:
         """Whether tags of words are learned."""
         return any(one.columns["kind"] == "tagging" for one in self.learned)
 
-    @property
-    def tasks(self) -> Mapping[str, int]:
-        """Documents with each label, or of each class, of the first kind; empty for a number."""
-        return self.learned[0].counts
-
-    @property
-    def more(self) -> tuple[Learned, ...]:
-        """What is learned besides the first kind."""
-        return self.learned[1:]
-
     @cached_property
     def rare(self) -> Mapping[str, int]:
         """Documents of labels that too few documents have, or lack."""

@@ -56,6 +56,16 @@ def json_at(place: str, text: str) -> Any:
         raise DataError(f"`{place}` is invalid JSON", got=str(error)) from error
 
 
+def json_lines(file: Path, content: str) -> list[Any]:
+    """Return the value of each line of a file that is not blank.
+
+    Raises:
+        DataError: a line is invalid JSON.
+    """
+    lines = enumerate(content.split("\n"), start=1)
+    return [json_at(f"{file.name}:{number}", line) for number, line in lines if line.strip()]
+
+
 def json_row(path: Path, line: int, text: str) -> dict[str, Any]:
     """Return the object in a line of JSON.
 

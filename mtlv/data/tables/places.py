@@ -86,8 +86,8 @@ def _group_column(cells: Mapping[str, Sequence[object]]) -> str | None:
 def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
     """Return how good a column is as group, the smaller the better; None if it is none."""
     values = [str(cell).strip() for cell in column]
-    counts = Counter(values)
-    if not name or any(map(is_missing, column)) or share_of_repeats(column) == 0:
+    counts, share = Counter(values), share_of_repeats(column)
+    if not name or any(map(is_missing, column)) or share == 0:
         return None
     if len(counts) < 2 * FEWEST or max(counts.values()) > LARGEST * len(values):
         return None
@@ -102,7 +102,7 @@ def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
     if words & WHOSE or words & WITHIN:
         return int(not words & WHOSE), len(counts)
     is_code = all(map(CODE.fullmatch, counts)) and len(counts) > min(MOST_CLASSES, len(values) // FEWEST)
-    if share_of_repeats(column) < SHARED:
+    if share < SHARED:
         return None
     return (2, len(counts)) if is_code or ("id" in words and len(counts) > MOST_CLASSES) else None
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from mtlv.data.parts import NAMES
 from mtlv.data.repeats import plain
-from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of
+from mtlv.data.tables.cells import class_of, is_missing, number_of
 from mtlv.data.tables.column_kinds import (
     FEWEST,
     MOST_CLASSES,
@@ -21,7 +21,7 @@ from mtlv.data.tables.column_kinds import (
 from mtlv.data.tables.labels import FLAGS, flag_of
 from mtlv.data.tables.places import is_about_rows, is_record
 from mtlv.data.tables.rows import Table, also
-from mtlv.data.tables.tag_columns import why_not
+from mtlv.data.tables.tag_columns import list_or_empty, why_not
 from mtlv.data.tables.text_columns import is_tree
 from mtlv.errors import shorten
 from mtlv.plan.tagging import OUTSIDE
@@ -170,7 +170,7 @@ class Proposals:
         column, flags = self.cells[name], self.flags[name]
         if any(flag is None and not is_missing(cell) for flag, cell in zip(flags, column, strict=True)):
             return False
-        if are_three_classes(self.flags, name) and all(_is_number(cell) for cell in column):
+        if are_three_classes(self.flags, name) and are_numbers(column, whole=True):
             self.notes.append(
                 f"`{shorten(name)}` has -1, 0 and 1, which are learned as three classes; if -1 means "
                 "uncertain, set `kind: binary`, `labels` and `uncertain: unknown` (docs/data.md)"
@@ -178,7 +178,7 @@ class Proposals:
             return False
         values = set(flags) - {None}
         if values == {UNKNOWN, 1}:  # -1 and 1 are no and yes; unknown and yes are two classes
-            return all(is_missing(cell) or _is_number(cell) for cell in column)
+            return are_numbers([cell for cell in column if not is_missing(cell)], whole=True)
         return {0, 1} <= values or values == {1} or (values == {0} and None not in flags)
 
     def _labels(self, names: Sequence[str], *, marks: bool = False) -> Learned | None:
@@ -238,7 +238,7 @@ class Proposals:
 
     def _tagged(self, name: str) -> Learned | None:
         column = self.cells[name]
-        marked = [1 if {OUTSIDE} < {OUTSIDE, *_tags(cell)} else 0 for cell in column]
+        marked = [1 if {OUTSIDE} < {OUTSIDE, *list_or_empty(cell)} else 0 for cell in column]
         rows = {n for n, flag in enumerate(marked) if flag}
         if len({self.units.keys[0][n] for n in rows}) < FEWEST or self.units.trained.isdisjoint(rows):
             self._refuse(name, f"has tags other than {OUTSIDE} in fewer than {FEWEST} texts")
@@ -336,17 +336,3 @@ def without(one: Learned, taken: set[str]) -> Learned:
     return replace(
         one, counts=counts, rare={**one.rare, **{x: one.counts[x] for x in taken if x in one.counts}}
     )
-
-
-def _is_number(cell: object) -> bool:
-    try:
-        return number_of(cell) is not None
-    except ValueError:
-        return False
-
-
-def _tags(cell: object) -> list[str]:
-    try:
-        return list_of(cell)
-    except ValueError:
-        return []

@@ -14,7 +14,7 @@ from mtlv.data.tables.arrow import arrow_rows
 from mtlv.data.tables.decoding import PACKED, most_unpacked, need_size, text_file
 from mtlv.data.tables.delimited import Record, also, records_of
 from mtlv.data.tables.header import looks_like_data, numbered, unique_names
-from mtlv.data.tables.json_rows import json_at, json_row, json_rows, read_json
+from mtlv.data.tables.json_rows import json_at, json_lines, json_row, json_rows, read_json
 from mtlv.errors import DataError, nearest, shorten
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "also",
     "decode",
     "json_at",
+    "json_lines",
     "json_row",
     "need_size",
     "read_json",

@@ -126,6 +126,8 @@ class _File:
 
 def streamed(files: Mapping[str, Path], columns: Columns) -> bool:
     """Whether the documents of files can be left on disk."""
+    if columns.encoding is not None:
+        return False
     return KINDS[columns.kind].streamed and all(file.suffix.lower() in ENDINGS for file in files.values())
 
 

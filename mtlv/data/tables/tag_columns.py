@@ -57,7 +57,7 @@ def _tags(column: Sequence[object]) -> list[list[str]]:
     """Return the tags of each row; empty if these are no tags of words."""
     rows = []
     for cell in column:
-        row = _list(cell)
+        row = list_or_empty(cell)
         if not all(map(TAG.fullmatch, row)):
             return []
         rows.append(row)
@@ -67,11 +67,11 @@ def _tags(column: Sequence[object]) -> list[list[str]]:
 
 
 def _lengths(column: Sequence[object]) -> list[int]:
-    return [len(_list(cell)) for cell in column]
+    return [len(list_or_empty(cell)) for cell in column]
 
 
-def _list(cell: object) -> list[str]:
-    """Return words or tags; empty for an empty cell, and for one that has none."""
+def list_or_empty(cell: object) -> list[str]:
+    """Return words or tags; none for an empty cell, and for one that has none."""
     try:
         return list_of(cell)
     except ValueError:

@@ -29,7 +29,6 @@ ABSENT = {
     "checkpoints",
     "encoders",
     "ledger",
-    "locks",
     "references",
     "splits",
     "status",

@@ -59,7 +59,7 @@ def test_columns_of_labels_text_ids_and_parts_are_found(tmp_path):
     assert found.columns == {
         "text": "report", "id": "uid", "part": "split", "kind": "binary", "labels": list(LABELS),
     }  # fmt: skip
-    assert found.tasks == {name: int(COLUMNS[name].sum()) for name in LABELS}
+    assert found.learned[0].counts == {name: int(COLUMNS[name].sum()) for name in LABELS}
     assert found.rare == {"rare": 3, "common": COUNT - 3}
     assert found.unused == ("title", "year")
     assert found.words == (8, 8, 8)
@@ -86,7 +86,7 @@ def test_other_tasks_are_found(tmp_path, columns, learned, tasks):
     assert {
         key: value for key, value in found.columns.items() if key not in ("text", "id", "part")
     } == learned
-    assert set(found.tasks) == tasks
+    assert set(found.learned[0].counts) == tasks
 
 
 @pytest.mark.parametrize("written", [json.dumps, list, repr, lambda names: str(np.array(names, object))])
@@ -99,8 +99,8 @@ def test_lists_as_in_json_and_python_are_found(tmp_path, written):
     path.write_text("\n".join(lines))
     found = guess(path)
     assert found.columns == {"text": "report", "kind": "binary", "label_list": "found"}
-    assert found.tasks == {name: int(COLUMNS[name].sum()) for name in found.tasks}
-    assert set(found.tasks) == set(LABELS)
+    assert found.learned[0].counts == {name: int(COLUMNS[name].sum()) for name in found.learned[0].counts}
+    assert set(found.learned[0].counts) == set(LABELS)
     lines.append(json.dumps({"report": "a last report", "found": "[sic]", "grade": "low"}))
     path.write_text("\n".join(lines))
     assert guess(path).columns["kind"] == "multiclass", "the grade, because these are no lists"
@@ -283,7 +283,7 @@ def test_what_cannot_be_guessed_is_said(tmp_path, columns, more, message):
 def test_labels_of_true_and_false_or_yes_and_no_are_found(tmp_path, words):
     columns = WITHOUT | {name: [words[on] for on in flags(seed)] for seed, name in enumerate(LABELS)}
     path = write(tmp_path, columns)
-    assert guess(path).tasks == {name: int(COLUMNS[name].sum()) for name in LABELS}
+    assert guess(path).learned[0].counts == {name: int(COLUMNS[name].sum()) for name in LABELS}
     assert guess(path, labels=["lung", "bone"]).labels == ("lung", "bone")
 
 
@@ -298,7 +298,7 @@ def test_yes_no_and_maybe_are_classes(tmp_path, often):
     for labels in ([], ["answer"]):
         found = guess(path, labels=labels)
         assert found.columns["kind"] == "multiclass"
-        assert set(found.tasks) == {"yes", "no", "maybe"}
+        assert set(found.learned[0].counts) == {"yes", "no", "maybe"}
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_empty_cells_are_unknown_labels(tmp_path, monkeypatch, capsys, count):
     assert f"empty cells: heart {count}; such a cell is neither learned nor tested; if it means no" in shown
     settings = load_suite(tmp_path / "t.yml", []).members[0].settings
     assert settings.data.columns.missing_labels == "unknown"
-    assert guess(path).tasks["heart"] == COLUMNS["heart"][count:].sum()
+    assert guess(path).learned[0].counts["heart"] == COLUMNS["heart"][count:].sum()
 
 
 def test_ones_without_zeros_are_no_labels_and_too_few_zeros_are_left_out(tmp_path):

@@ -146,7 +146,7 @@ def test_usual_answers_pass_also_on_a_connection_that_was_idle_for_long() -> Non
 
 @pytest.mark.usefixtures("limits")
 def test_a_slow_answer_with_progress_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three seconds for a limit of one, at more than the rate."""
+    """Three seconds for a limit of 1.5, at more than the rate."""
     monkeypatch.setattr(answers, "RATE", 5)
     pieces = [OK[i : i + 4] for i in range(0, len(OK), 4)]
 

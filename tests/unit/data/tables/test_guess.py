@@ -83,8 +83,8 @@ def test_uncertain_labels_of_several_columns(tmp_path) -> None:
     assert found.columns["labels"] == ["a", "b"]
     assert (found.columns["uncertain"], found.columns["missing_labels"]) == ("unknown", "unknown")
     assert found.uncertain["a"] == found.empty["a"] == COUNT // 4
-    assert found.tasks["a"] == COUNT // 4
-    (only,) = found.more
+    assert found.learned[0].counts["a"] == COUNT // 4
+    (only,) = found.learned[1:]
     assert only.columns == {"kind": "binary", "labels": ["only"], "missing_labels": "no"}
     assert only.counts == {"only": COUNT // 3}
 
@@ -137,11 +137,10 @@ def test_a_label_of_one_group_is_rare(tmp_path) -> None:
 
 def test_pairs_are_found_by_their_names(tmp_path) -> None:
     tree = [f"(S (NP ({word})) (VP (is)))" for word in WORDS]
-    found = of(
+    of(
         tmp_path, sentence1=TEXTS, sentence1_parse=tree, sentence2=TEXTS[::-1], sentence2_parse=tree,
         gold_label=["yes", "no", "maybe"], pairID=lambda n: f"x{n}-y-z-w",
     )  # fmt: skip
-    del found
     path = tmp_path / "t.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "text"}) + "\n" for row in rows))

@@ -206,3 +206,11 @@ def test_labelled_tables_are_held(tmp_path: Path) -> None:
     found = load(path, Columns(kind="binary", labels=("y",)))
     assert found.texts == ("a", "b")
     np.testing.assert_array_equal(found.targets["y"], [0, 1])
+
+
+def test_texts_of_a_named_encoding_are_read_in_it(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_bytes("café\nnaïve\n".encode("cp1252"))
+    found = load(tmp_path / "t.txt", Columns(kind="mlm", encoding="cp1252"))
+    assert tuple(found.texts) == ("café", "naïve")
+    with pytest.raises(DataError, match=r"unreadable bytes at line 1"):
+        load(tmp_path / "t.txt")
