@@ -61,7 +61,6 @@ RULES["__init__"] = {"api"}
 LOADING = {"data", "settings", "store", "units"}  # what `comparison/load` may import besides
 TYPES_ALONE = {"registries.py", "objectives.py"}  # whose `if TYPE_CHECKING:` may name anything: it never runs
 LATE = {  # files whose functions import parts of ours that load PyTorch, for which `mtlv check` does not wait
-    "api/classifier.py",
     "comparison/load/texts.py",
     "execution/choose.py",
     "models/encoder.py",

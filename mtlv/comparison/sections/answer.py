@@ -120,7 +120,7 @@ def _none_is_useful(comparison: Comparison, found: Sequence[Standing]) -> Sectio
     reason = f"Next: {next_step(learning)}."
     if nothing:
         reason += f" No better than a constant answer: {enumerated(nothing)}."
-    reason += open_ends(comparison) + _elsewhere(comparison, best.run)
+    reason += _tried(comparison) + open_ends(comparison) + _elsewhere(comparison, best.run)
     blocks: list[Block] = [TextBlock(none_is_useful(best.run.name, learning), "answer")]
     blocks += [TextBlock(reason, "finding"), *random_figure(comparison)]
     return Section("answer", TITLE, "", [*blocks, _table(comparison, found, None)])
