@@ -17,7 +17,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test slow chaos lint docs tutorial audit fuzz mutants bench bench-quick gpu test-sklearn-extra clean
+.PHONY: help install quickstart test slow chaos lint mass docs tutorial audit fuzz mutants bench bench-quick gpu test-sklearn-extra clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -79,11 +79,15 @@ chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour o
 	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -m chaos
 
-lint: $(VENV)/.lint  ## Style, format, types, security.
+lint: $(VENV)/.lint  ## Style, format, types, security, mass.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/bandit -q -c pyproject.toml -r mtlv
+	$(MAKE) --no-print-directory mass
+
+mass: $(VENV)/.lint  ## Count lines, names, files and the walks of a small suite; above a budget of tests/house.toml it fails.
+	$(ONE_THREAD) $(BIN)/python tests/house.py --budget
 
 docs: $(VENV)/.docs  ## Build the documentation as a site in build/docs; any warning is an error.
 	@rm -rf build/docs

@@ -73,7 +73,7 @@ def begun(bare, out):
 def cut_off(bare, out, reached):
     """The results as they were on disk at the moment in which `reached` holds of the summary."""
     with begun(bare, out) as process:
-        until = time.monotonic() + 300
+        until = time.monotonic() + 1200
         while not reached(summary(out)):
             assert process.poll() is None, process.communicate()[0]
             assert time.monotonic() < until
