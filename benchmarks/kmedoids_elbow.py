@@ -3,7 +3,7 @@
 Label vectors are synthetic: 384 dimensions, 40 centres, each dimension scaled to [0, 1]. Each peer computes
 the curve in a separate process, without imports; `mtlv` includes distances and silhouettes.
 MTLV_SKLEARN_EXTRA_PYTHON is a Python with scikit-learn-extra (`pam`, initialised by BUILD), by default that
-of `make test-sklearn-extra`. The package `kmedoids` is under the GPL: it is measured if installed, but not
+of constraints-sklearn-extra.txt. The package `kmedoids` (GPL) is measured if installed, but not
 required. scikit-learn's KMeans minimises squared distances, so its curve differs.
 """
 
@@ -102,7 +102,7 @@ def interpreters():
     for name, package in NEEDS.items():
         python = next((each for each in (sys.executable, str(extra)) if _imports(each, package)), None)
         if python is None:
-            print(f"{name}: not measured, `{package}` is not here (`make test-sklearn-extra`, pip)")
+            print(f"{name}: not measured, `{package}` is not here (constraints-sklearn-extra.txt, pip)")
             del found[name]
         else:
             found[name] = python

@@ -1,4 +1,4 @@
-"""Follow the tutorial as a reader does: make tutorial
+"""Follow the tutorial as a reader does: `python docs/follow.py`
 
 Python blocks that begin with a file name are saved, and `sh` blocks are run in order. Each line of an
 `output` block must be printed by the previous command, and each YAML block must be in a config that was

@@ -1,4 +1,4 @@
-"""Long checks of what is lost: nothing. Not part of `make test`; `make chaos` runs them."""
+"""Long checks of what is lost: nothing. Not part of `make test`; `python -m pytest tests/chaos` runs them."""
 
 from __future__ import annotations
 

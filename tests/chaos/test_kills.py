@@ -1,4 +1,4 @@
-"""A suite that is killed again and again ends as one that is not. Minutes: `make chaos`.
+"""A suite that is killed again and again ends as one that is not. Takes minutes.
 
 `MTLV_CHAOS_KILLS` says how often (50).
 """

@@ -1,4 +1,4 @@
-"""A unit of three ranks, one of which is killed at a random moment, ends as an undisturbed one. `make chaos`.
+"""A unit of three ranks, one of which is killed at a random moment, ends as an undisturbed one.
 
 `MTLV_CHAOS_RANKS` says of how many units (20).
 """

@@ -1,6 +1,6 @@
 """Benchmarks start and finish with their smallest sizes, in one process; kept results are whole.
 
-Nothing is measured here. `make bench-quick` runs those too that start servers, clusters or whole commands.
+Nothing is measured here. `make bench QUICK=1` runs those too that start servers, clusters or whole commands.
 """
 
 from __future__ import annotations

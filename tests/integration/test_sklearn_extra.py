@@ -1,4 +1,4 @@
-"""The engine scikit-learn-extra, in an environment of its own (`make test-sklearn-extra`)."""
+"""The engine scikit-learn-extra, in an environment of its own: `constraints-sklearn-extra.txt` says how."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print(json.dumps(found))
 def python() -> str:
     path = os.environ.get("MTLV_SKLEARN_EXTRA_PYTHON")
     if not path:
-        pytest.skip("scikit-learn-extra needs an environment of its own: run `make test-sklearn-extra`")
+        pytest.skip("scikit-learn-extra needs an environment of its own: see constraints-sklearn-extra.txt")
     return path
 
 

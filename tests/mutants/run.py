@@ -1,6 +1,6 @@
 """Make small mistakes in the package, one at a time, and see that the tests notice.
 
-`make mutants` runs all; `python tests/mutants/run.py PART ...` those with one of these texts in their area,
+`python tests/mutants/run.py` runs all, with PART ... those with one of these texts in their area,
 file or description. The exit code is 1 where fewer than 95% die, or where one survives that no `equivalent`
 explains.
 

@@ -1,4 +1,4 @@
-"""The kept mutants are still mutants of the code as it is (`make mutants` runs them)."""
+"""The kept mutants are still mutants of the code as it is (`python tests/mutants/run.py` runs them)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first steps of the tutorial do what it says; `make tutorial` follows it to the end."""
+"""The first steps of the tutorial do what it says; `python docs/follow.py` follows it to the end."""
 
 from __future__ import annotations
 
