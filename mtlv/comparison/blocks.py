@@ -104,7 +104,7 @@ class FigureBlock:
     wide: bool = False
 
 
-Said = float | bool | str | tuple[Span, ...]
+ShownOutput = float | bool | str | tuple[Span, ...]
 """Value shown for a document: a probability, yes or no, text, or spans of its words."""
 
 
@@ -115,7 +115,7 @@ class DocumentRow:
     id: str
     distance: float  # mean distance between the two runs' outputs, over tasks
     # (task, run's output, other's output, target) of the tasks that differ most or are positive
-    scores: Sequence[tuple[str, Said, Said, Said]]
+    scores: Sequence[tuple[str, ShownOutput, ShownOutput, ShownOutput]]
 
 
 @dataclass(frozen=True)

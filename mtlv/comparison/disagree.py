@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.comparison.blocks import Block, Disagreement, DocumentRow, Said, Section
-from mtlv.comparison.output_readers import READINGS, how_far
+from mtlv.comparison.blocks import Block, Disagreement, DocumentRow, Section, ShownOutput
+from mtlv.comparison.output_readers import READINGS, describe_distances
 from mtlv.comparison.pooled_scores import PooledScores, PooledTask, by_document
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.mixed import by_source
@@ -27,15 +27,15 @@ OTHER_DATA = "Texts are from the baseline's data; documents of runs on other dat
 def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Disagreement]:
     """Return the most different documents for all pairs of `runs` with the same data; [] without scores."""
     tasks = comparison.tasks
-    held: dict[str, tuple[Sequence[Task], PooledScores]] = {}
+    outputs: dict[str, tuple[Sequence[Task], PooledScores]] = {}
     for run in runs:
-        own = [task for task in tasks if task.name in tasks_of(run)]
-        found = by_document(run, own) if own else None
-        if found is not None:
-            held[run.key] = own, found
+        learned = [task for task in tasks if task.name in tasks_of(run)]
+        pooled = by_document(run, learned) if learned else None
+        if pooled is not None:
+            outputs[run.key] = learned, pooled
     pairs = {
-        (a.key, b.key): _documents(held[a.key][0], held[a.key][1], held[b.key][1])
-        for a, b in combinations([run for run in runs if run.key in held], 2)
+        (a.key, b.key): _documents(*outputs[a.key], outputs[b.key][1])
+        for a, b in combinations([run for run in runs if run.key in outputs], 2)
         if comparable(a, b)
     }
     if not pairs:
@@ -43,7 +43,7 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
     texts, missing = _texts(comparison, pairs)
     caption = (
         f"The {DOCUMENTS} test documents on which two runs differ most: by the mean over tasks of "
-        f"{how_far(tasks)}, averaged over folds and seeds. The table shows the tasks that "
+        f"{describe_distances(tasks)}, averaged over folds and seeds. The table shows the tasks that "
         "differ most and all positive ones."
         + (" Documents of the corpora alternate." if len(by_source(tasks)) > 1 else "")
     )
@@ -67,33 +67,36 @@ def _texts(
 ) -> tuple[dict[str, str], str]:
     """Return texts by document, and why some are missing. Ids of another corpus may be other documents."""
     digest = comparison.run(comparison.baseline).data_digest
-    own: set[str] = set()
+    of_baseline: set[str] = set()
     others: set[str] = set()
     for (key, _), documents in pairs.items():
-        (own if comparison.run(key).data_digest == digest else others).update(each.id for each in documents)
-    texts = {i: comparison.texts[i] for i in sorted(own - others) if i in comparison.texts}
+        same = comparison.run(key).data_digest == digest
+        (of_baseline if same else others).update(document.id for document in documents)
+    texts = {i: comparison.texts[i] for i in sorted(of_baseline - others) if i in comparison.texts}
     if others and texts:
         return texts, OTHER_DATA
-    return texts, "" if len(texts) == len(own | others) else MISSING
+    return texts, "" if len(texts) == len(of_baseline | others) else MISSING
 
 
 def _documents(tasks: Sequence[Task], one: PooledScores, other: PooledScores) -> list[DocumentRow]:
     """Return the documents that differ most, among those tested by both runs."""
     ids, mine, theirs = np.intersect1d(one.ids, other.ids, return_indices=True)
     pairs = [(one.tasks[task.name].rows(mine), other.tasks[task.name].rows(theirs)) for task in tasks]
-    columns = [_apart(task, *pair) for task, pair in zip(tasks, pairs, strict=True)]
-    apart, known = (np.stack(each, axis=1) for each in zip(*columns, strict=True))  # [D, T] each
-    distance = apart.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    found = []
+    columns = [_distances(task, *pair) for task, pair in zip(tasks, pairs, strict=True)]
+    distances, known = (
+        np.stack(columns_of, axis=1) for columns_of in zip(*columns, strict=True)
+    )  # both [D, T]
+    distance = distances.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    documents = []
     for n in _in_turn(np.lexsort((ids, -distance)), known, tasks)[:DOCUMENTS]:
         if distance[n] == 0:
             break
-        order = np.argsort(-apart[n], kind="stable")
+        order = np.argsort(-distances[n], kind="stable")
         most = set(order[:SCORES].tolist())
-        rows = [(t, _said(tasks[t], n, *pairs[t])) for t in order.tolist() if known[n, t]]
+        rows = [(t, _formatted(tasks[t], n, *pairs[t])) for t in order.tolist() if known[n, t]]
         scores = [row for t, row in rows if t in most or row[-1] is True]
-        found.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
-    return found
+        documents.append(DocumentRow(str(ids[n]), float(distance[n]), scores))
+    return documents
 
 
 def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence[Task]) -> list[int]:
@@ -106,21 +109,30 @@ def _in_turn(order: NDArray[np.int64], known: NDArray[np.bool_], tasks: Sequence
     turn: Counter[str] = Counter()
     at: dict[int, int] = {}
     for n in order.tolist():
-        own = next((source for t, source in enumerate(sources) if known[n, t]), "")
-        at[n] = turn[own]
-        turn[own] += 1
+        source = next((source for t, source in enumerate(sources) if known[n, t]), "")
+        at[n] = turn[source]
+        turn[source] += 1
     return sorted(order.tolist(), key=at.__getitem__)  # a stable sort
 
 
-def _apart(task: Task, one: PooledTask, other: PooledTask) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _distances(
+    task: Task, one: PooledTask, other: PooledTask
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return distances [D] of documents tested by both runs (0 without a target), and a mask of targets."""
     known = one.known & other.known
-    apart = np.zeros(len(known))
-    apart[known] = READINGS[task.kind].apart(one.outputs[known], other.outputs[known], one.targets[known])
-    return apart, known
+    distances = np.zeros(len(known))
+    distances[known] = READINGS[task.kind].distances(
+        one.outputs[known], other.outputs[known], one.targets[known]
+    )
+    return distances, known
 
 
-def _said(task: Task, row: int, one: PooledTask, other: PooledTask) -> tuple[str, Said, Said, Said]:
+def _formatted(
+    task: Task, row: int, one: PooledTask, other: PooledTask
+) -> tuple[str, ShownOutput, ShownOutput, ShownOutput]:
     reading = READINGS[task.kind]
-    left, right = reading.said(task, one.outputs[row]), reading.said(task, other.outputs[row])
-    return task.name, left, right, reading.truth(task, one.targets[row])
+    left, right = (
+        reading.format_output(task, one.outputs[row]),
+        reading.format_output(task, other.outputs[row]),
+    )
+    return task.name, left, right, reading.format_target(task, one.targets[row])

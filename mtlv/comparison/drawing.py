@@ -78,10 +78,10 @@ class DrawingPool:
         """
         if self._free:
             process = self._free.popleft()
-            found = _ask(process, spec)
-            if found is not None:
+            files = _ask(process, spec)
+            if files is not None:
                 self._free.append(process)
-                return found
+                return files
             _end(process, spec)
         return draw(spec)
 
@@ -96,8 +96,8 @@ def draw(spec: Mapping[str, Any]) -> FigureFiles:
 
 def _scale(svg: str) -> float:
     """Return the scale of a PNG; smaller for pictures that would take seconds and megabytes."""
-    found = re.search(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"', svg)
-    size = float(found[1]) * float(found[2]) if found else 1.0
+    match = re.search(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"', svg)
+    size = float(match[1]) * float(match[2]) if match else 1.0
     return min(SCALE, max(1.0, (PIXELS / size) ** 0.5))
 
 

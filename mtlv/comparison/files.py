@@ -52,21 +52,21 @@ def own_folder(folder: Path, comparison: Comparison) -> Path:
     """Return the folder for a page, with a number if it has one of runs or tasks of other names."""
     free = "", _key(comparison)
     numbered = (folder.with_name(f"{folder.name}_{number}") for number in count(2))
-    return next(each for each in chain([folder], numbered) if _key_in(each) in free)
+    return next(place for place in chain([folder], numbered) if _key_in(place) in free)
 
 
 def _key(comparison: Comparison) -> str:
-    return content_key([[each.name for each in named] for named in (comparison.runs, comparison.tasks)])
+    return content_key([[item.name for item in named] for named in (comparison.runs, comparison.tasks)])
 
 
 def _key_in(folder: Path) -> str:
     """Return the key of a folder's page, `-` for one without a key; empty if there is no page."""
     try:
         with (folder / NUMBERS).open(encoding="utf-8", errors="replace") as file:
-            found = KEY.search(file.read(BEGINNING))
+            match = KEY.search(file.read(BEGINNING))
     except OSError:
         return ""
-    return found[1] if found else "-"
+    return match[1] if match else "-"
 
 
 def write_files(
@@ -141,14 +141,16 @@ def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
     data = _fields(run, OF_RUN)
     data["groups"] = asdict(run.groups) if run.groups else None
     data["training_end"] = asdict(learning.end) if learning.end else None
-    data["not_learned"] = [each.task.name for each in learning.unlearned] if learning.tasks else None
+    data["not_learned"] = (
+        [unlearned.task.name for unlearned in learning.unlearned] if learning.tasks else None
+    )
     names = ("run_id", "fold", "seed", "metrics", "tasks")
     data["children"] = [_fields(child, names) for child in run.children]
     return data
 
 
-def _fields(found: object, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in names}
+def _fields(record: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def _block(block: Block) -> dict[str, Any]:

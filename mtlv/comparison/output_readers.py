@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.comparison.blocks import Said
+from mtlv.comparison.blocks import ShownOutput
 from mtlv.evaluation.kinds.entities import entity_f1
 from mtlv.evaluation.kinds.masked import FOUND, PIECES
 from mtlv.plan import Task, TaskScores
@@ -24,22 +24,22 @@ Floats = NDArray[np.float64]
 class OutputReader(Protocol):
     """Interface for reading the outputs of one kind of task."""
 
-    how: str
+    distance_title: str
     """Description of the distance between two outputs, shown to users."""
 
-    def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+    def combine(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
         """Combine outputs of M rows, of documents `place`, into one per document: [D, ...]."""
         ...
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+    def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         """Return distances [D] between two runs' outputs, from 0 to 1, for documents with a target."""
         ...
 
-    def said(self, task: Task, output: Any) -> Said:
+    def format_output(self, task: Task, output: Any) -> ShownOutput:
         """Return an output as it is shown."""
         ...
 
-    def truth(self, task: Task, target: Any) -> Said:
+    def format_target(self, task: Task, target: Any) -> ShownOutput:
         """Return a target as it is shown."""
         ...
 
@@ -47,12 +47,12 @@ class OutputReader(Protocol):
 class _Means:
     """Mean over the children that tested a document; NaN if none did."""
 
-    def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+    def combine(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
         outputs = np.asarray(scores.outputs, np.float64)
         columns = outputs.reshape(len(outputs), -1)
         count = np.bincount(place, weights=scores.mask, minlength=documents)
         # `np.add.at` is much slower.
-        sums = [np.bincount(place, np.where(scores.mask, each, 0), documents) for each in columns.T]
+        sums = [np.bincount(place, np.where(scores.mask, column, 0), documents) for column in columns.T]
         above = np.stack(sums, axis=1)
         means = np.divide(above, count[:, None], out=np.full(above.shape, np.nan), where=count[:, None] > 0)
         return means.reshape(documents, *outputs.shape[1:])
@@ -61,62 +61,62 @@ class _Means:
 class ProbabilityReader(_Means):
     """A probability, shown as a bar."""
 
-    how = "the distance between their probabilities"
+    distance_title = "the distance between their probabilities"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+    def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.abs(left - right)
 
-    def said(self, task: Task, output: Any) -> Said:
+    def format_output(self, task: Task, output: Any) -> ShownOutput:
         return float(output)
 
-    def truth(self, task: Task, target: Any) -> Said:
+    def format_target(self, task: Task, target: Any) -> ShownOutput:
         return bool(target == 1)
 
 
 class ClassReader(_Means):
     """Probabilities of classes [D, C]; the most probable class is shown."""
 
-    how = "half the sum of the distances between their class probabilities"
+    distance_title = "half the sum of the distances between their class probabilities"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+    def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.asarray(np.abs(left - right).sum(axis=1) / 2)
 
-    def said(self, task: Task, output: Any) -> Said:
+    def format_output(self, task: Task, output: Any) -> ShownOutput:
         best = int(np.argmax(output))
         return f"{task.classes[best]} ({output[best]:.2f})"
 
-    def truth(self, task: Task, target: Any) -> Said:
+    def format_target(self, task: Task, target: Any) -> ShownOutput:
         return str(task.classes[int(target)])
 
 
 class NumberReader(_Means):
     """A number."""
 
-    how = "the distance between their numbers, as a share of the range of the true ones"
+    distance_title = "the distance between their numbers, as a share of the range of the true ones"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+    def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         reach = float(np.ptp(truth)) if truth.size else 0.0
         return np.clip(np.abs(left - right) / (reach or 1.0), 0, 1)
 
-    def said(self, task: Task, output: Any) -> Said:
+    def format_output(self, task: Task, output: Any) -> ShownOutput:
         return f"{output:.2f}"
 
-    def truth(self, task: Task, target: Any) -> Said:
+    def format_target(self, task: Task, target: Any) -> ShownOutput:
         return f"{target:.4g}"
 
 
 class MaskedReader(_Means):
     """Sums over masked pieces [D, 6]; the share that was found is shown."""
 
-    how = "the distance between their shares of masked pieces that were found"
+    distance_title = "the distance between their shares of masked pieces that were found"
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+    def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         return np.abs(self._share(left) - self._share(right))
 
-    def said(self, task: Task, output: Any) -> Said:
+    def format_output(self, task: Task, output: Any) -> ShownOutput:
         return f"{float(self._share(output)):.2f} of the masked pieces"
 
-    def truth(self, task: Task, target: Any) -> Said:
+    def format_target(self, task: Task, target: Any) -> ShownOutput:
         return "the text itself"
 
     def _share(self, output: NDArray) -> NDArray:
@@ -126,28 +126,28 @@ class MaskedReader(_Means):
 class SpanReader:
     """Spans; with several children, those found by more than half of them."""
 
-    how = "1 − F1 between the spans they found"
+    distance_title = "1 − F1 between the spans they found"
 
-    def pooled(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
-        found: list[Counter[Span]] = [Counter() for _ in range(documents)]
+    def combine(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+        counts: list[Counter[Span]] = [Counter() for _ in range(documents)]
         for at, spans, known in zip(place.tolist(), scores.outputs, scores.mask, strict=True):
             if known:
-                found[at].update(set(spans))
-        count = np.bincount(place, weights=scores.mask, minlength=documents)
+                counts[at].update(set(spans))
+        children = np.bincount(place, weights=scores.mask, minlength=documents)
         rows = np.empty(documents, object)
-        for at, held in enumerate(found):
-            rows[at] = tuple(sorted(span for span, times in held.items() if 2 * times > count[at]))
+        for at, count in enumerate(counts):
+            rows[at] = tuple(sorted(span for span, times in count.items() if 2 * times > children[at]))
         return rows
 
-    def apart(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
+    def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:
         pairs = zip(left, right, strict=True)
         return np.array([0.0 if set(a) == set(b) else 1 - entity_f1([a], [b]) for a, b in pairs], np.float64)
 
-    def said(self, task: Task, output: Any) -> Said:
+    def format_output(self, task: Task, output: Any) -> ShownOutput:
         return tuple(output)
 
-    def truth(self, task: Task, target: Any) -> Said:
-        return self.said(task, target)
+    def format_target(self, task: Task, target: Any) -> ShownOutput:
+        return self.format_output(task, target)
 
 
 READINGS: Mapping[str, OutputReader] = {
@@ -159,7 +159,7 @@ READINGS: Mapping[str, OutputReader] = {
 }
 
 
-def how_far(tasks: Sequence[Task]) -> str:
+def describe_distances(tasks: Sequence[Task]) -> str:
     """Describe the distances between two runs for these tasks."""
-    ways = list(dict.fromkeys(READINGS[task.kind].how for task in tasks))
+    ways = list(dict.fromkeys(READINGS[task.kind].distance_title for task in tasks))
     return ways[0] if len(ways) == 1 else f"the distance between their outputs ({'; '.join(ways)})"

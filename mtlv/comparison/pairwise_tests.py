@@ -53,7 +53,7 @@ class PairwiseTest:
 class _Drawn:
     """Metrics of a child on each resample of its documents, and the numbers of documents and groups."""
 
-    found: Resampled
+    metrics: Resampled
     documents: int
     groups: int | None
 
@@ -66,10 +66,10 @@ def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     left = {run.key for run in comparison.runs if comparison.learning(run).nothing}
     pairs = [(run, other) for run, other in pairs_of(comparison) if not {run.key, other.key} & left]
     kept = [(run, other, both) for run, other in pairs if (both := _valued(run, other))]
-    found = [_compared(both) for _, _, both in kept]
+    tests = [_compared(both) for _, _, both in kept]
     return tuple(
         PairwiseTest(run, other, values, "fold" if len({a.fold for a, _ in both}) > 1 else "seed", verdict)
-        for (run, other, both), values, verdict in zip(kept, found, verdicts(found), strict=True)
+        for (run, other, both), values, verdict in zip(kept, tests, verdicts(tests), strict=True)
     )
 
 
@@ -80,11 +80,11 @@ def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     tasks = {task.name: task for task in comparison.tasks}
     drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
     pairs = judged_pairs(comparison)
-    found = [_documents(pair.run, pair.other, drawn) for pair in pairs]
-    count = sum(each is not None for each in found)
+    intervals = [_documents(pair.run, pair.other, drawn) for pair in pairs]
+    count = sum(interval is not None for interval in intervals)
     return tuple(
-        replace(pair, documents=each and replace(each, pairs=count))
-        for pair, each in zip(pairs, found, strict=True)
+        replace(pair, documents=interval and replace(interval, pairs=count))
+        for pair, interval in zip(pairs, intervals, strict=True)
     )
 
 
@@ -126,34 +126,34 @@ def each_draw(
     for child in children:
         if child.test is not None and child.test.ids:
             by_ids.setdefault(child.test.ids, []).append(child)
-    for ids, held in by_ids.items():
+    for ids, same in by_ids.items():
         # The corpus is the same, so the groups logged by any run can be used.
-        known = (child.test.groups for child in held if child.test is not None)
-        groups = next((each for each in known if each is not None), None)
-        yield document_weights(ids, groups), None if groups is None else len(set(groups)), held
+        known = (child.test.groups for child in same if child.test is not None)
+        groups = next((of_child for of_child in known if of_child is not None), None)
+        yield document_weights(ids, groups), None if groups is None else len(set(groups)), same
 
 
 def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> Mapping[str, _Drawn]:
     """Return the metrics on resampled documents by child (`run_id`)."""
-    own: dict[str, list[Task]] = {}
+    tasks_of: dict[str, list[Task]] = {}
     limits: dict[str, dict[str, float]] = {}
     kept = []
     for child in children:
         names = sorted(child.test.tasks) if child.test is not None else []
-        found = [tasks.get(name, Task(name)) for name in names]
-        held = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
-        known = held.keys() == set(thresholded(found)) and child.tasks.keys() == set(names)
-        if found and known and not not_of_sums(found):
-            own[child.run_id], limits[child.run_id] = found, held
+        scored = [tasks.get(name, Task(name)) for name in names]
+        thresholds = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
+        known = thresholds.keys() == set(thresholded(scored)) and child.tasks.keys() == set(names)
+        if scored and known and not not_of_sums(scored):
+            tasks_of[child.run_id], limits[child.run_id] = scored, thresholds
             kept.append(child)
     return {
         child.run_id: _Drawn(
-            resampled(child.test, own[child.run_id], limits[child.run_id], weights),
+            resampled(child.test, tasks_of[child.run_id], limits[child.run_id], weights),
             len(child.test.ids),
             groups,
         )
-        for weights, groups, held in each_draw(kept)
-        for child in held
+        for weights, groups, same in each_draw(kept)
+        for child in same
         if child.test is not None
     }
 
@@ -163,16 +163,17 @@ def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]
     both = siblings(run, other)
     if not all(a.run_id in drawn and b.run_id in drawn and _ids(a) == _ids(b) for a, b in both):
         return None
-    of = [drawn[a.run_id] for a, _ in both]
-    first, second = [each.found for each in of], [drawn[b.run_id].found for _, b in both]
-    known = [each.groups for each in of if each.groups is not None]
-    fewest, groups = min(each.documents for each in of), min(known) if len(known) == len(of) else None
+    draws = [drawn[a.run_id] for a, _ in both]
+    first, second = [draw.metrics for draw in draws], [drawn[b.run_id].metrics for _, b in both]
+    known = [draw.groups for draw in draws if draw.groups is not None]
+    fewest = min(draw.documents for draw in draws)
+    groups = min(known) if len(known) == len(draws) else None
     counted = fewest if groups is None else groups
     main = document_interval([a.main for a in first], [b.main for b in second], groups=counted)
     if main is None:
         return None
-    micros = [[each.micro for each in found if each.micro is not None] for found in (first, second)]
-    has_micro = all(len(found) == len(both) for found in micros)
+    micros = [[draw.micro for draw in draws if draw.micro is not None] for draws in (first, second)]
+    has_micro = all(len(values) == len(both) for values in micros)
     micro = document_interval(micros[0], micros[1], groups=counted) if has_micro else None
     tasks = task_intervals(first, second, groups=counted)
     return DocumentIntervals(main, micro, fewest, groups, tasks=tasks)

@@ -39,8 +39,8 @@ def one_after_the_other(run: ComparedRun, split: str) -> Scores | None:
 
     Only tasks scored by all of them are kept; None if no child has scores.
     """
-    found = [child.validation if split == "validation" else child.test for child in run.children]
-    parts = [part for part in found if part is not None and part.ids]
+    scores = [child.validation if split == "validation" else child.test for child in run.children]
+    parts = [part for part in scores if part is not None and part.ids]
     if not parts:
         return None
     names = [name for name in parts[0].tasks if all(name in part.tasks for part in parts)]
@@ -63,12 +63,12 @@ def by_document(run: ComparedRun, tasks: Sequence[Task]) -> PooledScores | None:
     if scores is None or any(task.name not in scores.tasks for task in tasks):
         return None
     ids, place = np.unique(np.array(scores.ids), return_inverse=True)
-    found = {task.name: _of_task(task, scores.tasks[task.name], place, len(ids)) for task in tasks}
-    return PooledScores(tuple(ids.tolist()), found)
+    outputs = {task.name: _of_task(task, scores.tasks[task.name], place, len(ids)) for task in tasks}
+    return PooledScores(tuple(ids.tolist()), outputs)
 
 
 def _of_task(task: Task, scores: TaskScores, place: NDArray[np.int64], documents: int) -> PooledTask:
-    outputs = READINGS[task.kind].pooled(scores, place, documents)
+    outputs = READINGS[task.kind].combine(scores, place, documents)
     known = np.zeros(documents, bool)
     known[place[scores.mask]] = True
     targets = np.empty(documents, scores.targets.dtype)

@@ -51,18 +51,18 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
         raise DataError(f"`{path}` has too many rows", got=len(lines) - 1, allowed=f"up to {MOST_ROWS}")
     header = [name.strip() for name in lines[0][1]]
     _check_header(path, header, runs)
-    found: list[Published] = []
+    numbers: list[Published] = []
     errors: list[MtlvError] = []
     for number, cells in lines[1:]:
         try:
-            found.append(_published(f"{path}:{number}", header, cells, runs))
+            numbers.append(_published(f"{path}:{number}", header, cells, runs))
         except DataError as error:
             errors.append(error)
     if errors:
         if len(errors) > MOST_TOLD:
             errors[MOST_TOLD:] = [DataError(f"`{path}`: and {len(errors) - MOST_TOLD} more wrong lines")]
         raise DataError.all_of(errors)
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
@@ -115,19 +115,19 @@ def _published(
     share = is_fraction(row["metric"])
     value = _number(place, "value", row["value"], share=share)
     spread = _number(place, "spread", row["spread"], share=share) if row.get("spread") else None
-    wanted = {key: cell for key, cell in row.items() if key not in (*NEEDED, *ALSO) and cell}
-    fitting = [run for run in runs if fits(run, wanted)]
+    selection = {key: cell for key, cell in row.items() if key not in (*NEEDED, *ALSO) and cell}
+    fitting = [run for run in runs if fits(run, selection)]
     if len(fitting) == 1:
         return Published(row["row"], row["metric"], value, spread, fitting[0].key, row.get("note", ""))
-    why = f"not measured: {_why(len(fitting), wanted, runs)}"
+    why = f"not measured: {_why(len(fitting), selection, runs)}"
     note = "; ".join(part for part in (row.get("note", ""), why) if part)
     return Published(row["row"], row["metric"], value, spread, None, note)
 
 
-def _why(fitting: int, wanted: Mapping[str, str], runs: Sequence[ComparedRun]) -> str:
+def _why(fitting: int, selection: Mapping[str, str], runs: Sequence[ComparedRun]) -> str:
     if fitting:
         return f"{fitting} runs match"
-    unknown = [key for key in wanted if key not in TAGS and not any(key in run.params for run in runs)]
+    unknown = [key for key in selection if key not in TAGS and not any(key in run.params for run in runs)]
     return f"no run has the setting `{unknown[0]}`" if unknown else "no run matches"
 
 
@@ -163,11 +163,11 @@ def measured(run: ComparedRun, metric: str) -> list[float]:
     return run.of_task(task, figure)
 
 
-def fits(run: ComparedRun, wanted: Mapping[str, str]) -> bool:
+def fits(run: ComparedRun, selection: Mapping[str, str]) -> bool:
     """Whether the run has all wanted tags and settings; numbers are compared as numbers."""
     tags = (run.name, run.architecture, run.encoder, run.dataset)
-    own = {**run.params, **dict(zip(TAGS, tags, strict=True))}
-    return all(key in own and _same(own[key], value) for key, value in wanted.items())
+    values = {**run.params, **dict(zip(TAGS, tags, strict=True))}
+    return all(key in values and _same(values[key], value) for key, value in selection.items())
 
 
 def _same(left: str, right: str) -> bool:

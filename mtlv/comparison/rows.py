@@ -29,9 +29,9 @@ def visible(
         if row.get("run") == baseline:
             partners.setdefault(tuple(row.get(field) for field in by), row.get(value))
     for row in kept:
-        own, partner = row.get(value), partners.get(tuple(row.get(field) for field in by))
-        known = isinstance(own, (int, float)) and isinstance(partner, (int, float))
-        row["delta"] = own - partner if known else None  # type: ignore[operator]
+        value_of_row, partner = row.get(value), partners.get(tuple(row.get(field) for field in by))
+        known = isinstance(value_of_row, (int, float)) and isinstance(partner, (int, float))
+        row["delta"] = value_of_row - partner if known else None  # type: ignore[operator]
     return kept
 
 

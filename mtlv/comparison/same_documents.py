@@ -26,9 +26,9 @@ def same_documents(comparison: Comparison) -> SameDocuments:
         having = [run for run in comparison.runs if run.of_task(task.name, task.main_metric)]
         if len({run.data_digest for run in having}) < 2:
             continue
-        found = {_tested(run, task) for run in having}
-        if None not in found:
-            (same if len(found) == 1 else different).append(task.name)
+        tested = {_tested(run, task) for run in having}
+        if None not in tested:
+            (same if len(tested) == 1 else different).append(task.name)
     return SameDocuments(tuple(same), tuple(different))
 
 

@@ -86,11 +86,13 @@ def _silent(pair: PairwiseTest) -> str:
 def _disagreement(pair: PairwiseTest) -> str:
     wilcoxon, t, mean = pair.verdict.wilcoxon or 0, pair.verdict.t or 0, pair.values.mean
     if not wilcoxon:
-        found = f"Wilcoxon's test shows no difference ({_word(t)} {_times(pair, t)})"
-        return f"{_word(t)} by {abs(mean):.3f} by the t-test, while {found}"
-    found = f"shows {_word(t)}" if t else "shows no difference"
+        return (
+            f"{_word(t)} by {abs(mean):.3f} by the t-test, while Wilcoxon's test shows no difference "
+            f"({_word(t)} {_times(pair, t)})"
+        )
+    by_t = f"shows {_word(t)}" if t else "shows no difference"
     direction = f"{_word(wilcoxon)} {_times(pair, wilcoxon)} by Wilcoxon's test"
-    return f"{direction}, while the mean is {signed(mean)} and the t-test {found}"
+    return f"{direction}, while the mean is {signed(mean)} and the t-test {by_t}"
 
 
 def _open(pair: PairwiseTest) -> str:
@@ -133,18 +135,18 @@ def _pairs(count: int) -> str:
 
 
 def _differ(decidable: Sequence[PairwiseTest]) -> str:
-    found = [pair for pair in decidable if pair.verdict.sign]
-    differ = "differs" if len(found) == 1 else "differ"
+    different = [pair for pair in decidable if pair.verdict.sign]
+    differ = "differs" if len(different) == 1 else "differ"
     text = (
-        f"By all tests that can decide, {len(found)} of {_pairs(len(decidable))} {differ} at {ALPHA:g} after "
-        "Holm's correction."
+        f"By all tests that can decide, {len(different)} of {_pairs(len(decidable))} {differ} at {ALPHA:g} "
+        "after Holm's correction."
     )
-    apart = sum(pair.verdict.disagree for pair in decidable)
-    if apart:
-        text += f" On {_pairs(apart)} the tests disagree."
-    if not found:
+    disagreeing = sum(pair.verdict.disagree for pair in decidable)
+    if disagreeing:
+        text += f" On {_pairs(disagreeing)} the tests disagree."
+    if not different:
         return text
-    most = max(found, key=lambda pair: abs(pair.values.mean))
+    most = max(different, key=lambda pair: abs(pair.values.mean))
     word, size = "above" if most.verdict.sign > 0 else "below", f"{abs(most.values.mean):.3f}"
     return f"{text} Largest difference: “{most.run.name}” is {size} {word} “{most.other.name}”."
 
@@ -180,9 +182,9 @@ def _documents(tested: Sequence[PairwiseTest]) -> str:
     known = [pair.documents.main for pair in tested if pair.documents is not None]
     if not known:
         return ""
-    apart = sum(interval.without_zero for interval in known)
+    certain = sum(interval.without_zero for interval in known)
     return (
-        f"With resampled test documents, the difference keeps its sign for {apart} of "
+        f"With resampled test documents, the difference keeps its sign for {certain} of "
         f"{_pairs(len(known))} (about {ALPHA * len(known):.1f} would be expected without real "
         "differences); this covers only the choice of test documents."
     )
@@ -219,14 +221,14 @@ def _of_draws(tested: Sequence[PairwiseTest]) -> list[str]:
         "replacement, the same for all runs. They cover the choice of documents in the test set, "
         "not the noise of training."
     ]
-    whole = [each for each in known if each.groups is not None and each.groups < each.documents]
-    if whole:
-        fewest = min(whole, key=lambda each: each.groups or 0)
+    grouped = [draw for draw in known if draw.groups is not None and draw.groups < draw.documents]
+    if grouped:
+        fewest = min(grouped, key=lambda draw: draw.groups or 0)
         texts.append(
             f"Documents that belong together (of one abstract or file, or with the same text) are drawn "
             f"together: {fewest.groups} groups contain {fewest.documents} documents."
         )
-    if any(each.groups is None for each in known):
+    if any(draw.groups is None for draw in known):
         texts.append(
             "For some runs, made by an earlier release, the documents that belong together "
             "(sentences of one abstract) are not known: they are drawn separately, and the intervals may "

@@ -38,29 +38,29 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
         ValueError: they do not agree; other errors if `mtlv` did not write the file.
     """
     _need_room(path)
-    found = read_scores(path)
-    if found.split != split:
-        raise ValueError(f"scores of the part `{found.split}`")
-    if not all(isinstance(each, str) for each in found.ids):
+    scores = read_scores(path)
+    if scores.split != split:
+        raise ValueError(f"scores of the part `{scores.split}`")
+    if not all(isinstance(id_, str) for id_ in scores.ids):
         raise ValueError("a document id that is not text")
-    if len(set(found.ids)) < len(found.ids):
+    if len(set(scores.ids)) < len(scores.ids):
         raise ValueError("a document twice")
-    if not all(isinstance(each, str) for each in found.groups or ()):
+    if not all(isinstance(group, str) for group in scores.groups or ()):
         raise ValueError("a document group that is not text")
-    unknown = sorted(found.tasks.keys() - figures.keys())
+    unknown = sorted(scores.tasks.keys() - figures.keys())
     if unknown and figures:
         raise ValueError(f"scores of `{unknown[0]}`, which is not a label of the run")
     known = {task.name: task for task in tasks}
-    for name, scores in found.tasks.items():
-        said = figures.get(name, {}) if split == "test" else {}
+    for name, of_task in scores.tasks.items():
+        tracked = figures.get(name, {}) if split == "test" else {}
         task = known.get(name, Task(name))
-        fault = _no_numbers(scores)
+        fault = _no_numbers(of_task)
         if not fault:
             decided = SCORING[task.kind].needs_threshold
-            fault = _no_probabilities(scores, said) if decided else _not_its_kind(scores, task, said)
+            fault = _no_probabilities(of_task, tracked) if decided else _not_its_kind(of_task, task, tracked)
         if fault:
             raise ValueError(f"label `{name}`: {fault}")
-    return found
+    return scores
 
 
 def _need_room(path: Path) -> None:
@@ -114,10 +114,10 @@ def _no_numbers(scores: TaskScores) -> str:
 
 
 def _are_spans(values: NDArray) -> bool:
-    return values.dtype == object and all(isinstance(each, tuple) for each in values)
+    return values.dtype == object and all(isinstance(value, tuple) for value in values)
 
 
-def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> str:
+def _not_its_kind(scores: TaskScores, task: Task, tracked: Mapping[str, float]) -> str:
     """Return what is wrong with the scores of a task without a threshold, given its metrics in the run."""
     if not scores.mask.any():
         return "no document with a target"
@@ -126,12 +126,12 @@ def _not_its_kind(scores: TaskScores, task: Task, said: Mapping[str, float]) -> 
     except (MtlvError, AttributeError, IndexError, TypeError, ValueError) as error:
         return f"not scores of the kind `{task.kind}` ({error or type(error).__name__})"
     for name, value in again.items():
-        if abs(value - said.get(name, value)) > CLOSE:
-            return f"{name} {value:.4f}, but {said[name]:.4f} in the run"
+        if abs(value - tracked.get(name, value)) > CLOSE:
+            return f"{name} {value:.4f}, but {tracked[name]:.4f} in the run"
     return ""
 
 
-def _no_probabilities(scores: TaskScores, said: Mapping[str, float]) -> str:
+def _no_probabilities(scores: TaskScores, tracked: Mapping[str, float]) -> str:
     """Return what is wrong with the scores of a yes/no task, given its metrics in the run."""
     if scores.outputs.ndim != 1 or _are_spans(scores.outputs):
         return "more than one value per document"
@@ -141,6 +141,6 @@ def _no_probabilities(scores: TaskScores, said: Mapping[str, float]) -> str:
     if not np.isin(known, (0, 1)).all():
         return "a target that is not 0 or 1"
     positive = int((known == 1).sum())
-    if positive != said.get("support", positive):
-        return f"{positive} positive documents, but {said['support']:g} in the run"
+    if positive != tracked.get("support", positive):
+        return f"{positive} positive documents, but {tracked['support']:g} in the run"
     return ""

@@ -27,8 +27,8 @@ def kept_scores(
 
     `content` is `tasks.json`; `tasks` are by slug, `curves` by key with names of tasks.
     """
-    heads = {each["name"]: slug for slug, each in content.get("heads", {}).items()}
-    found = {}
+    heads = {head["name"]: slug for slug, head in content.get("heads", {}).items()}
+    scores = {}
     for slug, task in tasks.items():
         head = heads.get(content["tasks"][slug].get("head"), "")
         of_head = metrics.get(f"train.heads.chosen_epoch/{head}", -1)
@@ -36,5 +36,5 @@ def kept_scores(
         watched = SCORING[task.kind].watched(task)
         curve = dict(curves.get(f"val.tasks.{watched}/{task.name}", ()))
         if epoch in curve:
-            found[task.name] = curve[epoch]
-    return found
+            scores[task.name] = curve[epoch]
+    return scores

@@ -54,33 +54,33 @@ class SelectedRuns:
         self.runs += [run for run in runs if run.id not in known]
 
 
-def choose(reader: RunReader, wanted: RunQuery) -> SelectedRuns:
+def choose(reader: RunReader, query: RunQuery) -> SelectedRuns:
     """Find the members' runs for a query.
 
     Raises:
         TrackingError: an experiment, a run or a suite is not in the store, a name matches several runs, or
             the query contradicts itself.
     """
-    if wanted.last is not None and (wanted.suites or wanted.names):
+    if query.last is not None and (query.suites or query.names):
         raise TrackingError(
             "`--last` selects the newest runs of an experiment, but runs were named as well",
             then="give only one of the two",
         )
     chosen = SelectedRuns()
     experiments = dict(reader.experiments())
-    for number, (suite, uid) in enumerate(zip_longest(wanted.suites, wanted.uids)):
+    for number, (suite, uid) in enumerate(zip_longest(query.suites, query.uids)):
         _add_suite(chosen, reader, suite, number, experiments, uid)
-    if wanted.names:
+    if query.names:
         within = experiments
-        if wanted.experiment is not None:
-            within = {wanted.experiment: experiment_id(wanted.experiment, experiments)}
+        if query.experiment is not None:
+            within = {query.experiment: experiment_id(query.experiment, experiments)}
         members: list[StoredRun] = []
-        for name in wanted.names:
+        for name in query.names:
             run = _named(reader, name, within, members)
             chosen.add([run])
             chosen.asked.add(run.id)
-    if not wanted.suites and not wanted.names:
-        chosen.add(_all_of(reader, wanted, experiments))
+    if not query.suites and not query.names:
+        chosen.add(_all_of(reader, query, experiments))
     names = {number: name for name, number in experiments.items()}
     chosen.experiment = names.get(chosen.runs[0].experiment, "mtlv")  # unless it was deleted meanwhile
     return chosen
@@ -100,18 +100,18 @@ def _add_suite(
             then=f"run it first: `{suite.command('run')}`",
         )
     place = [experiments[suite.experiment]]
-    found: list[StoredRun] = []
+    selected: list[StoredRun] = []
     missing: list[Member] = []
     for member in suite.members:
         by = {UID: uid} if uid else {SETTINGS: settings_key(member.settings)}
         runs = reader.runs(place, {KIND: MEMBER} | by, most=1)
-        found += runs
+        selected += runs
         missing += [] if runs else [member]
         for run in runs:
             chosen.asked |= {run.id} if None in member.tuned else set()
-            own = [(number, each) for each in member.tuned if each is not None]
-            chosen.tuned.setdefault(run.id, []).extend(own)
-    if not found:
+            tuned = [(number, name) for name in member.tuned if name is not None]
+            chosen.tuned.setdefault(run.id, []).extend(tuned)
+    if not selected:
         raise TrackingError(
             f"{suite.path}: none of its {len(missing)} members is in experiment `{suite.experiment}` "
             "with these settings",
@@ -122,7 +122,7 @@ def _add_suite(
     for member in missing:
         instead = "" if None in member.tuned else ", and may be better on validation than its alternatives"
         chosen.warnings.append(f"`{member.name}` of {suite.path} has not been run and is not shown{instead}")
-    chosen.add(found)
+    chosen.add(selected)
 
 
 def _named(reader: RunReader, name: str, within: Mapping[str, str], members: list[StoredRun]) -> StoredRun:
@@ -148,7 +148,9 @@ def _one_of(name: str, members: Sequence[StoredRun], experiments: Mapping[str, s
     if len(places) > 1:
         raise TrackingError(
             f"runs of several experiments have the name `{name}`",
-            allowed=", ".join(f"`--experiment {each}`" for each, id in experiments.items() if id in places),
+            allowed=", ".join(
+                f"`--experiment {experiment}`" for experiment, id in experiments.items() if id in places
+            ),
             then="name one of them",
         )
     if same:
@@ -167,7 +169,7 @@ def _one_of(name: str, members: Sequence[StoredRun], experiments: Mapping[str, s
     raise TrackingError(
         f"there is no run `{name}` in the store",
         allowed="a config file, a run's id, or a run's name such as "
-        + (", ".join(f"`{each}`" for each in list(known)[:3]) or "(the store has none)"),
+        + (", ".join(f"`{run}`" for run in list(known)[:3]) or "(the store has none)"),
         then=nearest(name, known) or "`mtlv compare --experiment NAME` compares all runs of an experiment",
     )
 
@@ -183,23 +185,23 @@ def _member(reader: RunReader, run: StoredRun) -> StoredRun:
     return parent
 
 
-def _all_of(reader: RunReader, wanted: RunQuery, experiments: dict[str, str]) -> list[StoredRun]:
+def _all_of(reader: RunReader, query: RunQuery, experiments: dict[str, str]) -> list[StoredRun]:
     """Return all members of an experiment, oldest first."""
-    if wanted.experiment is not None:
-        place = [experiment_id(wanted.experiment, experiments)]
+    if query.experiment is not None:
+        place = [experiment_id(query.experiment, experiments)]
     else:
         place = [*experiments.values()]
         used = [name for name, number in experiments.items() if reader.runs([number], {KIND: MEMBER}, most=1)]
-        if len(used) > 1 and wanted.last is None:
+        if len(used) > 1 and query.last is None:
             raise TrackingError(
                 "the store has several experiments, but none was named",
                 allowed=", ".join(f"`--experiment {name}`" for name in used),
                 then="name one, a config file, or runs; or compare the newest runs: `--last 4`",
             )
-    found = reader.runs(place, {KIND: MEMBER}, most=wanted.last)
-    if not found:
+    runs = reader.runs(place, {KIND: MEMBER}, most=query.last)
+    if not runs:
         raise TrackingError("there are no runs to compare in the store", then="start one: `mtlv run CONFIG`")
-    return found[::-1]
+    return runs[::-1]
 
 
 def unique_names(members: Sequence[StoredRun]) -> list[str]:

@@ -85,14 +85,14 @@ def read(config: RunConfig) -> dict[str, str]:
     moved = {} if config.path is None else {"path": config.path}
     try:
         draft = Draft()  # configs of earlier releases have fewer keys
-        held = text.read(config.file, config.name).value
-        draft.apply_file({"data": held["data"]}, Origin(lambda _: "", Path()))
+        document = text.read(config.file, config.name).value
+        draft.apply_file({"data": document["data"]}, Origin(lambda _: "", Path()))
         corpus = read_corpus(DataSettings.model_validate({**draft.values["data"], **moved}))
     except DataError:
         raise
     except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(said) from error
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(reason) from error
     members = [(f"{member.name}/", member) for member in corpus.members] or [("", corpus)]
     return {
         f"{prefix}{id_}": text

@@ -11,16 +11,16 @@ from mtlv.evaluation.comparison import ComparedRun
 from mtlv.plan.tuning import Candidate, Tried, choose
 
 
-def tuned(found: LoadedRuns, selected: SelectedRuns) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
+def tuned(loaded: LoadedRuns, selected: SelectedRuns) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
     """Return what is compared, and what was tried; test scores choose nothing."""
-    pairs = [(run, of) for run in found.runs for of in selected.tuned.get(run.run_id, ())]
+    pairs = [(run, of) for run in loaded.runs for of in selected.tuned.get(run.run_id, ())]
     tried = choose([_candidate(run, of) for run, of in pairs])
-    kept = {run.run_id for (run, _), each in zip(pairs, tried, strict=True) if each.chosen}
+    kept = {run.run_id for (run, _), trial in zip(pairs, tried, strict=True) if trial.chosen}
     left = {run.run_id for run, _ in pairs} - kept - selected.asked
-    runs = [run for run in found.runs if run.run_id not in left]
+    runs = [run for run in loaded.runs if run.run_id not in left]
     compared = tuple(replace(run, key=f"r{number}") for number, run in enumerate(runs))
     stored = [run for run in selected.runs if run.id not in left]
-    return replace(found, runs=compared), replace(selected, runs=stored), tuple(tried)
+    return replace(loaded, runs=compared), replace(selected, runs=stored), tuple(tried)
 
 
 def _candidate(run: ComparedRun, of: tuple[int, int]) -> Candidate:

@@ -32,6 +32,6 @@ one section, several, or None."""
 def each_section(comparison: Comparison) -> Iterator[Section]:
     """Yield all sections with something to show; each is built when it is requested."""
     for name in ORDER:
-        found = import_module(f"{__name__}.{name}").build(comparison)
-        if found is not None:
-            yield from (found,) if isinstance(found, Section) else found
+        sections = import_module(f"{__name__}.{name}").build(comparison)
+        if sections is not None:
+            yield from (sections,) if isinstance(sections, Section) else sections

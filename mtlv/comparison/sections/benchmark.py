@@ -39,7 +39,7 @@ def build(comparison: Comparison) -> Section | None:
     there = {key for row in rows for key in row}
     alike = len({row["tested"] for row in rows}) == 1  # else the means cover different corpora
     columns = [TableColumn("name", "run", kind="text")]
-    mean = SCORE if all(_whole(row) for row in rows if "score" in row) else MEAN
+    mean = SCORE if all(_is_complete(row) for row in rows if "score" in row) else MEAN
     for key, title in (*((name, name) for name in TYPES), ("score", mean)):
         if key in there:
             columns.append(TableColumn(key, title, best="high" if alike else "", spread=f"{key}_sd"))
@@ -55,21 +55,21 @@ def build(comparison: Comparison) -> Section | None:
 
 def _corpora(tasks: Sequence[TaskInfo]) -> dict[str, list[TaskInfo]]:
     """Return the tasks of each corpus of the benchmark, in the benchmark's order."""
-    found = {corpus: [task for task in tasks if task.source == corpus] for corpus in BLURB}
-    return {corpus: of_corpus for corpus, of_corpus in found.items() if of_corpus}
+    by_corpus = {corpus: [task for task in tasks if task.source == corpus] for corpus in BLURB}
+    return {corpus: of_corpus for corpus, of_corpus in by_corpus.items() if of_corpus}
 
 
 def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, Any] | None:
     """Return means over the children that have all corpora of the run; None if there are none."""
-    found = [
+    by_child = [
         {corpus: value for corpus, tasks in corpora.items() if (value := _score(child, tasks)) is not None}
         for child in run.children
     ]
-    names = max(found, key=len, default={}).keys()
+    names = max(by_child, key=len, default={}).keys()
     if not names:
         return None
     types = {name: BLURB[name] for name in BLURB if name in names}
-    children = [scores for scores in found if scores.keys() == names]
+    children = [scores for scores in by_child if scores.keys() == names]
     figures = [type_means(scores, types) for scores in children]
     if set(types.values()) == set(TYPES):
         figures = [
@@ -78,7 +78,7 @@ def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[st
         ]
     row = of_run(run) | {"tested": ", ".join(types)}
     for key in figures[0]:
-        mean, sd = finite_mean_and_sd([each[key] for each in figures])
+        mean, sd = finite_mean_and_sd([means[key] for means in figures])
         row |= {key: mean, f"{key}_sd": sd}
     return row
 
@@ -96,7 +96,7 @@ def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
     return f1_micro(decide(child.test, names, limits))  # type: ignore[arg-type]
 
 
-def _whole(row: Mapping[str, Any]) -> bool:
+def _is_complete(row: Mapping[str, Any]) -> bool:
     """Whether all corpora of the benchmark were tested."""
     return len(row["tested"].split(", ")) == len(BLURB)
 
@@ -106,21 +106,21 @@ def _in_words(
 ) -> str:
     """Describe what is missing for the score, or else the run with the highest score."""
     unranked = {run.key for run in learned_nothing(comparison)}
-    whole = [row for row in rows if "score" in row and _whole(row)]
-    ranked = [row for row in whole if row["run"] not in unranked]
+    complete = [row for row in rows if "score" in row and _is_complete(row)]
+    ranked = [row for row in complete if row["run"] not in unranked]
     if ranked:
         best = max(ranked, key=lambda row: row["score"])
-        said = f"“{best['name']}” has the highest BLURB score: {100 * best['score']:.2f}."
-        said += open_ends(comparison)
-    elif whole:
-        said = NOTHING
+        text = f"“{best['name']}” has the highest BLURB score: {100 * best['score']:.2f}."
+        text += open_ends(comparison)
+    elif complete:
+        text = NOTHING
     else:
-        said = f"The runs were tested on corpora with the names of {len(corpora)} of BLURB's {len(BLURB)}"
+        text = f"The runs were tested on corpora with the names of {len(corpora)} of BLURB's {len(BLURB)}"
         types = {BLURB[corpus] for corpus in corpora}
         missing = [name for name in TYPES if name not in types]
-        said += (
+        text += (
             f"; without {listed(missing)} there is no score." if missing else ", so there is no BLURB score."
         )
     others = dict.fromkeys(task.source for task in comparison.tasks if task.source not in BLURB)
     outside = [name for name in others if name]
-    return f"{said} Left out, because not part of BLURB: {listed(outside)}." if outside else said
+    return f"{text} Left out, because not part of BLURB: {listed(outside)}." if outside else text

@@ -165,7 +165,7 @@ def _mean_losses(run: ComparedRun, key: str) -> list[Curve]:
     The tracked loss is that which is minimised: with several heads in a model, by default their sum, which
     cannot be compared with the loss of one head. It is used where the heads' losses are not known.
     """
-    found = []
+    curves = []
     for child in run.children:
         heads = [
             (dict(child.curves.get(f"{HEAD_LOSS.prefix}/{group_name(head)}", ())), len(head))
@@ -173,10 +173,10 @@ def _mean_losses(run: ComparedRun, key: str) -> list[Curve]:
             for head in model
         ]
         if heads and all(losses for losses, _ in heads):
-            found.append(_weighted(heads))
+            curves.append(_weighted(heads))
         elif child.curves.get(key):
-            found.append(child.curves[key])
-    return found
+            curves.append(child.curves[key])
+    return curves
 
 
 def _weighted(heads: Sequence[tuple[Mapping[int, float], int]]) -> Curve:
@@ -184,8 +184,8 @@ def _weighted(heads: Sequence[tuple[Mapping[int, float], int]]) -> Curve:
     steps = sorted({step for losses, _ in heads for step in losses})
     there = {step: [(losses[step], tasks) for losses, tasks in heads if step in losses] for step in steps}
     return [
-        (step, sum(loss * tasks for loss, tasks in each) / sum(tasks for _, tasks in each))
-        for step, each in there.items()
+        (step, sum(loss * tasks for loss, tasks in losses) / sum(tasks for _, tasks in losses))
+        for step, losses in there.items()
     ]
 
 
@@ -215,7 +215,7 @@ def _texts(comparison: Comparison) -> list[FigureBlock]:
 def _vocabulary(run: ComparedRun) -> frozenset[tuple[str, str]]:
     """Return the settings that choose a run's vocabulary."""
     keys = ("encoder.name", "encoder.vocabulary")
-    return frozenset(each for each in run.params.items() if each[0].startswith(keys))
+    return frozenset(param for param in run.params.items() if param[0].startswith(keys))
 
 
 def _over_tokens(run: ComparedRun, key: str, name: str) -> Iterable[dict[str, Any]]:
@@ -230,8 +230,8 @@ def _multiples(
     comparison: Comparison, what: SmallMultiples, panels: Mapping[str, Panel]
 ) -> list[FigureBlock]:
     """Build a figure with a panel per head or task and a line per run."""
-    found = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
-    rows, left = whole_runs(comparison, found)
+    by_run = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
+    rows, left = whole_runs(comparison, by_run)
     if not rows:
         return []
     lines = _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips)

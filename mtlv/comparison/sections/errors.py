@@ -44,8 +44,8 @@ def build(comparison: Comparison) -> Section | None:
             "its threshold, and single documents."
         )
     intro = f"{behind} For the runs that are switched on when the page opens."
-    told = any(not isinstance(block, TextBlock) for block in blocks)
-    return Section("errors", "Errors", intro, blocks) if told else None
+    has_figures = any(not isinstance(block, TextBlock) for block in blocks)
+    return Section("errors", "Errors", intro, blocks) if has_figures else None
 
 
 def _left_out(comparison: Comparison) -> list[TextBlock]:
@@ -54,8 +54,8 @@ def _left_out(comparison: Comparison) -> list[TextBlock]:
     others = [task.name for task in comparison.tasks if task.name not in curved]
     if not others or not curved:
         return []
-    said = "Precision-recall and threshold curves are only for yes/no tasks"
-    return [TextBlock(f"{said}; left out: {enumerated(others)}.")]
+    text = "Precision-recall and threshold curves are only for yes/no tasks"
+    return [TextBlock(f"{text}; left out: {enumerated(others)}.")]
 
 
 def _points(runs: Sequence[ComparedRun], comparison: Comparison) -> int:

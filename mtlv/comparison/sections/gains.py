@@ -32,8 +32,8 @@ def gains(chosen: Standing, others: Iterable[Standing], pairs: Mapping[frozenset
         pairs: tests of two runs by their keys.
     """
     best: dict[str, Standing] = {}
-    for each in others:
-        best.setdefault(way_of(each.run), each)
+    for standing in others:
+        best.setdefault(way_of(standing.run), standing)
     parts = []
     for way in (ALL, EACH, GROUPS):
         if way in best and way != way_of(chosen.run):

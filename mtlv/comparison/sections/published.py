@@ -78,9 +78,9 @@ def _tables(rows: Sequence[dict[str, Any]]) -> list[TableBlock]:
         "run's folds and seeds ± standard deviation (ddof 1). Empty cells were not measured; see the note."
     )
     return [
-        TableBlock(id, title, caption, _columns(digits), found)
-        for id, title, digits, found in tables
-        if found
+        TableBlock(id, title, caption, _columns(digits), of_table)
+        for id, title, digits, of_table in tables
+        if of_table
     ]
 
 
@@ -122,8 +122,8 @@ def _figures(rows: Sequence[dict[str, Any]]) -> list[FigureBlock]:
 def _labels(row: dict[str, Any]) -> dict[str, str]:
     """Return the panel and the axis label: the row's name, and the task if the name does not contain it."""
     figure, of_task, task = row["metric"].partition("/")
-    said = not of_task or task in row["row"]
-    return {"panel": figure, "label": row["row"] if said else f"{row['row']} · {task}"}
+    is_named = not of_task or task in row["row"]
+    return {"panel": figure, "label": row["row"] if is_named else f"{row['row']} · {task}"}
 
 
 def _spec(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ CAPTION = (
 
 def random_table(comparison: Comparison) -> list[TableBlock]:
     """Build a table of the runs that have random controls; [] without any."""
-    rows = [_row(each) for each in _found(comparison)]
+    rows = [_row(test) for test in _tests(comparison)]
     columns = [
         TableColumn("name", "run", kind="text"),
         TableColumn("score", plan_title(comparison)),
@@ -38,70 +38,70 @@ def random_table(comparison: Comparison) -> list[TableBlock]:
 
 def random_figure(comparison: Comparison) -> list[FigureBlock]:
     """Build a figure of the runs that have enough random controls; [] without any."""
-    rows = [row for each in _found(comparison) if len(each.scores) >= FEWEST for row in _dots(each)]
+    rows = [row for test in _tests(comparison) if len(test.scores) >= FEWEST for row in _dots(test)]
     title = plan_title(comparison)
     caption = f"{capital(title)} of a run (filled) and of its random groupings (hollow)."
     return [FigureBlock("random_groups", TITLE, caption, _spec(comparison, title), rows)] if rows else []
 
 
-def _found(comparison: Comparison) -> list[AgainstRandom]:
-    return [each for run in comparison.runs if (each := against_random(comparison, run))]
+def _tests(comparison: Comparison) -> list[AgainstRandom]:
+    return [test for run in comparison.runs if (test := against_random(comparison, run))]
 
 
-def in_words(found: AgainstRandom) -> str:
+def in_words(test: AgainstRandom) -> str:
     """Say whether chance could have done as well."""
-    name, count = found.run.name, len(found.scores)
+    name, count = test.run.name, len(test.scores)
     groupings = f"random grouping{'s' if count > 1 else ''} of the same sizes"
-    if found.better:
-        return f"The groups of “{name}” are better than chance (p = {_p(found)}, {count} {groupings})."
-    if found.p <= LEVEL:
+    if test.better:
+        return f"The groups of “{name}” are better than chance (p = {_p(test)}, {count} {groupings})."
+    if test.p <= LEVEL:
         return (
-            f"The groups of “{name}” are not shown to be better than chance, although p = {_p(found)} "
+            f"The groups of “{name}” are not shown to be better than chance, although p = {_p(test)} "
             f"({count} {groupings}): some of their models were chosen for their validation scores, and may "
             "have been lucky. Train all with another seed."
         )
-    if found.as_good:
+    if test.as_good:
         return (
-            f"The groups of “{name}” are not shown to be better than chance: {found.as_good} of {count} "
-            f"{groupings} {'is' if found.as_good == 1 else 'are'} as good or better (p = {_p(found)}"
-            f"{f'; {found.same} of them drew the same groups' if found.same else ''})."
+            f"The groups of “{name}” are not shown to be better than chance: {test.as_good} of {count} "
+            f"{groupings} {'is' if test.as_good == 1 else 'are'} as good or better (p = {_p(test)}"
+            f"{f'; {test.same} of them drew the same groups' if test.same else ''})."
         )
     needed = f"{ENOUGH} are needed"
-    if found.possible <= ENOUGH:
-        needed = f"only {found.possible} groupings have these sizes, and {ENOUGH + 1} are needed"
+    if test.possible <= ENOUGH:
+        needed = f"only {test.possible} groupings have these sizes, and {ENOUGH + 1} are needed"
     return (
         f"The groups of “{name}” are better than {count} {groupings}, which is too few to rule out chance "
-        f"(p = {_p(found)}; {needed})."
+        f"(p = {_p(test)}; {needed})."
     )
 
 
-def _p(found: AgainstRandom) -> str:
+def _p(test: AgainstRandom) -> str:
     """Return p with as many digits as tell it from the level: with 18 controls, it is 0.053 at least."""
-    return f"{found.p:.{2 if found.p >= 0.1 else 3}f}"
+    return f"{test.p:.{2 if test.p >= 0.1 else 3}f}"
 
 
-def _row(found: AgainstRandom) -> dict[str, Any]:
-    mean, spread = mean_and_sd(found.scores)
-    return of_run(found.run) | {
-        "score": found.score,
+def _row(test: AgainstRandom) -> dict[str, Any]:
+    mean, spread = mean_and_sd(test.scores)
+    return of_run(test.run) | {
+        "score": test.score,
         "random": mean,
         "random_sd": spread,
-        "best": max(found.scores),
-        "controls": len(found.scores),
-        "as_good": found.as_good,
-        "p": found.p,
+        "best": max(test.scores),
+        "controls": len(test.scores),
+        "as_good": test.as_good,
+        "p": test.p,
     }
 
 
-def _dots(found: AgainstRandom) -> list[dict[str, Any]]:
+def _dots(test: AgainstRandom) -> list[dict[str, Any]]:
     """Return rows that all follow the switch of the run, as its table does."""
-    row = {"run": found.run.key, "of": found.run.name}
+    row = {"run": test.run.key, "of": test.run.name}
     return [
         *(
             row | {"name": run.name, "score": score, "own": False}
-            for run, score in zip(found.controls, found.scores, strict=True)
+            for run, score in zip(test.controls, test.scores, strict=True)
         ),
-        row | {"name": found.run.name, "score": found.score, "own": True},
+        row | {"name": test.run.name, "score": test.score, "own": True},
     ]
 
 

@@ -38,20 +38,19 @@ class GroupNumbers:
     def label(self, run: ComparedRun, tasks: tuple[str, ...]) -> str:
         """Return the number as text, or `alone` or `all` if the run has no actual groups."""
         partition = self.parts[run.key]
-        if all(len(each) == 1 for each in partition):
+        if all(len(group) == 1 for group in partition):
             return ALONE
         return ALL if len(partition) == 1 else str(self.numbers[run.key][tasks])
 
     def number(self, run: ComparedRun, tasks: Iterable[str], otherwise: int) -> str:
         """Return the number of a group of a run as text; `otherwise` if it has no such group."""
-        wanted = frozenset(tasks)
-        of = {frozenset(head): number for head, number in self.numbers.get(run.key, {}).items()}
-        return str(of.get(wanted, otherwise))
+        number_of = {frozenset(head): number for head, number in self.numbers.get(run.key, {}).items()}
+        return str(number_of.get(frozenset(tasks), otherwise))
 
     @property
     def labels(self) -> list[str]:
         """Return all possible labels, in the order of the colours."""
-        most = max((number for each in self.numbers.values() for number in each.values()), default=0)
+        most = max((number for of_run in self.numbers.values() for number in of_run.values()), default=0)
         return [ALONE, ALL, *(str(number) for number in range(1, most + 1))]
 
 
@@ -100,16 +99,16 @@ def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[
         for number, tasks in known.items()
         if tasks & set(head)
     ]
-    found: dict[int, int] = {}
+    matched: dict[int, int] = {}
     for _, number, at in sorted(pairs):
-        if at not in found and number not in found.values():
-            found[at] = number
+        if at not in matched and number not in matched.values():
+            matched[at] = number
     new = max(known, default=0)
     for at in range(len(partition)):
-        if at not in found:
+        if at not in matched:
             new += 1
-            found[at] = new
-    return {head: found[at] for at, head in enumerate(partition)}
+            matched[at] = new
+    return {head: matched[at] for at, head in enumerate(partition)}
 
 
 def colours(labels: Sequence[str]) -> list[str]:
@@ -129,9 +128,9 @@ def group_shapes(labels: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def together(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
+def together(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]:
     """Build the figure; [] if no run has a plan."""
-    rows, left = whole_runs(comparison, {run.key: _rows(run, given) for run in comparison.runs})
+    rows, left = whole_runs(comparison, {run.key: _rows(run, groups) for run in comparison.runs})
     if not rows:
         return []
     several = len({(task.kind, task.source) for task in comparison.tasks}) > 1
@@ -142,17 +141,17 @@ def together(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
         + " Groups of different runs have the same number if they have most tasks in common. Hover to "
         "see the other tasks and those that share the encoder." + left
     )
-    spec = _spec(comparison, given)
+    spec = _spec(comparison, groups)
     return [
         FigureBlock("groups_together", "Which tasks were learned together", caption, spec, rows, wide=True)
     ]
 
 
-def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
+def _rows(run: ComparedRun, groups: GroupNumbers) -> list[dict[str, Any]]:
     rows = []
     sizes = {task: sum(map(len, model)) for model in run.plan for head in model for task in head}
-    for part in given.parts[run.key]:
-        group = given.label(run, part)
+    for part in groups.parts[run.key]:
+        group = groups.label(run, part)
         fields = {"group": group, "shown": "·" if group == ALONE else group}
         for task in part:
             shared = "its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
@@ -161,21 +160,21 @@ def _rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
     return rows
 
 
-def task_order(comparison: Comparison, given: GroupNumbers) -> list[str]:
+def task_order(comparison: Comparison, groups: GroupNumbers) -> list[str]:
     """Order the tasks so that those grouped by the first grouped run are adjacent."""
-    first = next((run for run in comparison.runs if run.key in given.numbers), None)
-    number = {} if first is None else {t: n for head, n in given.numbers[first.key].items() for t in head}
+    first = next((run for run in comparison.runs if run.key in groups.numbers), None)
+    number = {} if first is None else {t: n for head, n in groups.numbers[first.key].items() for t in head}
     names = [task.name for task in comparison.tasks]
     return sorted(names, key=lambda name: number.get(name, len(names)))
 
 
-def _spec(comparison: Comparison, given: GroupNumbers) -> dict[str, Any]:
+def _spec(comparison: Comparison, groups: GroupNumbers) -> dict[str, Any]:
     tips = [
         tip("task"), tip("name", "run"), tip("group"), tip("others", "together with"), tip("encoder"),
     ]  # fmt: skip
     numbers = written(label("shown"), f"datum.group == '{ALONE}'")
-    order = task_order(comparison, given)
-    scale = {"domain": given.labels, "range": colours(given.labels)}
+    order = task_order(comparison, groups)
+    scale = {"domain": groups.labels, "range": colours(groups.labels)}
     colour = label("group", scale=scale, legend=None)
     return {
         "width": {"step": cell_width(comparison)},

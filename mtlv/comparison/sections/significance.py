@@ -73,8 +73,8 @@ def _not_drawn(comparison: Comparison) -> list[TextBlock]:
     if not tasks:
         return []
     named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])
-    said = "Test documents are not resampled for runs with tasks whose metric is not a sum over documents"
-    return [TextBlock(f"{said}: {named}.")]
+    text = "Test documents are not resampled for runs with tasks whose metric is not a sum over documents"
+    return [TextBlock(f"{text}: {named}.")]
 
 
 def _table(comparison: Comparison, tested: Sequence[PairwiseTest]) -> TableBlock:

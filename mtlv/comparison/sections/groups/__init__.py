@@ -18,19 +18,19 @@ from mtlv.evaluation.pairs import different_tasks
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has a plan."""
-    given = numbering(comparison)
-    first = together(comparison, given)
+    numbers = numbering(comparison)
+    first = together(comparison, numbers)
     if not first:
         return None
     runs = [run for run in comparison.runs if run.groups]
     blocks: list[Block] = [
         *_elsewhere(comparison),
         *first,
-        *_table(runs, given),
+        *_table(runs, numbers),
         *(random_figure(comparison) if different_tasks(comparison) else ()),  # else it is in the answer
         *random_table(comparison),
         *elbows(comparison),
-        *task_maps(comparison, given),
+        *task_maps(comparison, numbers),
         *agreements(comparison, runs),
         *_stability(runs),
     ]
@@ -43,22 +43,22 @@ def _elsewhere(comparison: Comparison) -> list[TextBlock]:
     names = [f"“{run.name}”" for run in comparison.runs if run.elsewhere]
     if not names:
         return []
-    said = f"The folds of {listed(names)} have different groups; those of the first fold are shown."
-    return [TextBlock(said, "warning")]
+    text = f"The folds of {listed(names)} have different groups; those of the first fold are shown."
+    return [TextBlock(text, "warning")]
 
 
-def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]:
+def _table(runs: Sequence[ComparedRun], numbers: GroupNumbers) -> list[TableBlock]:
     """Build a table of the groups, with the reason for their number."""
     rows: list[dict[str, Any]] = []
     first: dict[Hashable, str] = {}  # name of the first run with the same groups, for the same reason
     for run in runs:
-        found = _group_rows(run, given)
-        same = tuple((row["group"], row["names"], row["medoid"], row["reason"]) for row in found)
+        group_rows = _group_rows(run, numbers)
+        same = tuple((row["group"], row["names"], row["medoid"], row["reason"]) for row in group_rows)
         if same in first:
-            found = [of_run(run) | {"names": f"the same groups as “{first[same]}”"}]
-        elif found:
+            group_rows = [of_run(run) | {"names": f"the same groups as “{first[same]}”"}]
+        elif group_rows:
             first[same] = run.name
-        rows += found
+        rows += group_rows
     if not rows:
         return []
     columns = [
@@ -75,13 +75,13 @@ def _table(runs: Sequence[ComparedRun], given: GroupNumbers) -> list[TableBlock]
     return [TableBlock("groups", "Groups", caption, columns, rows)]
 
 
-def _group_rows(run: ComparedRun, given: GroupNumbers) -> list[dict[str, Any]]:
+def _group_rows(run: ComparedRun, numbers: GroupNumbers) -> list[dict[str, Any]]:
     groups = run.groups
     if groups is None:
         return []
     rows = [
         of_run(run)
-        | {"group": given.number(run, members, at), "tasks": len(members), "names": ", ".join(members)}
+        | {"group": numbers.number(run, members, at), "tasks": len(members), "names": ", ".join(members)}
         | {"medoid": next((task for task in groups.medoids if task in members), "")}
         for at, members in enumerate(groups.groups, 1)
     ]
@@ -105,11 +105,11 @@ def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
     for run in runs:
         if not run.groups or not run.groups.stability:
             continue
-        found = frozenset(map(frozenset, run.groups.groups)), frozenset(run.groups.stability.items())
-        if found in first:
-            rows.append(of_run(run) | {"change": f"the same groups as “{first[found]}”", "value": None})
+        same = frozenset(map(frozenset, run.groups.groups)), frozenset(run.groups.stability.items())
+        if same in first:
+            rows.append(of_run(run) | {"change": f"the same groups as “{first[same]}”", "value": None})
             continue
-        first[found] = run.name
+        first[same] = run.name
         for change, value in _folded(run.groups.stability).items():
             rows.append(of_run(run) | {"change": change, "value": known(value)})
     if not rows:

@@ -47,12 +47,12 @@ def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Figu
     kept = [run for run in runs if run.key in chosen]
     if len(kept) < 2:
         return []
-    found = cache(agreement)  # runs often share their groups
+    agreement_of = cache(agreement)  # runs often share their groups
     rows = [
         of_run(run) | {"other": other.key, "other_name": other.name, "value": value}
         for run, other in product(kept, repeat=2)
         if run.groups and other.groups
-        if (value := found(run.groups.groups, other.groups.groups)) is not None
+        if (value := agreement_of(run.groups.groups, other.groups.groups)) is not None
     ]
     caption = (
         "Adjusted Rand index between the groups of two runs: 1 if they are the same, about 0 if they "

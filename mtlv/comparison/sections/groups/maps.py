@@ -34,7 +34,7 @@ Points = Mapping[str, tuple[float, float]]
 Array = NDArray[np.float64]
 
 
-def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
+def task_maps(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]:
     """Build a figure with a panel for each map with different groups; [] if no run has one."""
     maps, left = _maps(comparison)
     if not maps:
@@ -42,7 +42,7 @@ def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
     width, height, columns, laid = _fitted(list(maps.values()))
     shown = [run for run in comparison.runs if run.key in maps]
     panels = shared_panels(shown, _drawing)
-    rows = [row for run in shown for row in _rows(run, panels[run.key], given, laid[_key(maps[run.key])])]
+    rows = [row for run in shown for row in _rows(run, panels[run.key], groups, laid[_key(maps[run.key])])]
     caption = (
         "Each task's vector, as used by the grouping, on the first two principal components: close tasks "
         "have similar texts. Groups have the numbers and colours of the figure above; the most central "
@@ -50,19 +50,17 @@ def task_maps(comparison: Comparison, given: GroupNumbers) -> list[FigureBlock]:
     )
     if not any(row["label"] for row in rows):
         caption += " There are too many names to show: hover to read them."
-    spec = _spec(width, height, columns, given)
+    spec = _spec(width, height, columns, groups)
     return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
 
 
 def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
     """Return maps by run key, and a note on runs left out, because placing names takes time."""
-    found = {
-        run.key: run.groups.points for run in shown_first(comparison) if run.groups and run.groups.points
-    }
-    different = list(dict.fromkeys(map(_key, found.values())))[:PANELS]
-    kept = {key: points for key, points in found.items() if _key(points) in different}
-    left = len(found) - len(kept)
-    note = f" {left} of {len(found)} runs with a map are left out, to limit the number of different maps."
+    maps = {run.key: run.groups.points for run in shown_first(comparison) if run.groups and run.groups.points}
+    different = list(dict.fromkeys(map(_key, maps.values())))[:PANELS]
+    kept = {key: points for key, points in maps.items() if _key(points) in different}
+    left = len(maps) - len(kept)
+    note = f" {left} of {len(maps)} runs with a map are left out, to limit the number of different maps."
     return kept, note if left else ""
 
 
@@ -95,7 +93,7 @@ def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
     names = list(points)
     labels = [wrapped(name, NAME, 2) for name in names]
     lines = [label.split("\n") for label in labels]
-    sizes = np.array([(LETTER * max(map(len, each)) + 2, LINE * len(each)) for each in lines])
+    sizes = np.array([(LETTER * max(map(len, of_label)) + 2, LINE * len(of_label)) for of_label in lines])
     places = _scaled(np.array([points[name] for name in names], float), width, height)
     scene = Scene(points=places, sizes=sizes, area=(0, 0, width, height), marker=MARKER, gap=1.5)
     placed = place(scene)
@@ -125,27 +123,26 @@ def _scaled(points: Array, width: int, height: int) -> Array:
 
 
 def _rows(
-    run: ComparedRun, panel: dict[str, Any], given: GroupNumbers, laid: Sequence[dict[str, Any]]
+    run: ComparedRun, panel: dict[str, Any], groups: GroupNumbers, laid: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    groups = run.groups.groups if run.groups else ()
+    partition = run.groups.groups if run.groups else ()
     medoids = run.groups.medoids if run.groups else ()
-    numbers = given.numbers.get(run.key, {})
-    in_plan = {frozenset(head): str(own) for head, own in numbers.items()}
-    number = {t: in_plan.get(frozenset(group), "") for group in groups for t in group}
+    in_plan = {frozenset(head): str(number) for head, number in groups.numbers.get(run.key, {}).items()}
+    number_of = {t: in_plan.get(frozenset(group), "") for group in partition for t in group}
     return [
         of_run(run)
         | panel
-        | {"group": number.get(place["task"], ""), "medoid": place["task"] in medoids}
+        | {"group": number_of.get(place["task"], ""), "medoid": place["task"] in medoids}
         | place
         for place in laid
     ]
 
 
-def _spec(width: int, height: int, columns: int, given: GroupNumbers) -> dict[str, Any]:
+def _spec(width: int, height: int, columns: int, groups: GroupNumbers) -> dict[str, Any]:
     x = number("x", scale={"domain": [0, width], "nice": False}, axis=None)
     y = number("y", scale={"domain": [height, 0], "nice": False}, axis=None)
     tips = [tip("task"), tip("group"), tip("name", "run")]
-    numbers = [each for each in given.labels if each not in PLAIN]
+    numbers = [name for name in groups.labels if name not in PLAIN]
     rule = {"type": "rule", "opacity": 0.6, "strokeWidth": 0.8}
     ends = {"x": x, "y": y, "x2": {"field": "end_x"}, "y2": {"field": "end_y"}}
     line = with_value("end_x", {"mark": rule, "encoding": ends})

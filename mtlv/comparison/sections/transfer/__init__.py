@@ -18,11 +18,11 @@ from mtlv.evaluation.transfer.words import chance, dependence, not_learned
 
 def build(comparison: Comparison) -> tuple[Section, ...]:
     """Build a section for each transfer matrix among the runs."""
-    found = transfers_of(comparison)
-    encoders = {encoder for encoder, _ in found}
+    matrices = transfers_of(comparison)
+    encoders = {encoder for encoder, _ in matrices}
     numbers = Counter[str]()
     out = []
-    for encoder, transfers in found:
+    for encoder, transfers in matrices:
         numbers[transfers.wording.id] += 1
         of = encoder if len(encoders) > 1 else ""
         out.append(transfer_section(transfers, of=of, number=numbers[transfers.wording.id]))
@@ -34,21 +34,21 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
 
     If a page has several, `of` is added to the heading, and `number` from 1 makes ids unique.
     """
-    found = effects(transfers)
-    if not found:
+    cells = effects(transfers)
+    if not cells:
         return None
     wording = transfers.wording
     id = wording.id if number == 1 else f"{wording.id}_{number}"
     partners = best_partners(transfers)
     caution = dependence(transfers)
-    drawn = graph(transfers, found, id)
+    drawn = graph(transfers, cells, id)
     blocks: list[Block] = [
-        TextBlock(f"{_finding(partners, transfers)} {chance(found)}".lstrip(), "finding"),
+        TextBlock(f"{_finding(partners, transfers)} {chance(cells)}".lstrip(), "finding"),
         *([TextBlock(text) for text in (not_learned(transfers), caution) if text]),
-        matrix(transfers, found, id),
+        matrix(transfers, cells, id),
         *([drawn] if drawn else []),
         _table(transfers, partners, id),
-        *said_and_came(transfers, found, id),
+        *said_and_came(transfers, cells, id),
     ]
     title = f"{wording.title}: {of}" if of else wording.title
     intro = (
@@ -93,7 +93,7 @@ def _table(transfers: Transfers, partners: tuple[Partner, ...], id: str) -> Tabl
             TableColumn("follows", "by the rule", "text"),
         ],
         [
-            record | {"interval": interval_text(each.best) or None if each.best else None}
-            for each, record in zip(partners, as_records(partners), strict=True)
+            record | {"interval": interval_text(best.best) or None if best.best else None}
+            for best, record in zip(partners, as_records(partners), strict=True)
         ],
     )

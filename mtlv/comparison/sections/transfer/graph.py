@@ -22,18 +22,18 @@ PALE = "neutral"
 Places = Mapping[str, tuple[float, float]]
 
 
-def graph(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock | None:
+def graph(transfers: Transfers, cells: Sequence[TransferEffect], id: str) -> FigureBlock | None:
     """Build the figure; None if no cell has enough pairs for the rule."""
     places = circle(transfers.names)
-    drawn = edges(found, places)
+    drawn = edges(cells, places)
     if not drawn:
         return None
-    left = len(found) - len(drawn)
+    left = len(cells) - len(drawn)
     caption = (
         f"Arrows point {transfers.wording.arrow}. Green and solid: the source helps; red and dashed: it "
         "harms; grey and dotted: neutral. The width is proportional to the square root of the "
         f"difference. {RULE}"
-        + (f" {left} of {len(found)} cells have no verdict and therefore no arrow." if left else "")
+        + (f" {left} of {len(cells)} cells have no verdict and therefore no arrow." if left else "")
     )
     rows = [
         {"edge": _name(edge), "source": edge.effect.source, "target": edge.effect.target}
@@ -64,9 +64,9 @@ def _spec(transfers: Transfers, drawn: Sequence[Edge], places: Places) -> dict[s
     x_room, y_room = (1 + room / RADIUS for room in (SIDE + LETTER * longest, TOP))
     x = number("x", scale={"domain": [-x_room, x_room], "nice": False}, axis=None)
     y = number("y", scale={"domain": [-y_room, y_room], "nice": False}, axis=None)
-    found = {"data": {"values": [_place(edge) for edge in drawn]}, "key": "edge", "fields": list(PLACES)}
+    ends = {"data": {"values": [_place(edge) for edge in drawn]}, "key": "edge", "fields": list(PLACES)}
     arrows = {
-        "transform": [{"lookup": "edge", "from": found}],
+        "transform": [{"lookup": "edge", "from": ends}],
         "layer": [_lines(x, y, transfers), _heads(x, y, transfers)],
     }
     return {

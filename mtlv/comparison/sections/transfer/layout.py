@@ -41,9 +41,9 @@ def circle(names: Sequence[str]) -> dict[str, tuple[float, float]]:
     return {name: (float(np.cos(a)), float(np.sin(a))) for name, a in zip(names, angles, strict=True)}
 
 
-def edges(found: Sequence[TransferEffect], places: Mapping[str, tuple[float, float]]) -> list[Edge]:
+def edges(cells: Sequence[TransferEffect], places: Mapping[str, tuple[float, float]]) -> list[Edge]:
     """Return arrows of all effects with a verdict, in drawing order: grey ones first."""
-    drawn = [cell for cell in found if cell.verdict != "unknown"]
+    drawn = [cell for cell in cells if cell.verdict != "unknown"]
     largest = max((abs(cell.mean) for cell in drawn), default=0.0)
     ordered = sorted(drawn, key=lambda cell: (ORDER.index(cell.verdict), abs(cell.mean)))
     size = min(1.0, (CROWDED / max(1, len(drawn))) ** 0.5)

@@ -20,27 +20,27 @@ HATCH = "#6B7075"
 CORNERS = (0.16, 0.32)  # shares of a cell covered by hatching, which leaves the number free
 
 
-def matrix(transfers: Transfers, found: Sequence[TransferEffect], id: str) -> FigureBlock:
+def matrix(transfers: Transfers, effects: Sequence[TransferEffect], id: str) -> FigureBlock:
     """Build the figure, with one row of data per cell, measured or not, and per baseline."""
     wording = transfers.wording
     caption = (
         f"Rows are targets. The first column is the score of a model {wording.alone}, in points (100 x the "
         f"target's main metric); the others are the difference of a model {wording.after}; "
-        f"{pairs_text(transfers, found)}. Blue is better than the baseline, orange worse; all rows have "
+        f"{pairs_text(transfers, effects)}. Blue is better than the baseline, orange worse; all rows have "
         f"the same scale, by the square root of the difference. {RULE} Cells with hatched corners are "
         "neutral, those with dotted corners unknown; grey cells were not measured."
     )
     spec = {
-        "hconcat": [_baselines(transfers), _cells(transfers, found)],
+        "hconcat": [_baselines(transfers), _cells(transfers, effects)],
         "spacing": 14,
         "resolve": {"scale": {"y": "shared"}},
     }
     title = f"Difference to the baseline, by target and {wording.partner}"
-    return FigureBlock(f"{id}_matrix", title, caption, spec, _rows(transfers, found), wide=True)
+    return FigureBlock(f"{id}_matrix", title, caption, spec, _rows(transfers, effects), wide=True)
 
 
-def _rows(transfers: Transfers, found: Sequence[TransferEffect]) -> list[dict[str, Any]]:
-    cells = {(cell.source, cell.target): cell for cell in found}
+def _rows(transfers: Transfers, effects: Sequence[TransferEffect]) -> list[dict[str, Any]]:
+    cells = {(cell.source, cell.target): cell for cell in effects}
     rows = []
     for target in transfers.targets:
         mean = baseline_mean(transfers, target)
@@ -77,9 +77,9 @@ def tips(transfers: Transfers) -> list[dict[str, str]]:
     ]
 
 
-def reach(found: Sequence[TransferEffect]) -> float:
+def reach(effects: Sequence[TransferEffect]) -> float:
     """Return half the range of the colours: the largest difference of all cells, at least 1 point."""
-    return max((LEAST, *(abs(cell.mean) for cell in found)))
+    return max((LEAST, *(abs(cell.mean) for cell in effects)))
 
 
 def _axis(names: Sequence[str], title: str | None) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def _baselines(transfers: Transfers) -> dict[str, Any]:
     return only("kind", ALONE, column)
 
 
-def _cells(transfers: Transfers, found: Sequence[TransferEffect]) -> dict[str, Any]:
-    limit = reach(found)
+def _cells(transfers: Transfers, effects: Sequence[TransferEffect]) -> dict[str, Any]:
+    limit = reach(effects)
     legend = {
         "title": "difference in points",
         "orient": "right",
@@ -161,18 +161,20 @@ def hatching(light: str, field: str, value: str, of: tuple[str, str]) -> list[di
         | _at("y2", y, near)
         for near, far in lines
     ]
-    return [only(field, value, {"mark": mark, "encoding": each | colour}) for each in ends]
+    return [only(field, value, {"mark": mark, "encoding": end | colour}) for end in ends]
 
 
 def _dots(light: str) -> list[dict[str, Any]]:
     """Return dots in two corners of the cells without a verdict."""
     places = [(0.07, 0.16), (0.07, 0.42), (0.17, 0.16)]
     mark, colour = dots(9, opacity=0.9), {"color": ink(light, HATCH)}
-    found = [
+    positions = [
         _at("x", "source", x) | _at("y", "target", y)
         for x, y in [*places, *((1 - x, 1 - y) for x, y in places)]
     ]
-    return [only("verdict", "unknown", {"mark": mark, "encoding": each | colour}) for each in found]
+    return [
+        only("verdict", "unknown", {"mark": mark, "encoding": position | colour}) for position in positions
+    ]
 
 
 def _written(light: str) -> list[dict[str, Any]]:
