@@ -51,14 +51,13 @@ def train(args: argparse.Namespace) -> int:
     from mtlv.execution.choose import executor_of
     from mtlv.planning.resolve import resolve_all
     from mtlv.settings import load_suite
-    from mtlv.store import open_store
-    from mtlv.store.location import location_of
+    from mtlv.store.local import Store
     from mtlv.units.input_cache import InputCache
 
     changes = [f"encoder={args.encoder}", "store.uri=./store", "store.keep_weights=false", *sized((), QUICK)]
     changes += [f"data.path={args.data}"] if args.data else ["data.name=synthetic"]
     suite = load_suite(args.config, [*changes, *args.changes])
-    store = open_store(location_of(suite.members[0].settings.store))
+    store = Store(suite.members[0].settings.store.folder)
     cache = InputCache(store)
     names = [member.name for member in suite.members]
     known = {(line["round"], line.get("run")) for line in journal(args.lines)}

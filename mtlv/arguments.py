@@ -83,6 +83,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_predict(commands)
     _add_export(commands)
+    _add_store(commands)
     _add(commands, "schema", "print the JSON Schema of a config file, for editors")
     shell = _add(commands, "completion", "print a script that completes commands and options in a shell")
     shell.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that reads it")
@@ -143,9 +144,7 @@ def _add_run(commands: Any) -> None:
 def _add_status(commands: Any) -> None:
     status = _add(commands, "status", "show the progress of the running or last suite, unit by unit")
     _with_config(status, required=False)
-    status.add_argument(
-        "--store", metavar="STORE", help="folder or address (default: the config's, or mtlv-store)"
-    )
+    _with_store(status, "the config's, or mtlv-store")
     status.add_argument("--next", action="store_true", help="also show what `mtlv run` would do now, and why")
 
 
@@ -154,10 +153,25 @@ def _add_clean(commands: Any) -> None:
     clean.add_argument(
         "configs", metavar="CONFIG", nargs="*", default=[], help="keep only the units of these configs"
     )
-    clean.add_argument(
-        "--store", metavar="STORE", help="folder or address (default: the configs', or mtlv-store)"
-    )
+    _with_store(clean, "the configs', or mtlv-store")
     clean.add_argument("--yes", action="store_true", help="delete the listed files")
+
+
+def _add_store(commands: Any) -> None:
+    store = commands.add_parser(
+        "store", help="copy trained units to and from another place", allow_abbrev=False
+    )
+    parts = store.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, text in (
+        ("push", "copy finished units from the store to an address"),
+        ("pull", "copy finished units from an address to the store"),
+    ):
+        copy = _add(parts, f"store {name}", text)
+        copy.add_argument(
+            "address", metavar="ADDRESS", help="a folder, s3://BUCKET/PREFIX, gs://..., or similar"
+        )
+        copy.add_argument("--suite", metavar="CONFIG", help="copy only the units of this config")
+        _with_store(copy, "the config's, or mtlv-store")
 
 
 def _add_export(commands: Any) -> None:
@@ -183,9 +197,7 @@ def _add_ui(commands: Any) -> None:
 
 def _add_sync(commands: Any) -> None:
     sync = _add(commands, "sync", "upload what runs could not send while the MLflow server was unreachable")
-    sync.add_argument(
-        "--store", metavar="STORE", help="store of the runs: folder or address (default: mtlv-store)"
-    )
+    _with_store(sync, "mtlv-store")
     sync.add_argument("--uri", help="tracking address to upload to, instead of the runs' own")
     sync.add_argument(
         "--wait", type=_seconds, metavar="SECONDS", help="give up after this time without a successful upload"
@@ -309,6 +321,20 @@ def _add(commands: Any, command: str, text: str) -> argparse.ArgumentParser:
 def _with_config(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs=None if required else "?", help="a YAML file")
     _with_overrides(parser)
+
+
+def _with_store(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--store", type=_folder, metavar="FOLDER", help=f"folder of the store (default: {default})"
+    )
+
+
+def _folder(text: str) -> Path:
+    if "://" in text:
+        raise argparse.ArgumentTypeError(
+            f"{shorten(text)!r} is an address, not a folder; `mtlv store pull` copies its units to a folder"
+        )
+    return Path(text)
 
 
 def _with_overrides(parser: argparse.ArgumentParser) -> None:

@@ -17,8 +17,7 @@ from mtlv.errors import TrackingError
 from mtlv.reporting.member_result import MemberResult
 from mtlv.serving.model import ServedPlan
 from mtlv.serving.package import CONTENT
-from mtlv.store import open_store
-from mtlv.store.location import location_of
+from mtlv.store.local import Store
 from mtlv.suite.keep_models import best_child, package
 from mtlv.tracking.mlflow_model import place_files, save_model
 from mtlv.units.input_cache import InputCache
@@ -116,7 +115,7 @@ class Result(Model):
         """Files of the model in the store."""
         resolved, outcomes = self._found.resolved, self._found.outcomes
         best = best_child(resolved, outcomes)
-        store = open_store(location_of(self.member.settings.store))
+        store = Store(self.member.settings.store.folder)
         weights: dict[str, Path] = {}
         for record in outcomes[best].records:
             weights |= store.weights_of(record)

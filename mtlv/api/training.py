@@ -165,10 +165,8 @@ def _places(folder: str | Path) -> dict[str, str]:
 
 
 def _stored_path(corpus: Corpus, values: Mapping[str, Any]) -> Path | None:
-    """Return where documents in memory are written: in the store, or in the default one if it is remote."""
-    default = default_settings().store.uri
-    store = str(values.get("store.uri", default))
-    return stored_path(corpus, Path(default if "://" in store else store))
+    """Return where documents in memory are written: in the store."""
+    return stored_path(corpus, Path(values.get("store.uri", default_settings().store.uri)))
 
 
 def _tried(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict[str, Any]:

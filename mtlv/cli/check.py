@@ -33,10 +33,9 @@ def check(args: argparse.Namespace) -> int:
     members = f"up to {trials} of {members}" if some else members
     units = f"up to {units}" if found.at_most or some else units
     from mtlv.execution.allocation import share_lines
-    from mtlv.store.location import location_of
     from mtlv.suite.placement import find_runs
 
     say(*share_lines(suite.members[0].settings.execution, found.units))
-    say(f"results are stored in {location_of(suite.members[0].settings.store).words}")
+    say(f"results are stored in `{suite.members[0].settings.store.uri}`")
     say(f"{args.config}: valid; {members}, {units} to train, experiment `{find_runs(suite).experiment}`")
     return OK

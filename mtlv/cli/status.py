@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from mtlv.cli.configs import suite_or_defaults
 from mtlv.cli.terminal import OK, say
@@ -12,16 +11,13 @@ from mtlv.errors import ConfigError
 
 def status(args: argparse.Namespace) -> int:
     """Show the progress of the running or last suite."""
-    from mtlv.store.location import location_of
     from mtlv.suite.status import status_lines
 
     if args.next and args.config is None:
         raise ConfigError(["`--next` needs a config: `mtlv status CONFIG --next`"])
     suite = suite_or_defaults(args)
-    store = location_of(suite.members[0].settings.store)
-    if args.store is not None:
-        store = replace(store, uri=args.store)
-    say(*status_lines(store, suite.path if args.config else None))
+    folder = args.store or suite.members[0].settings.store.folder
+    say(*status_lines(folder, suite.path if args.config else None))
     if args.next:
         from mtlv.planning.preview import would_run_lines
 

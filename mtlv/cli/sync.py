@@ -10,12 +10,11 @@ from mtlv.cli.terminal import OK, complain, say
 def sync(args: argparse.Namespace) -> int:
     """Upload what runs could not upload."""
     from mtlv.settings import load_overrides
-    from mtlv.store.location import StoreLocation
     from mtlv.tracking.sync import sync_store
 
     settings = load_overrides([]).members[0].settings
     lines = sync_store(
-        StoreLocation(args.store or settings.store.uri).folder,
+        args.store or settings.store.folder,
         args.uri,
         lambda text: complain(f"warning: {text}"),
         patience=settings.tracking.flush_seconds if args.wait is None else args.wait,

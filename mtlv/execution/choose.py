@@ -53,7 +53,7 @@ def executor_of(
     execution = settings.execution
     devices = {resolve_device(job.settings.training.device) for job in jobs}
     if execution.engine == "ray":
-        check_lasting(store.place, settings.tracking.uri)
+        check_lasting(store.root, settings.tracking.uri)
         return _on_ray(cache, store, callback, jobs, execution, devices)
     widest = max(width(rank_group) for rank_group in (members if one_by_one else [jobs]))
     here = _cores_for(devices)

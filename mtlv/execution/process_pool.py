@@ -94,7 +94,7 @@ class PoolExecutor(AsyncExecutor):
 
     def _give_to_one(self, member: Slot) -> None:
         """Send units to one process, until it ends."""
-        worker = Worker(self.store.place, self.threads)
+        worker = Worker(self.store.root.absolute(), self.threads)
         self._workers.append(worker)
         try:
             left = self._send_requests(worker, member)

@@ -72,7 +72,7 @@ class UnitRunner:
             TrackingError: it cannot be read for another reason.
         """
         key = job.unit.key
-        return self.store.whole(key, lambda: self.store.load(key), partial(self._warn, job))
+        return self.store.read_or_quarantine(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit, unless another process trains it or just finished it; those it needs are finished.
@@ -100,7 +100,7 @@ class UnitRunner:
             timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
             callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
             inputs = taught(inputs, teacher_outputs)
-            checkpoints = partial(self.store.checkpoints, key, warn)
+            checkpoints = partial(self.store.checkpoints, key)
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
             kept = job.settings.store.keep_weights or key in self.starts
@@ -133,7 +133,7 @@ class UnitRunner:
         if job.start is None:
             return None
         key = job.start.unit.key
-        found = self.store.whole(key, lambda: self._weights(key), partial(self._warn, job.start))
+        found = self.store.read_or_quarantine(key, lambda: self._weights(key), partial(self._warn, job.start))
         if found is None:
             raise UnitMissing(job.start)
         return found
@@ -165,7 +165,9 @@ class UnitRunner:
             )
         for teacher in job.teachers:
             read = partial(self.teacher_outputs, teacher)
-            teacher_outputs = self.store.whole(teacher.unit.key, read, partial(self._warn, teacher))
+            teacher_outputs = self.store.read_or_quarantine(
+                teacher.unit.key, read, partial(self._warn, teacher)
+            )
             if teacher_outputs is None:
                 raise UnitMissing(teacher)
             tasks = job.unit.model.tasks

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -27,9 +28,7 @@ from mtlv.execution.messages import (
 from mtlv.execution.runner import InputsOf, UnitMissing, UnitRunner
 from mtlv.plan import Scores
 from mtlv.processes import GRACE, ChildProcess, Connection, ProcessEnded, failure
-from mtlv.store import open_store
 from mtlv.store.local import Store
-from mtlv.store.location import StoreLocation
 from mtlv.store.records import EpochRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
@@ -53,7 +52,7 @@ class WorkerDied(Exception):
 class Worker(ChildProcess):
     """The worker process, as used by the requesting process; `finish` lets it finish its current write."""
 
-    def __init__(self, store: StoreLocation, threads: int) -> None:
+    def __init__(self, store: Path, threads: int) -> None:
         count = str(threads)
         super().__init__("mtlv.execution.worker", OMP_NUM_THREADS=count, MKL_NUM_THREADS=count)
         self.send((store, threads))
@@ -144,11 +143,11 @@ def answer(trainer: Callable[[], UnitTrainer], request: TrainRequest, send: Send
 
 def serve(queue: SimpleQueue[Any], send: Send) -> None:
     """Train one unit after another until there are no more requests."""
-    location, threads = queue.get()
+    folder, threads = queue.get()
 
     @functools.cache
-    def trainer() -> UnitTrainer:  # made at the first request: the store may be unreachable
-        store = open_store(location)
+    def trainer() -> UnitTrainer:  # made at the first request: the folder may be out of reach
+        store = Store(folder)
         return UnitTrainer(InputCache(store, warner(send)).inputs, store, threads, send)
 
     while (request := queue.get()) is not None:

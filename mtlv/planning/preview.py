@@ -6,9 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from mtlv.planning.resolve import Resolver
-from mtlv.store import open_store
 from mtlv.store.local import Store
-from mtlv.store.location import location_of
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import each_once
 
@@ -26,10 +24,10 @@ def would_run_lines(suite: Suite) -> list[str]:
     Raises:
         MtlvError: data, encoder or groups are wrong.
     """
-    place = location_of(suite.members[0].settings.store)
-    if not place.shared and not (place.folder / "units").is_dir():
-        return [f"`{suite.command('run')}` would train every unit: there is no store in `{place.folder}` yet"]
-    store = open_store(place)
+    folder = suite.members[0].settings.store.folder
+    if not (folder / "units").is_dir():
+        return [f"`{suite.command('run')}` would train every unit: there is no store in `{folder}` yet"]
+    store = Store(folder)
     ready, waiting = Resolver(InputCache(store), suite.members).ready(suite.members)
     plans = (*(member.jobs for member in ready), *(error.jobs for error in waiting.values()))
     jobs = each_once(job for plan in plans for job in plan)

@@ -22,8 +22,6 @@ from mtlv.planning.sources import check_feature
 from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.checks import touches
 from mtlv.settings.problems import Problem
-from mtlv.store.location import location_of
-from mtlv.store.remote.connect import check_scheme
 from mtlv.tracking.address import check_kind
 from mtlv.units.model import lora_of
 
@@ -153,13 +151,6 @@ def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
 def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if settings.tracking.uri is not None:
         check_kind(settings.tracking.uri)
-
-
-@_proof("store")
-def _prove_store(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """Check that the store's scheme is known and installed; a run checks whether the store can be reached."""
-    if location_of(settings.store).shared:
-        check_scheme(settings.store.uri)
 
 
 @_proof("training.probe", "encoder", "architecture", "stages", tasks=True)

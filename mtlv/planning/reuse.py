@@ -28,7 +28,7 @@ def prepare(if_exists: IfExists, jobs: Sequence[Job], store: Store) -> None:
     there = [job.name for job in jobs if store.has(job.unit.key)] if if_exists == "fail" else []
     if there:
         raise TrackingError(
-            f"{len(there)} of the suite's {len(jobs)} units are in {store.place.uri} already",
+            f"{len(there)} of the suite's {len(jobs)} units are in {store.root.absolute()} already",
             got=there[0],
             then="take them: `--if-exists resume`; train them again: `--if-exists rerun`",
         )

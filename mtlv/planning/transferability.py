@@ -202,7 +202,7 @@ def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
     own = [each for each in cache.tasks(job.settings) if each.name in job.unit.model.tasks]
     tasks = [each.name for each in own if TARGETS[each.kind].by_class]
     key = start.unit.key
-    path = store.whole(key, partial(store.weights, key), cache.warn) if tasks else None
+    path = store.read_or_quarantine(key, partial(store.weights, key), cache.warn) if tasks else None
     if path is None:
         return {}
     settings = job.settings.model_copy(update={"tasks": tuple(tasks)})

@@ -29,8 +29,6 @@ OF_THE_SUITE = (
     "experiment",
     "tracking.uri",
     "store.uri",
-    "store.cache",
-    "store.cache_gb",
     *(f"execution.{name}" for name in ExecutionSettings.model_fields),
     "training.select",
     "training.select_per",

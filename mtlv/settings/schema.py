@@ -5,6 +5,7 @@ Defaults are in `defaults.yml`; only sections that are null there have those of 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -226,11 +227,14 @@ class TrackingSettings(SettingsSection):
 
 class StoreSettings(SettingsSection):
     uri: Text
-    cache: MaybeText
-    cache_gb: Positive
     keep_weights: Flag
     checkpoint_seconds: Annotated[float, Field(gt=0, description="a number above 0")]
     checkpoint_steps: Annotated[Count | None, Field(description="a whole number of 1 or more, or null")]
+
+    @property
+    def folder(self) -> Path:
+        """The store's folder, which may not exist."""
+        return Path(self.uri)
 
 
 AtOnce = Annotated[

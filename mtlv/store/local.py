@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,6 @@ from mtlv.disk import cannot_write, flush, remove, tensor_bytes
 from mtlv.errors import DamagedError, TrackingError
 from mtlv.plan.probed import from_json as probe_from_json
 from mtlv.store.checkpoints import ENDING, Checkpoints
-from mtlv.store.location import StoreLocation
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.store.reruns import RerunCounter
 from mtlv.store.scores_file import read_curve, read_scores, write_curve, write_scores
@@ -47,14 +46,8 @@ T = TypeVar("T")
 ASIDE = "damaged"  # folder of damaged units that were moved aside
 
 
-def silent(text: str) -> None:
-    """Ignore a message."""
-
-
 class Store:
-    """A local folder of finished units, splits and tokens.
-
-    `SharedStore` is a store at an address, with a folder on each node.
+    """A folder of finished units, splits and tokens.
 
     Raises:
         TrackingError: the folder cannot be created or written.
@@ -62,7 +55,6 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.place = StoreLocation(str(root.absolute()))  # a worker may have another working folder
         self.units = root / "units"
         self.aside = root / ASIDE
         self.splits = root / "splits"
@@ -81,20 +73,29 @@ class Store:
                 then="choose another folder or change its permissions",
             ) from error
 
+    @classmethod
+    def existing(cls, root: Path) -> Store:
+        """Return the store in a folder, and create none.
+
+        Raises:
+            TrackingError: there is none, or it cannot be written.
+        """
+        if not (root / "units").is_dir():
+            raise TrackingError(
+                f"there is no store in `{root}`", then="give its folder with `--store FOLDER`"
+            )
+        return cls(root)
+
     def has(self, key: str) -> bool:
         """Whether a unit is finished."""
-        return self.here(key)
-
-    def here(self, key: str) -> bool:
-        """Whether the files of a unit are in the folder."""
         return all((self.units / key / name).is_file() for name in (UNIT, CURVE))
 
     def has_weights(self, key: str) -> bool:
-        """Whether the weights of a finished unit were kept; nothing is downloaded."""
+        """Whether the weights of a finished unit were kept."""
         return (self.units / key / WEIGHTS).is_file()
 
-    def checkpoints(self, key: str, warn: Callable[[str], None] = silent) -> Checkpoints:
-        """Return the checkpoints of an unfinished unit; `warn` gets errors that do not stop training."""
+    def checkpoints(self, key: str) -> Checkpoints:
+        """Return the checkpoints of an unfinished unit."""
         return Checkpoints(self.root / "checkpoints" / key)
 
     def last_step(self, key: str) -> int | None:
@@ -120,19 +121,6 @@ class Store:
         with locks.held(self.lock(key)) as mine:
             return not mine
 
-    def agreed(self, path: Path, make: Callable[[], None]) -> None:
-        """Ensure that a file which all processes must share exists; `make` writes it if necessary."""
-        if not path.exists():
-            make()
-
-    def catch_up(self) -> Sequence[str]:
-        """Publish what an earlier run could not publish; return messages for the user."""
-        return ()
-
-    def publishing_status(self) -> AbstractContextManager[object]:
-        """Return a context during which other machines can see the progress of this machine's suite."""
-        return nullcontext()
-
     def forget(self, key: str) -> None:
         """Remove everything of a unit, so that it is trained again."""
         for folder in (self.units / key, self.root / "checkpoints" / key):
@@ -150,7 +138,7 @@ class Store:
             TrackingError: it cannot be read for another reason.
         """
         try:
-            if self.here(key):
+            if self.has(key):
                 self.load(key)
         except DamagedError as error:
             return error.why
@@ -165,7 +153,7 @@ class Store:
             folder.replace(place)
         return f"it was moved to {place} and is trained again"
 
-    def whole(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
+    def read_or_quarantine(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
         """Return the result of `read` for a finished unit; move a damaged unit aside, and call `warn`.
 
         Returns:
@@ -202,10 +190,6 @@ class Store:
         if not self._kept(record.key, {WEIGHTS, *names.values()}):
             return {}
         return {task: self.units / record.key / name for task, name in names.items()}
-
-    def where(self, key: str) -> str:
-        """Return the path to delete so that a unit is trained again."""
-        return str(self.units / key)
 
     def load(self, key: str) -> UnitRecord:
         """Load the finished unit `key`, without its weights.
@@ -275,12 +259,20 @@ class Store:
         }
         plain |= {} if record.probe is None else {"probe": asdict(record.probe)}
         write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
+        self.publish(record.key, folder)
+
+    def publish(self, key: str, folder: Path) -> None:
+        """Move the complete files of a unit from a hidden folder in `units` to their place.
+
+        Raises:
+            OSError: they cannot be moved.
+        """
         for path in (*folder.iterdir(), folder):
             flush(path)
-        if not self.here(record.key):  # otherwise another process was faster; its unit is the same
+        if not self.has(key):  # otherwise another process was faster; its unit is the same
             folder.chmod(0o755)
-            remove(self.units / record.key)  # left by a removal that was cut off; it could not be replaced
-            os.replace(folder, self.units / record.key)
+            remove(self.units / key)  # left by a removal that was cut off; it could not be replaced
+            os.replace(folder, self.units / key)
             flush(self.units)
 
 

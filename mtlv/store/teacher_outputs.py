@@ -1,4 +1,4 @@
-"""Teacher outputs, kept beside the finished unit; on each machine that needs them if the store is remote."""
+"""Teacher outputs, kept beside the finished unit."""
 
 from __future__ import annotations
 

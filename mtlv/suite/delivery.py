@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from mtlv.errors import TrackingError
 from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.formatting import many
-from mtlv.store.location import location_of
 from mtlv.tracking import Tracker
 from mtlv.tracking.journal import FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
@@ -44,7 +43,7 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
     Raises:
         TrackingError: the store rejects records, or the journal cannot be written.
     """
-    root = location_of(settings.store).folder / FOLDER
+    root = settings.store.folder / FOLDER
     journal = Journal(root, uploads.uri, uploads.experiment)
     try:
         earlier = uploads.begin(root, journal.folder, UploadInterval(settings.tracking.send_seconds))
@@ -74,7 +73,7 @@ def _end(
     finally:
         journal.close(delivered=not came.left)
     if came.left:
-        store = location_of(settings.store).folder
+        store = settings.store.folder
         why = f": {came.problem}" if came.problem else ""
         text = (
             f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "

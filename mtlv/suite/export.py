@@ -12,8 +12,7 @@ from mtlv._version import __version__
 from mtlv.errors import PlanError, TrackingError
 from mtlv.models.published_head import save_with_head
 from mtlv.planning.resolve import resolve_all
-from mtlv.store import open_store
-from mtlv.store.location import location_of
+from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -
         PlanError: no unit, or several, are meant.
         TrackingError: the unit is not trained, its weights were not kept, or the folder exists.
     """
-    store = open_store(location_of(suite.members[0].settings.store))
+    store = Store(suite.members[0].settings.store.folder)
     cache = InputCache(store)
     jobs = {job.unit.key: job for member in resolve_all(cache, suite.members) for job in member.jobs}
     job = _the_one(list(jobs.values()), stage, unit)

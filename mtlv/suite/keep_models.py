@@ -75,7 +75,7 @@ class ModelKeeper:
             return
         weights = list(map(self._weights, child.jobs, found.records))
         if not all(weights):
-            folders = [self.store.where(record.key) for record in found.records]
+            folders = [str(self.store.units / record.key) for record in found.records]
             lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
             self._tell(
                 f"{child.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
@@ -95,7 +95,7 @@ class ModelKeeper:
         def read() -> dict[str, Path]:
             return self.store.weights_of(record)
 
-        while (found := self.store.whole(record.key, read, warn)) is None:
+        while (found := self.store.read_or_quarantine(record.key, read, warn)) is None:
             record = self.executor.run(job, lambda *_: None)
         return found
 

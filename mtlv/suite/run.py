@@ -21,8 +21,7 @@ from mtlv.reporting.member_result import MemberResult, as_members
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.reporting.suite_run import comparison_spec, write_comparison
 from mtlv.reporting.suite_table import as_text
-from mtlv.store import open_store
-from mtlv.store.location import location_of
+from mtlv.store.local import Store
 from mtlv.store.progress import SuiteProgress
 from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.suite.keep_models import ModelKeeper
@@ -40,7 +39,6 @@ from mtlv.units.job import Job, each_once
 if TYPE_CHECKING:
     from mtlv.settings import Suite
     from mtlv.settings.suite_schema import SearchSettings
-    from mtlv.store.local import Store
 
 
 @dataclass(frozen=True)
@@ -90,9 +88,7 @@ def _run(
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
-    store = open_store(location_of(suite.members[0].settings.store))
-    for note in store.catch_up():
-        callback(NoteGiven(note))
+    store = Store(suite.members[0].settings.store.folder)
     cache = InputCache(store, warner(callback), noter(callback))
     turns = SuiteRounds(suite, cache, if_exists)
     turn = turns.next()
@@ -102,7 +98,7 @@ def _run(
     results: list[MemberResult] = []
     failed: list[str] = []
     told: set[str] = set()
-    with way as delivery, store.publishing_status():
+    with way as delivery:
         tracker = delivery.tracker
         while turn is not None:
             _tell_notes(turn.resolved, cache, callback, told)

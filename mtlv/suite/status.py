@@ -5,57 +5,48 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from filecmp import cmp
 from pathlib import Path
 
-from mtlv.errors import masked
 from mtlv.formatting import duration, many
 from mtlv.processes import alive
 from mtlv.store.checkpoints import ENDING
 from mtlv.store.local import Store
-from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, State, SuiteState, UnitState, read_states
-from mtlv.store.remote.client import ObjectClient
-from mtlv.store.remote.progress import bring_status
 from mtlv.tracking.sync import waiting
 
 SHOWN = 60  # units; for larger suites, only members and running units are listed
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
-def status_lines(place: StoreLocation, config: Path | None) -> list[str]:
-    """Return lines about a store's running suites (at an address, of all machines), or else about the last.
+def status_lines(folder: Path, config: Path | None) -> list[str]:
+    """Return lines about the running suites of the store in a folder, or else about the last.
 
     `config` restricts them to suites of this file.
-
-    Raises:
-        TrackingError: the address cannot be read.
     """
     damaged: list[str] = []
-    states = found = _states(place, damaged.append)
+    states = known = read_states(folder / FOLDER, damaged.append)
     if config is not None:
-        same = [state for state in found if state.config == str(config.absolute())]
+        same = [state for state in known if state.config == str(config.absolute())]
         # A folder that was moved or copied: its store names the config by its old place.
-        moved = [] if place.shared else [s for s in found if _was_there(Path(s.config), config)]
-        states = same or moved
+        states = same or [state for state in known if _was_there(Path(state.config), config)]
     if not states:
         of = f" of `{config}`" if config is not None else ""
         # A job reads a copy of the config, in its own folder.
-        named = masked(place.uri)
         then = (
-            f"`mtlv status store.uri={named}` shows others" if found else "start one with `mtlv run CONFIG`"
+            f"`mtlv status store.uri={folder}` shows others" if known else "start one with `mtlv run CONFIG`"
         )
         if damaged:
-            return [*damaged, *_known_of_units(place.folder)]
-        return [f"no suite{of} has run with the store `{named}` yet; {then}"]
+            return [*damaged, *_known_of_units(folder)]
+        return [f"no suite{of} has run with the store `{folder}` yet; {then}"]
     now = [state for state in states if _process(state)[0]] or states[:1]
     lines = damaged
     for state in now:
         lines += [*([""] if lines else []), *_suite(state)]
-    return [*lines, *_undelivered(place.folder)]
+    return [*lines, *_undelivered(folder)]
 
 
 def _known_of_units(folder: Path) -> Iterator[str]:
@@ -69,14 +60,6 @@ def _known_of_units(folder: Path) -> Iterator[str]:
         f"{len(begun)} with a checkpoint; `mtlv run CONFIG` continues, `mtlv status CONFIG --next` shows "
         "what is left"
     )
-
-
-def _states(place: StoreLocation, warn: Callable[[str], None]) -> list[SuiteState]:
-    """Return the states of suites; for an address, those of all machines."""
-    found = read_states(place.folder / FOLDER, warn)
-    if place.shared:
-        found += read_states(bring_status(place.folder, ObjectClient(place.uri)))
-    return sorted(found, key=lambda state: -state.began)
 
 
 def _undelivered(store: Path) -> list[str]:

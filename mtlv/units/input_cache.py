@@ -30,7 +30,7 @@ from mtlv.plan.splitting import Splitting
 from mtlv.plan.tagging import SCHEMES
 from mtlv.seeding import content_key
 from mtlv.settings.data_schema import DataSettings
-from mtlv.store.local import Store, silent
+from mtlv.store.local import Store
 from mtlv.store.split_file import load_folds, save_folds
 from mtlv.store.token_cache import TokenCache
 from mtlv.units.bag_of_words import bag_of_words_scores
@@ -63,8 +63,8 @@ class InputCache:
     def __init__(
         self,
         store: Store | None = None,
-        warn: Callable[[str], None] = silent,
-        note: Callable[[str], None] = silent,
+        warn: Callable[[str], None] = lambda _: None,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.store, self.warn, self.note = store, warn, note
         self.token_cache = None if store is None else TokenCache(store.tokens, warn)
@@ -109,7 +109,8 @@ class InputCache:
         path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, wanted])}.json"
         folds = None
         while folds is None:  # the file may be damaged
-            self.store.agreed(path, lambda: save_folds(path, corpus, read_folds(data, corpus)))
+            if not path.exists():
+                save_folds(path, corpus, read_folds(data, corpus))
             folds = load_folds(path, corpus, self.warn)
         return folds
 

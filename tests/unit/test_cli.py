@@ -429,6 +429,7 @@ def test_every_command_of_the_parser_is_there() -> None:
     asked = {"run": ["c.yml"], "check": ["c.yml"], "cluster": ["c.yml"], "predict": ["run", "text"]}
     asked |= {"export": ["c.yml", "--out", "folder"], "init": ["t.csv"], "completion": ["bash"]}
     more = {"data show": ["ohsumed"], "data fetch": ["ohsumed"], "data check": ["ohsumed"]}
+    more |= {"store push": ["there"], "store pull": ["there"]}
     for name in COMMANDS:
         assert parse([*name.split(), *(asked | more).get(name, [])]).command == name
 

@@ -34,6 +34,8 @@ def script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
         (["run", "--no"], ["--no-compare"]),
         (["run", "--if-exists", "re"], ["rerun", "resume"]),
         (["data", "f"], ["fetch"]),
+        (["store", "pu"], ["pull", "push"]),
+        (["store", "push", "--store", "my"], ["my_folder"]),
         (["run", "my"], ["my.yml", "my_folder"]),
         (["compare", "my"], ["my.yml", "my_folder"]),
         (["cluster", "my.yml", "--out", "my"], ["my_folder"]),

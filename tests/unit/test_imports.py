@@ -180,14 +180,14 @@ def test_few_files_import_mlflow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clients", "folder"),
-    [({"ray"}, "execution/ray"), ({"boto3", "botocore", "s3fs", "fsspec", "gcsfs", "adlfs"}, "store/remote")],
+    ("clients", "place"),
+    [({"ray"}, "execution/ray"), ({"boto3", "s3fs", "fsspec", "gcsfs", "adlfs"}, "store/copies.py")],
     ids=["Ray", "object clients"],
 )
-def test_clients_of_clusters_and_buckets_are_imported_in_one_folder(clients: set[str], folder: str) -> None:
+def test_clients_of_clusters_and_buckets_are_imported_in_one_place(clients: set[str], place: str) -> None:
     importers = {p for p in FILES for module, _ in imported(p) if module.split(".")[0] in clients}
     assert importers
-    assert {p for p in importers if not p.is_relative_to(PACKAGE / folder)} == set()
+    assert {p for p in importers if not p.is_relative_to(PACKAGE / place)} == set()
 
 
 def test_plan_needs_the_standard_library_and_numpy_alone() -> None:

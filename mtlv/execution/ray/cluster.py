@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import ClusterError, TrackingError
 from mtlv.execution.ray.nodes import PATIENCE, NodeRequest, last_line
-from mtlv.store.location import StoreLocation
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import ExecutionSettings
@@ -143,17 +142,14 @@ def _need_answer(address: str, named_by: str) -> None:
         ) from error
 
 
-def check_lasting(store: StoreLocation, tracking: str | None) -> None:
+def check_lasting(store: Path, tracking: str | None) -> None:
     """Reject a store or tracking file in the working folder of a job, which Ray deletes after the job.
 
     Raises:
         TrackingError: it is in that folder.
     """
     places = {
-        "store.uri": (
-            None if store.shared else store.folder,
-            "the absolute path of a folder that all nodes share",
-        ),
+        "store.uri": (store, "the absolute path of a folder that all nodes share"),
         "tracking.uri": (
             Path() if tracking is None or RELATIVE.match(tracking) else None,
             "a server, or for example sqlite:////SHARED/mlflow.db",

@@ -60,7 +60,7 @@ class RayExecutor(AsyncExecutor):
         with ExitStack() as stack:
             stack.enter_context(connected(self._head))
             check_room(self.wanted)
-            self._terms = stack.enter_context(agreed(self.store.place.absolute))
+            self._terms = stack.enter_context(agreed(self.store.root.absolute()))
             self.callback(NoteGiven(size(self.wanted)))
             self._left = stack.pop_all()
         return self

@@ -7,13 +7,13 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mtlv.environment import versions
 from mtlv.errors import ClusterError, DeviceError, MtlvError
 from mtlv.execution.ray.task import NodeRequirements, look
 from mtlv.formatting import many
-from mtlv.store.location import StoreLocation
 
 PATIENCE = 10.0  # seconds to wait for an address or a node
 SAME = ("mtlv", "torch", "transformers", "numpy")  # packages whose releases affect results
@@ -105,14 +105,14 @@ def check_room(wanted: NodeRequest) -> None:
 
 
 @contextmanager
-def agreed(store: StoreLocation) -> Iterator[NodeRequirements]:
+def agreed(store: Path) -> Iterator[NodeRequirements]:
     """Yield the requirements of a suite, after checking all nodes.
 
     Raises:
         ClusterError: a node has other releases than this process, or cannot run mtlv.
         TrackingError: a node cannot read or write the store.
     """
-    mark = store.folder / f".seen-{uuid.uuid4().hex}"
+    mark = store / f".seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
         terms = NodeRequirements(store, mark.name, tuple((name, versions()[name]) for name in SAME))

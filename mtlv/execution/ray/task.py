@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -20,9 +21,7 @@ from mtlv.errors import ClusterError, MtlvError, TrackingError
 from mtlv.execution.messages import Ending, Message
 from mtlv.execution.worker import TrainRequest, UnitTrainer, answer
 from mtlv.settings.schema import Settings
-from mtlv.store import open_store
 from mtlv.store.local import Store
-from mtlv.store.location import StoreLocation
 
 BATCH_INTERVAL = 0.5  # seconds between messages about batches; a driver receives those of a thousand units
 
@@ -101,8 +100,8 @@ def where() -> tuple[str, str]:
 class NodeRequirements:
     """Requirements for a node to train units of a suite."""
 
-    store: StoreLocation  # location of finished units
-    mark: str  # name of a file written by the driver to the store's folder, if nodes share one
+    store: Path  # folder of finished units, shared by all nodes
+    mark: str  # name of a file that the driver wrote there
     releases: tuple[tuple[str, str], ...]  # name and version of each package that affects results
 
 
@@ -123,16 +122,16 @@ def admitted(terms: NodeRequirements) -> Store:
             allowed=", ".join(f"{name} {wanted}" for name, wanted in other),
             then="install the same on all nodes: results depend on them",
         )
-    place, trouble = terms.store, ""
-    if place.shared or (place.folder / terms.mark).is_file():
+    trouble = ""
+    if (terms.store / terms.mark).is_file():
         try:
-            return open_store(place)
+            return Store(terms.store)
         except MtlvError as error:
             trouble = str(error)
     raise TrackingError(
-        f"`store.uri`: node {node} of the cluster cannot use {place.words}",
+        f"`store.uri`: node {node} of the cluster cannot use `{terms.store}`",
         got=trouble or "the file written by the driver does not exist",
-        then="give a folder that all nodes share and can write, or an address such as s3://bucket/runs",
+        then="give a folder that all nodes share and can write",
     )
 
 

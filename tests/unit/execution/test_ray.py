@@ -25,7 +25,6 @@ from mtlv.execution.ray import nodes, task
 from mtlv.execution.ray.cluster import RayHead, check_lasting, connected, wanted_of
 from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
 from mtlv.execution.ray.task import NodeRequirements, ObjectCache, admitted, keep
-from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, read_states
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
@@ -231,20 +230,20 @@ def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pyt
         pytest.raises(
             ClusterError, match=r"has other releases \(got mtlv .*; allowed: mtlv 0\.0, torch 0\.0"
         ),
-        agreed(StoreLocation(str(tmp_path))),
+        agreed(tmp_path),
     ):
         pass
 
 
 def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, elsewhere = nodes._ask, StoreLocation(str(tmp_path / "elsewhere"))
+    real, elsewhere = nodes._ask, tmp_path / "elsewhere"
     monkeypatch.setattr(nodes, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
     with (
         connected(RayHead(cluster.address, 1)),
         pytest.raises(
             TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got the file written by the driver"
         ),
-        agreed(StoreLocation(str(tmp_path))),
+        agreed(tmp_path),
     ):
         pass
     assert not list(tmp_path.iterdir())
@@ -255,7 +254,7 @@ def test_a_node_that_joins_later_is_asked_before_its_first_unit(
 ) -> None:
     monkeypatch.setattr(task, "where", lambda: ("1f", "late/1f"))
     (tmp_path / "mark").touch()
-    terms = NodeRequirements(StoreLocation(str(tmp_path)), "mark", (("numpy", version("numpy")),))
+    terms = NodeRequirements(tmp_path, "mark", (("numpy", version("numpy")),))
     assert admitted(terms).root == tmp_path
     with pytest.raises(TrackingError, match=r"node late/1f .* the file written by the driver does not exist"):
         admitted(replace(terms, mark="another"))
@@ -268,15 +267,15 @@ def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.Monk
     job = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
     job.mkdir(parents=True)
     server, elsewhere = "http://127.0.0.1:5000", tmp_path / "store"
-    check_lasting(StoreLocation("store"), None)
+    check_lasting(Path("store"), None)
     monkeypatch.chdir(job)
-    check_lasting(StoreLocation(str(elsewhere)), server)
+    check_lasting(elsewhere, server)
     with pytest.raises(TrackingError, match=r"`store\.uri`: Ray deletes .* a folder that all nodes share"):
-        check_lasting(StoreLocation("store"), server)
+        check_lasting(Path("store"), server)
     with pytest.raises(
         TrackingError, match=r"`tracking\.uri`: Ray deletes .* give a server, or for example sqlite"
     ):
-        check_lasting(StoreLocation(str(elsewhere)), None)
+        check_lasting(elsewhere, None)
 
 
 # ---- Without a cluster -----------------------------------------------------------------------------------

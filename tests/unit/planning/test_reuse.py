@@ -21,7 +21,6 @@ from mtlv.planning.preview import DONE, NEW, would_run_lines
 from mtlv.planning.resolve import resolve
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
-from mtlv.store.location import StoreLocation
 from mtlv.suite.clean import clean_lines
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
@@ -192,4 +191,4 @@ def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable
 
 def test_clean_of_no_store(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match="there is no store"):
-        clean_lines(StoreLocation(str(tmp_path)), [], delete=True)
+        clean_lines(tmp_path, [], delete=True)

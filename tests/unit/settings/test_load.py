@@ -459,6 +459,11 @@ ONE_PROBLEM = [
     ("runs:\n  - matrix: {seed: 1}\n", "c.yml:2: `runs[0].matrix.seed`: got 1; allowed: a list of values, at least one"),
     ("runs:\n  - matrix: []\n", "c.yml:2: `runs[0].matrix`: got []; allowed: a mapping of keys to lists of values"),
     ("runs:\n  - encoder: bert\n    matrix: {encoder.name: [bert]}\n", "c.yml:3: `runs[0].matrix.encoder.name`: the same as `encoder.name` above; keep one of them"),
+    (
+        "store:\n  uri: s3://me:secret@bucket/x\n",
+        "c.yml:2: `store.uri`: an address (got s3://***@bucket/x), but a store is a folder; copy finished units with "
+        "`mtlv store push` and `mtlv store pull`, or train on several machines with `execution.engine: ray`",
+    ),
     ("runs:\n  - seed: 1\n    store.uri: x\n", "c.yml:3: `runs[0].store.uri`: is the same for a whole suite; write it at the top of the file"),
 ]  # fmt: skip
 

@@ -18,8 +18,6 @@ from mtlv.models.layers import known_layers
 from mtlv.models.sizes import need_possible
 from mtlv.store.local import Store
 from mtlv.store.progress import SuiteState, read_states
-from mtlv.store.remote import leases
-from mtlv.store.remote.manifests import Manifest
 from mtlv.store.split_file import load_folds
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.tracking.journal import ABOUT, HEAD, record_of
@@ -71,7 +69,6 @@ def test_a_status_that_cannot_be_read_hides_no_other(tmp_path: Path, began: str)
 def test_files_of_a_store(tmp_path: Path, content: str):
     for name in ("unit.json", "f.json", ABOUT, "config.json"):
         (tmp_path / name).write_text(content)
-    fails(ValueError, lambda: Manifest.of(content.encode()))
     warnings: list[str] = []
     assert load_folds(tmp_path / "f.json", None, warnings.append) is None
     assert "more than 20 levels" in warnings[0]
@@ -81,7 +78,6 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     body = ('{"number": ' + content + "}").encode()
     fails(ValueError, lambda: record_of(f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"))
     assert len(f'{{"crc":"{0:08x}",') == HEAD
-    assert leases._read(content.encode()) == {}
     assert known_layers(str(tmp_path)) is None
     assert read_states(tmp_path) == []
     tokens = tmp_path / "tokens"

@@ -15,7 +15,6 @@ from memory_tracker import MemoryTracker
 from what_came import files, points
 
 from mtlv.settings import Suite
-from mtlv.store.location import StoreLocation
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
 from mtlv.tracking.journal import FOLDER as JOURNAL
@@ -107,7 +106,7 @@ def again(tmp_path_factory: pytest.TempPathFactory, writers: tuple) -> Callable[
 def outcome(suite: Suite, store: Path) -> tuple[object, list[str]]:
     """Return results and points of a suite that goes on with a store, and what is reported of the store."""
     watcher, tracker = Watcher(), MemoryTracker()
-    reports = status_lines(StoreLocation(str(store)), None)
+    reports = status_lines(store, None)
     run_suite(suite, watcher, tracker)
     came = sorted(map(repr, points(tracker).values()))
     read_journals(store, reports.append)

@@ -14,7 +14,6 @@ from memory_tracker import MemoryTracker
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
 from mtlv.processes import Connection
-from mtlv.store.location import StoreLocation
 from mtlv.suite.delivery import deliver
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
@@ -130,7 +129,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in written)
     assert sync.waiting(tmp_path / "store", print) > 0
-    last = status_lines(StoreLocation(str(tmp_path / "store")), None)[-1]
+    last = status_lines(tmp_path / "store", None)[-1]
     assert last.endswith(f"`mtlv sync --store {tmp_path / 'store'}` uploads them")
     run_suite(made(), ignore, direct)
 

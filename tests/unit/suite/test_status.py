@@ -14,7 +14,6 @@ import pytest
 from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitStarted
 from mtlv.sealed import unseal, write_sealed
 from mtlv.store import progress
-from mtlv.store.location import StoreLocation
 from mtlv.store.progress import FOLDER, KEPT, SuiteProgress, SuiteState, UnitState, read_states
 from mtlv.suite import status
 from mtlv.suite.status import status_lines
@@ -31,7 +30,7 @@ def suite(count: int = 4, config: Path = CONFIG) -> SuiteState:
 
 
 def say(store: Path, config: Path | None = None) -> list[str]:
-    return status_lines(StoreLocation(str(store)), config)
+    return status_lines(store, config)
 
 
 @pytest.fixture(autouse=True)

@@ -1,1 +1,0 @@
-"""A store at an address that several machines can reach, with a local folder on each as its cache."""
