@@ -114,7 +114,7 @@ GROUPINGS: Registry[GroupingMethod] = Registry(
         "hdbscan": "mtlv.grouping.methods:hdbscan",
         "meanshift": "mtlv.grouping.methods:meanshift",
         "kde": "mtlv.grouping.methods:kde",
-        "given": "mtlv.grouping.methods:given",
+        "given": "mtlv.grouping.methods:given_groups",
         "random": "mtlv.grouping.methods:random",
         "random_even": "mtlv.grouping.methods:random_even",
         "best": "mtlv.grouping.methods:best",

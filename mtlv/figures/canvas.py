@@ -62,12 +62,12 @@ def style() -> Iterator[None]:
         warnings.filterwarnings("always", message="Glyph")
         yield
     missing = []
-    for each in caught:
-        found = GLYPH.match(str(each.message))
-        if found:
-            missing.append(chr(int(found[1])))
+    for warning in caught:
+        glyph = GLYPH.match(str(warning.message))
+        if glyph:
+            missing.append(chr(int(glyph[1])))
         else:  # not about letters: as if it had not been caught
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     _report(missing)
 
 

@@ -58,14 +58,14 @@ def place(scene: Scene) -> Placed | None:
     result is kept. The result is deterministic.
     """
     count = len(scene.points)
-    apart = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
-    crowd = np.sort(apart, axis=1)[:, : min(6, count)].sum(axis=1)
+    distances = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
+    crowd = np.sort(distances, axis=1)[:, : min(6, count)].sum(axis=1)
     keys = (crowd, -crowd, scene.points[:, 0], scene.points[:, 1])
     best: Placed | None = None
     for key in keys:
-        found = _placed_in_order(scene, np.argsort(key, kind="stable"))
-        if found is not None and (best is None or found.cost < best.cost):
-            best = found
+        placed = _placed_in_order(scene, np.argsort(key, kind="stable"))
+        if placed is not None and (best is None or placed.cost < best.cost):
+            best = placed
         if best is not None and best.clear:
             return best
     return best
@@ -78,25 +78,25 @@ def _placed_in_order(scene: Scene, order: NDArray[np.intp]) -> Placed | None:
         before = centres.copy()
         for item in order:
             centres[item] = np.nan
-            found = _best(scene, item, centres)
-            if found is None and sweep == 0:
+            best = _best(scene, item, centres)
+            if best is None and sweep == 0:
                 return None
-            centres[item], cost[item] = found if found is not None else (before[item], cost[item])
+            centres[item], cost[item] = best if best is not None else (before[item], cost[item])
         if np.array_equal(before, centres):
             break
-    return Placed(centres, float(cost.sum()), clear=not _crossed(scene, centres))
+    return Placed(centres, float(cost.sum()), clear=not _has_crossings(scene, centres))
 
 
-def _crossed(scene: Scene, centres: Array) -> bool:
+def _has_crossings(scene: Scene, centres: Array) -> bool:
     """Whether the leader line of any label crosses another label or another's point."""
     ends = leader_ends(scene, centres)
     markers = boxes(scene.points, np.full(scene.points.shape, scene.marker))
     over_labels = _crossing(scene.points, ends, boxes(centres, scene.sizes))
     over_points = _crossing(scene.points, ends, markers)
     distance = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
-    apart = distance > scene.marker  # if points coincide, a line must cross the other point
+    are_distinct = distance > scene.marker  # if points coincide, a line must cross the other point
     other = ~np.eye(len(ends), dtype=bool)
-    return bool((over_labels & other).any() or (over_points & apart).any())
+    return bool((over_labels & other).any() or (over_points & are_distinct).any())
 
 
 def boxes(centres: Array, sizes: Array) -> Array:
@@ -106,11 +106,11 @@ def boxes(centres: Array, sizes: Array) -> Array:
 
 def along(starts: Array, ends: Array, half: float) -> Array:
     """Return boxes [Q, 4] of half this width along lines from `starts` [N, 2] to `ends` [N, 2]."""
-    points = _sampled(starts, ends).reshape(-1, 2)
+    points = _sample(starts, ends).reshape(-1, 2)
     return boxes(points, np.full(points.shape, 2 * half))
 
 
-def _sampled(starts: Array, ends: Array) -> Array:
+def _sample(starts: Array, ends: Array) -> Array:
     """Return points [S, N, 2] on lines from `starts` to `ends`; one start may be shared by all."""
     return starts + SAMPLES[:, None, None] * (ends - starts)
 
@@ -139,16 +139,16 @@ def _away(tried: Array, size: Array, points: Array) -> Array:
 def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None:
     """Return the free centre [2] of lowest cost for one label, and the cost; placed labels are not NaN."""
     tried = _candidates(scene, item)
-    found = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))  # [P, 4]
+    labels_at = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))  # [P, 4]
     x0, y0, x1, y1 = scene.area
     edge = scene.gap
-    inside = (found[:, 0] >= x0 + edge) & (found[:, 1] >= y0 + edge)
-    inside &= (found[:, 2] <= x1 - edge) & (found[:, 3] <= y1 - edge)
+    inside = (labels_at[:, 0] >= x0 + edge) & (labels_at[:, 1] >= y0 + edge)
+    inside &= (labels_at[:, 2] <= x1 - edge) & (labels_at[:, 3] <= y1 - edge)
     markers = boxes(scene.points, np.full(scene.points.shape, 2 * scene.marker))
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
     labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
-    free = inside & ~_overlap(found, np.concatenate([markers, labels])).any(axis=1)
-    covering = np.asarray(_overlap(found, scene.lines).any(axis=1), bool)
+    free = inside & ~_overlap(labels_at, np.concatenate([markers, labels])).any(axis=1)
+    covering = np.asarray(_overlap(labels_at, scene.lines).any(axis=1), bool)
     beside, over = np.flatnonzero(free & ~covering), np.flatnonzero(free & covering)
     rows = np.concatenate([beside[:NEAREST], over[:NEAREST]])
     if not rows.size:
@@ -176,9 +176,9 @@ def _candidates(scene: Scene, item: int) -> Array:
 
 def _overlap(left: Array, right: Array) -> NDArray[np.bool_]:
     """Return a mask [P, Q] of the boxes [P, 4] that overlap boxes [Q, 4]."""
-    apart = (left[:, None, 2] <= right[None, :, 0]) | (right[None, :, 2] <= left[:, None, 0])
-    apart |= (left[:, None, 3] <= right[None, :, 1]) | (right[None, :, 3] <= left[:, None, 1])
-    return ~apart
+    is_separate = (left[:, None, 2] <= right[None, :, 0]) | (right[None, :, 2] <= left[:, None, 0])
+    is_separate |= (left[:, None, 3] <= right[None, :, 1]) | (right[None, :, 3] <= left[:, None, 1])
+    return ~is_separate
 
 
 def _crossings(scene: Scene, item: int, tried: Array, centres: Array, obstacles: Array) -> Array:
@@ -187,14 +187,14 @@ def _crossings(scene: Scene, item: int, tried: Array, centres: Array, obstacles:
     ends = np.clip(scene.points[item], tried - half, tried + half)  # [P, 2]
     over = _crossing(scene.points[item], ends, obstacles)  # [P, Q]
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
-    own = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))
-    under = _crossing(scene.points[placed], leader_ends(scene, centres)[placed], own)  # [T, P]
+    labels = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))
+    under = _crossing(scene.points[placed], leader_ends(scene, centres)[placed], labels)  # [T, P]
     return CROSSING * over.sum(axis=1) + CROSSING * under.sum(axis=0)
 
 
 def _crossing(starts: Array, ends: Array, areas: Array) -> NDArray[np.bool_]:
     """Return a mask [N, Q] of the lines from `starts` to `ends` [N, 2] that cross boxes [Q, 4]."""
-    points = _sampled(starts, ends)
+    points = _sample(starts, ends)
     x, y = points[..., :1], points[..., 1:]
     inside = (x > areas[:, 0]) & (x < areas[:, 2]) & (y > areas[:, 1]) & (y < areas[:, 3])  # [S, N, Q]
     return np.asarray(inside.any(axis=0))

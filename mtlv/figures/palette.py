@@ -47,10 +47,10 @@ def run_lines(comparison: Comparison) -> tuple[dict[str, Any], dict[str, Any]]:
     return colour, dashes
 
 
-def _channel(comparison: Comparison, values: Sequence[Any], each: int) -> dict[str, Any]:
-    """Return a channel by run name; each of `values` is used for `each` runs in turn."""
+def _channel(comparison: Comparison, values: Sequence[Any], repeats: int) -> dict[str, Any]:
+    """Return a channel by run name; each of `values` is used for `repeats` runs in turn."""
     names = [run.name for run in comparison.runs]
-    scale = {"domain": names, "range": [values[at // each % len(values)] for at in range(len(names))]}
+    scale = {"domain": names, "range": [values[at // repeats % len(values)] for at in range(len(names))]}
     legend = _legend(names)
     return {"field": "name", "type": "nominal", "scale": scale, "title": "run", "legend": legend}
 

@@ -30,11 +30,11 @@ def draw_splittings(words: Sequence[str], before: Pieces, after: Pieces, path: P
             axes.text(x, 0, head, va="center", weight="bold")
         for row, cells in enumerate(zip(words, before, after, strict=True), 1):
             for x, cell in zip(HEADS, cells, strict=True):
-                text, colour = (cell, "black") if isinstance(cell, str) else _joined(cell)
+                text, colour = (cell, "black") if isinstance(cell, str) else _join_pieces(cell)
                 axes.text(x, row, canvas.wrapped(text, LONGEST, 1), va="center", color=colour)
         return canvas.save(page, path)
 
 
-def _joined(pieces: Sequence[str]) -> tuple[str, str]:
+def _join_pieces(pieces: Sequence[str]) -> tuple[str, str]:
     """Return the pieces of a word as text, and its colour: another one if the word is split."""
     return " · ".join(pieces), canvas.BLUE if len(pieces) == 1 else canvas.ORANGE

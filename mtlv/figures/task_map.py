@@ -35,13 +35,13 @@ def project(vectors: ArrayLike) -> tuple[NDArray[np.float64], tuple[float, float
 
     matrix = np.asarray(vectors, dtype=float)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
-    found, shares = np.zeros((len(matrix), 2)), np.zeros(2)
+    points, shares = np.zeros((len(matrix), 2)), np.zeros(2)
     count = min(2, *matrix.shape)
     if np.ptp(matrix, axis=0).any():  # otherwise there is no variance to share
         model = PCA(count, svd_solver="full").fit(matrix)
-        found[:, :count] = model.transform(matrix)
+        points[:, :count] = model.transform(matrix)
         shares[:count] = model.explained_variance_ratio_
-    return found, (float(shares[0]), float(shares[1]))
+    return points, (float(shares[0]), float(shares[1]))
 
 
 def draw_map(
@@ -82,7 +82,7 @@ def map_figure(
     of the largest groups are named, but all tasks have a point.
     """
     points, shares = project(vectors)
-    written = _written(labels, medoids or ())
+    written = _items_to_label(labels, medoids or ())
     if len(written) < len(names):
         title = f"{title} (names of {len(written)} of {len(names):,} tasks)"
     size = max(1.0, (len(written) / 25) ** 0.5)
@@ -99,7 +99,7 @@ def map_figure(
         size *= GROWTH
 
 
-def _written(labels: Sequence[int], medoids: Sequence[int]) -> list[int]:
+def _items_to_label(labels: Sequence[int], medoids: Sequence[int]) -> list[int]:
     """Return the tasks whose names are written."""
     if len(labels) <= MOST_NAMES:
         return list(range(len(labels)))

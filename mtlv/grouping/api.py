@@ -33,12 +33,14 @@ def group(features: ArrayLike, spec: GroupingSpec, *, k: int | None = None) -> G
     space = Space.of(features, spec)
     asked = k if k is not None else (None if spec.k == "auto" else spec.k)
     if not GROUPINGS[spec.method].takes_k:
-        found = group_into(space, None)
+        grouping = group_into(space, None)
         if asked is None:
-            return found
-        return replace(found, notes=(*found.notes, f"k = {asked} was ignored: {spec.method} finds its own"))
+            return grouping
+        return replace(
+            grouping, notes=(*grouping.notes, f"k = {asked} was ignored: {spec.method} finds its own")
+        )
     if asked is not None:
         return group_into(space, asked)
     curve = elbow_of(space, spec.k_max)
-    found = group_into(space, curve.recommended)
-    return replace(found, notes=(*found.notes, curve.reason))
+    grouping = group_into(space, curve.recommended)
+    return replace(grouping, notes=(*grouping.notes, curve.reason))

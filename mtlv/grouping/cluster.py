@@ -97,10 +97,10 @@ def hdbscan(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
         copy=True,
     )
     labels = model.fit(table).labels_.astype(np.intp)
-    return _placed(labels, table, spec.noise)
+    return _place_noise(labels, table, spec.noise)
 
 
-def _placed(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> GroupLabels:
+def _place_noise(labels: NDArray[np.intp], table: NDArray[np.float64], noise: str) -> GroupLabels:
     """Replace the label of noise points (-1)."""
     lost = np.flatnonzero(labels < 0)
     if not lost.size:
@@ -129,12 +129,12 @@ def meanshift(features: NDArray[np.float64], spec: GroupingSpec) -> GroupLabels:
     rows, notes = _for_metric(features, spec.metric)
     bandwidth = spec.bandwidth
     if bandwidth is None:
-        apart = distances(rows, "euclidean")
-        if not (apart > 0).any():
+        gaps = distances(rows, "euclidean")
+        if not (gaps > 0).any():
             return GroupLabels(
                 np.zeros(len(rows), dtype=np.intp), (*notes, "all tasks have the same features")
             )
-        bandwidth = float(estimate_bandwidth(rows)) or float(apart[apart > 0].min())
+        bandwidth = float(estimate_bandwidth(rows)) or float(gaps[gaps > 0].min())
         notes = (*notes, f"estimated bandwidth {bandwidth:.4g}")
     return GroupLabels(MeanShift(bandwidth=bandwidth).fit(rows).labels_.astype(np.intp), notes)
 

@@ -52,12 +52,12 @@ def silhouette(distances: NDArray[np.float64], labels: Sequence[int] | NDArray[n
     sizes = member.sum(axis=0)  # [k]
     sums = distances @ member  # [T, k]
     rows = np.arange(items)
-    own = sums[rows, numbers] / np.maximum(sizes[numbers] - 1, 1)
+    within = sums[rows, numbers] / np.maximum(sizes[numbers] - 1, 1)
     means = sums / sizes
     means[rows, numbers] = np.inf
-    other = means.min(axis=1)
-    larger = np.maximum(own, other)
-    values = np.divide(other - own, larger, out=np.zeros(items), where=larger > 0)
+    between = means.min(axis=1)
+    larger = np.maximum(within, between)
+    values = np.divide(between - within, larger, out=np.zeros(items), where=larger > 0)
     return float(np.where(sizes[numbers] > 1, values, 0.0).mean())
 
 
@@ -67,11 +67,11 @@ def central_items(distances: NDArray[np.float64], labels: Sequence[int]) -> tupl
     Ties go to the lowest index.
     """
     numbers = np.asarray(labels)
-    found = []
+    medoids = []
     for group in range(int(numbers.max()) + 1):
         members = np.flatnonzero(numbers == group)
-        found.append(int(members[distances[np.ix_(members, members)].sum(axis=1).argmin()]))
-    return tuple(found)
+        medoids.append(int(members[distances[np.ix_(members, members)].sum(axis=1).argmin()]))
+    return tuple(medoids)
 
 
 def inertia_of(distances: NDArray[np.float64], labels: Sequence[int], medoids: Sequence[int]) -> float:

@@ -38,9 +38,9 @@ def elbow_of(space: Space, k_max: int) -> Elbow:
     """Return the `elbow` of an existing space."""
     ks = tuple(range(1, min(k_max, len(space.features)) + 1))
     curve_space = space.for_curve().with_build(ks[-1])
-    found = [group_into(curve_space, k) for k in ks]
-    inertia = tuple(grouping.inertia or 0.0 for grouping in found)
-    silhouettes = tuple(grouping.silhouette for grouping in found)
+    groupings = [group_into(curve_space, k) for k in ks]
+    inertia = tuple(grouping.inertia or 0.0 for grouping in groupings)
+    silhouettes = tuple(grouping.silhouette for grouping in groupings)
     recommended, below = knee(inertia, items=len(space.features))
     reason = _alone(space) if recommended == 1 else _reason(recommended, below, inertia, silhouettes)
     return Elbow(ks, inertia, silhouettes, recommended, reason)

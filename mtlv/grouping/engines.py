@@ -30,14 +30,14 @@ def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoid
     inits: list[str] = [spec.init] if spec.init != "random" else []
     if spec.init == "random" or method == "pam":
         inits += ["random"] * max(spec.restarts - len(inits), 1 - len(inits))
-    found = []
+    results = []
     for number, init in enumerate(inits):
         model = package.KMedoids(
             n_clusters=k, metric="precomputed", method=method, init=init, random_state=spec.seed + number
         )
         model.fit(distances)
-        found.append(assigned(distances, np.asarray(model.medoid_indices_)))
-    return min(found, key=lambda result: result.inertia)
+        results.append(assigned(distances, np.asarray(model.medoid_indices_)))
+    return min(results, key=lambda result: result.inertia)
 
 
 def check_engine(engine: str) -> None:

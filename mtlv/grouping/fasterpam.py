@@ -59,11 +59,11 @@ def swapped(distances: Matrix, start: Indices) -> Indices:
     position, quiet, width = 0, 0, first
     while quiet < items:
         end = min(position + width, items)
-        found = state.first_swap(position, end)
-        if found is None:
+        candidate = state.first_swap(position, end)
+        if candidate is None:
             position, quiet, width = end % items, quiet + end - position, min(2 * width, most)
         else:
-            position, quiet, width = (found + 1) % items, 0, first
+            position, quiet, width = (candidate + 1) % items, 0, first
     return state.medoids
 
 
@@ -96,7 +96,7 @@ class _State:
         table[every, first] = self.d1
         k = table.shape[1]
         self.inertia = float(self.d1.sum())
-        self.own = np.bincount(first, weights=self.d1, minlength=k)  # [k]
+        self.totals = np.bincount(first, weights=self.d1, minlength=k)  # [k]
         self.member = np.zeros((len(table), k))  # [T, k]
         self.member[every, first] = 1.0
 
@@ -123,7 +123,7 @@ class _State:
         addition = near.sum(axis=1) - self.inertia  # [B]
         near = np.maximum(rows, self.d1, out=near)
         change = np.minimum(near, self.d2, out=near) @ self.member  # [B, k]
-        change -= self.own
+        change -= self.totals
         best = change.argmin(axis=1)
         return change[np.arange(len(rows)), best] + addition, best
 

@@ -50,8 +50,8 @@ def kmedoids(
     """
     check_k(k, len(distances))
     search = SEARCHES[spec.algorithm]
-    found = [search(distances, start) for start in starts(distances, k, spec, built=built)]
-    return min(found, key=lambda result: result.inertia)  # the first one if equal
+    results = [search(distances, start) for start in starts(distances, k, spec, built=built)]
+    return min(results, key=lambda result: result.inertia)  # the first one if equal
 
 
 def check_k(k: int, items: int) -> None:

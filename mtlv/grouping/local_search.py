@@ -36,13 +36,13 @@ def local_search(value: GroupValue, k: int | None, *, starts: int, seed: int) ->
         starts: random partitions, of k groups, or of random numbers of groups.
         seed: the same seed gives the same result.
     """
-    found = [
+    climbs = [
         _Climb(value, _start(value.items, k, seed, number), fixed=k is not None) for number in range(starts)
     ]
-    values = [climb.up() for climb in found]
+    values = [climb.up() for climb in climbs]
     best = int(np.argmax(values))
-    reached = sum(each >= values[best] - CLOSE * abs(values[best]) for each in values)
-    return Found(first_seen(found[best].labels.tolist()), reached)
+    reached = sum(result >= values[best] - CLOSE * abs(values[best]) for result in values)
+    return Found(first_seen(climbs[best].labels.tolist()), reached)
 
 
 def _start(items: int, k: int | None, seed: int, number: int) -> NDArray[np.intp]:

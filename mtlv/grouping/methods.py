@@ -107,22 +107,22 @@ def group_into(space: Space, k: int | None) -> Grouping:
     if k is not None:
         check_k(k, len(space.features))
     assert method.find is not None, f"{name} takes no vectors"
-    found = method.find(space, k)
-    if isinstance(found, Grouping):
-        return found
-    if k is not None and len(np.unique(found.labels)) != k:
+    result = method.find(space, k)
+    if isinstance(result, Grouping):
+        return result
+    if k is not None and len(np.unique(result.labels)) != k:
         raise GroupingError(f"`grouping.method: {name}` cannot make this many groups", got=k)
-    return _described(space, first_seen(found.labels.tolist()), found.notes)
+    return _describe(space, first_seen(result.labels.tolist()), result.notes)
 
 
 def _kmedoids(space: Space, k: int | None) -> Grouping:
     assert k is not None
-    found = solve(space.distances, k, space.spec, built=space.built)
-    labels = first_seen(found.labels.tolist())
+    result = solve(space.distances, k, space.spec, built=space.built)
+    labels = first_seen(result.labels.tolist())
     return Grouping(
         labels=labels,
-        medoids=ordered(found.labels, found.medoids),
-        inertia=found.inertia,
+        medoids=ordered(result.labels, result.medoids),
+        inertia=result.inertia,
         silhouette=silhouette(space.distances, labels),
     )
 
@@ -130,21 +130,21 @@ def _kmedoids(space: Space, k: int | None) -> Grouping:
 def _random(space: Space, k: int | None) -> Grouping:
     """Return random groups with the sizes that k-medoids finds for this k, as a control."""
     like = group_into(replace(space, spec=replace(space.spec, method="kmedoids")), k)
-    found = _shuffled(like, space.spec.seed, f"that k-medoids finds for k = {k}")
-    return _described(space, found.labels, found.notes)
+    grouping = _shuffle(like, space.spec.seed, f"that k-medoids finds for k = {k}")
+    return _describe(space, grouping.labels, grouping.notes)
 
 
 def _random_like_best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
     """Return random groups with the sizes of the best partition, as a control."""
-    return _shuffled(_best(gains, k, spec), spec.seed, "of the best partition")
+    return _shuffle(_best(gains, k, spec), spec.seed, "of the best partition")
 
 
-def _shuffled(like: Grouping, seed: int, of: str) -> Grouping:
+def _shuffle(like: Grouping, seed: int, of: str) -> Grouping:
     note = f"random groups with the sizes {of}: {', '.join(map(str, like.sizes))}"
     return replace(random_like(like.sizes, seed=seed), notes=(note,))
 
 
-def _described(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> Grouping:
+def _describe(space: Space, labels: Sequence[int], notes: tuple[str, ...]) -> Grouping:
     medoids = central_items(space.distances, labels)
     return Grouping(
         labels=tuple(labels),
@@ -160,8 +160,8 @@ VALUES = {"mean": PairMeans, "sum": PairSums}
 
 def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
     value = gains if isinstance(gains, GroupValue) else VALUES[spec.value](gains)
-    found = _best_partition(value, k, spec)
-    return Grouping(found.labels, notes=(found.note, *([value.note] if value.note else [])))
+    partition = _best_partition(value, k, spec)
+    return Grouping(partition.labels, notes=(partition.note, *([value.note] if value.note else [])))
 
 
 def _best_partition(value: GroupValue, k: int | None, spec: GroupingSpec) -> Partition:
@@ -175,15 +175,17 @@ def _best_partition(value: GroupValue, k: int | None, spec: GroupingSpec) -> Par
     return best_partition(value, k=k, starts=spec.restarts, seed=spec.seed)
 
 
-def _given(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
+def _user_groups(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
     return replace(of_user(spec.groups or (), names), notes=("the groups are given",))
 
 
 def _random_even(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
     if spec.k == "auto":
         raise GroupingError("`grouping.method: random_even` needs `grouping.k`", allowed="a number")
-    found = random_groups(len(names), spec.k, seed=spec.seed)
-    return replace(found, notes=(f"k = {spec.k} is set; groups are random, of sizes as equal as possible",))
+    grouping = random_groups(len(names), spec.k, seed=spec.seed)
+    return replace(
+        grouping, notes=(f"k = {spec.k} is set; groups are random, of sizes as equal as possible",)
+    )
 
 
 kmedoids = GroupingMethod(
@@ -212,7 +214,7 @@ kde = GroupingMethod(
     lambda space, _: counts.kde(space.raw, space.spec.bandwidth),
     title="label counts, divided where a kernel density estimate is lowest",
 )
-given = GroupingMethod(of_names=_given, title="the groups of `grouping.groups`")
+given_groups = GroupingMethod(of_names=_user_groups, title="the groups of `grouping.groups`")
 random = GroupingMethod(
     _random,
     takes_k=True,

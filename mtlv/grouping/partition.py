@@ -73,14 +73,14 @@ def best_partition(
     """
     if k is not None:
         check_k(k, value.items)
-    found = _by_subsets(value, k) if value.items <= MOST else _of_many(value, k, starts, seed)
-    if not np.isfinite(found.value):
+    partition = _by_subsets(value, k) if value.items <= MOST else _of_many(value, k, starts, seed)
+    if not np.isfinite(partition.value):
         raise GroupingError(
             "the groups that are allowed do not make a partition of the tasks",
             got=f"k = {'auto' if k is None else k}",
             then="measure more groups, or set another `grouping.k`",
         )
-    return found
+    return partition
 
 
 def ranked_partition(value: ListedValues, place: int, *, k: int | None = None) -> Partition:
@@ -103,21 +103,21 @@ def ranked_partition(value: ListedValues, place: int, *, k: int | None = None) -
     """
     from scipy.sparse import csr_array, vstack
 
-    program, found = value.program(k), None
+    program, partition = value.program(k), None
     for number in range(1, place + 1):
         following = _by_program(value, program)
         if following is None:
             break
-        found = replace(following, place=number)
-        groups = np.eye(value.items, dtype=bool)[list(found.labels)].T  # [T, T], a group per row
-        own = (value.groups[:, None] == groups).all(axis=2).any(axis=1).astype(np.float64)
+        partition = replace(following, place=number)
+        groups = np.eye(value.items, dtype=bool)[list(partition.labels)].T  # [T, T], a group per row
+        is_used = (value.groups[:, None] == groups).all(axis=2).any(axis=1).astype(np.float64)
         program = replace(
             program,
-            rows=csr_array(vstack([program.rows, own[None]])),
+            rows=csr_array(vstack([program.rows, is_used[None]])),
             low=np.append(program.low, 0),
-            high=np.append(program.high, own.sum() - 1),  # not all of these groups again
+            high=np.append(program.high, is_used.sum() - 1),  # not all of these groups again
         )
-    return found or best_partition(value, k=k)  # which says why there is none
+    return partition or best_partition(value, k=k)  # which says why there is none
 
 
 def _partition(value: GroupValue, labels: tuple[int, ...], how: str, *, proven: bool) -> Partition:
@@ -147,8 +147,8 @@ def _labels_by_subsets(values: bytes, items: int, k: int | None) -> tuple[int, .
     for top in range(items - 1):
         half = 1 << top
         rest = best[:, :half] if free else best[:-1, :half]
-        best[0 if free else 1 :, half : 2 * half] = _joined(table[half : 2 * half], rest)
-    return _traced(table, best, items)
+        best[0 if free else 1 :, half : 2 * half] = _join_blocks(table[half : 2 * half], rest)
+    return _trace_best(table, best, items)
 
 
 def _values(value: GroupValue) -> NDArray[np.float64]:
@@ -162,32 +162,32 @@ def _values(value: GroupValue) -> NDArray[np.float64]:
     return table
 
 
-def _joined(block: NDArray[np.float64], rest: NDArray[np.float64]) -> NDArray[np.float64]:
+def _join_blocks(block: NDArray[np.float64], rest: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the largest block[Q] + rest[l, S - Q] over the subsets Q of S: [2^n], [L, 2^n] -> [L, 2^n]."""
     if len(block) <= LEAF:
         inner, outer, begins = _splits(len(block))
         return np.maximum.reduceat(block[inner] + rest[:, outer], begins, axis=1)
     half = len(block) // 2
-    low = _joined(block[:half], rest[:, :half])
-    high = np.maximum(_joined(block[half:], rest[:, :half]), _joined(block[:half], rest[:, half:]))
+    low = _join_blocks(block[:half], rest[:, :half])
+    high = np.maximum(_join_blocks(block[half:], rest[:, :half]), _join_blocks(block[:half], rest[:, half:]))
     return np.concatenate([low, high], axis=1)
 
 
 @cache
 def _splits(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Return all splits of the sets 0..count-1 into two, set after set, and where each set begins."""
-    inner = [_subsets(whole) for whole in range(count)]
-    outer = [whole ^ subsets for whole, subsets in enumerate(inner)]
+    inner = [_subsets(items) for items in range(count)]
+    outer = [items ^ subsets for items, subsets in enumerate(inner)]
     begins = np.cumsum([0, *(len(subsets) for subsets in inner[:-1])])
     return np.concatenate(inner), np.concatenate(outer), begins
 
 
-def _subsets(whole: int) -> NDArray[np.intp]:
-    sets = np.arange(1 << whole.bit_length())
-    return sets[sets & ~whole == 0]
+def _subsets(items: int) -> NDArray[np.intp]:
+    sets = np.arange(1 << items.bit_length())
+    return sets[sets & ~items == 0]
 
 
-def _traced(table: NDArray[np.float64], best: NDArray[np.float64], items: int) -> tuple[int, ...]:
+def _trace_best(table: NDArray[np.float64], best: NDArray[np.float64], items: int) -> tuple[int, ...]:
     """Return the labels of a partition whose value is that of the dynamic programme."""
     left, row, labels = (1 << items) - 1, len(best) - 1, np.zeros(items, dtype=np.intp)
     while left:
@@ -209,8 +209,8 @@ def _of_many(value: GroupValue, k: int | None, starts: int, seed: int) -> Partit
         return solved
     searched = local_search(value, k, starts=starts, seed=seed)
     how = f"local search ({searched.reached} of {starts} random starts found this value)"
-    found = _partition(value, searched.labels, how, proven=False)
-    return found if solved is None else max(solved, found, key=lambda each: each.value)
+    partition = _partition(value, searched.labels, how, proven=False)
+    return partition if solved is None else max(solved, partition, key=lambda result: result.value)
 
 
 def _by_program(value: GroupValue, program: Program) -> Partition | None:

@@ -38,21 +38,25 @@ class RankProbe(GroupValue):
     """
 
     def __init__(self, fitted: ArrayLike, outputs: ArrayLike, truth: ArrayLike, rank: int = 1) -> None:
-        train, held, labels = (np.asarray(each, dtype=np.float64) for each in (fitted, outputs, truth))
-        if not all(np.isfinite(each).all() for each in (train, held, labels)):
+        train, validation, labels = (
+            np.asarray(array, dtype=np.float64) for array in (fitted, outputs, truth)
+        )
+        if not all(np.isfinite(array).all() for array in (train, validation, labels)):
             raise GroupingError("outputs of probes and labels must be finite numbers")
         self.items, self.rank = train.shape[1], rank
-        self.note = f"by probes of {len(train)} training documents, judged by {len(held)} for validation"
+        self.note = (
+            f"by probes of {len(train)} training documents, judged by {len(validation)} for validation"
+        )
         self.gram = train.T @ train  # [T, T], as the next two
-        self.squares = held.T @ held / len(held)
-        self.products = labels.T @ held / len(held)
+        self.squares = validation.T @ validation / len(validation)
+        self.products = labels.T @ validation / len(validation)
 
     def of(self, groups: Groups) -> NDArray[np.float64]:
         return np.nansum(self.gains(groups), axis=1)
 
     def gains(self, groups: Groups) -> NDArray[np.float64]:
         """Return what each task of a group gains [n, T], in units of squared labels; NaN for other tasks."""
-        found = np.full(groups.shape, np.nan)
+        gains = np.full(groups.shape, np.nan)
         sizes = groups.sum(axis=1)
         for size in np.unique(sizes[sizes > 0]):  # eigenvectors of all groups of a size at once
             rows = np.flatnonzero(sizes == size)
@@ -63,5 +67,5 @@ class RankProbe(GroupValue):
             shared = basis @ basis.transpose(0, 2, 1)
             together = (shared @ squares * shared).sum(axis=2) - 2 * (products * shared).sum(axis=2)
             alone = (squares - 2 * products).diagonal(axis1=1, axis2=2)
-            found[rows[:, None], tasks] = alone - together
-        return found
+            gains[rows[:, None], tasks] = alone - together
+        return gains

@@ -108,7 +108,7 @@ def fit_surrogate(groups: Groups, scores: ArrayLike) -> Surrogate:
     if few:
         raise GroupingError("a surrogate needs each task in three groups or more", got=f"fewer of {few}")
     fits = [[_fit(member, table, task, penalty) for task in range(member.shape[1])] for penalty in PENALTIES]
-    best = int(np.argmin([sum(fit.error for fit in each) for each in fits]))
+    best = int(np.argmin([sum(fit.error for fit in fits_of_penalty) for fits_of_penalty in fits]))
     held_out = np.full(table.shape, np.nan)
     for task, fit in enumerate(fits[best]):
         held_out[member[:, task], task] = fit.held_out

@@ -27,7 +27,7 @@ def is_causal(module: Any, name: str) -> bool:
         EncoderError: it cannot compute vectors from token ids alone.
     """
     try:
-        return _seen(module) <= SEEN
+        return _change_by_next_token(module) <= SEEN
     except Exception as error:  # models that need images, audio or a second text raise various errors
         raise EncoderError(
             f"`encoder.name`: `{name}` does not read text alone",
@@ -36,7 +36,7 @@ def is_causal(module: Any, name: str) -> bool:
         ) from error
 
 
-def _seen(module: Any) -> float:
+def _change_by_next_token(module: Any) -> float:
     """Return how much vectors change with the next token, relative to their largest value."""
     import torch
 
@@ -46,7 +46,8 @@ def _seen(module: Any) -> float:
     ids[1, 0, -1] = middle // 2 + 1
     with torch.no_grad():
         one, other = (
-            module(input_ids=each, attention_mask=torch.ones_like(each)).last_hidden_state for each in ids
+            module(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
+            for tokens in ids
         )
     return float((one - other)[:, :-1].abs().max() / one.abs().max())
 

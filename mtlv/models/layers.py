@@ -21,17 +21,17 @@ def known_layers(name: str) -> int | None:
         return TINY_LAYERS
     path = config_file(name)
     config = read_config(path) if path is not None else {}
-    found = [config[key] for key in COUNTS if isinstance(config.get(key), int)]
-    return found[0] if found else None
+    counts = [config[key] for key in COUNTS if isinstance(config.get(key), int)]
+    return counts[0] if counts else None
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return the content of a config of an encoder or tokenizer; empty if it cannot be read."""
     try:
-        found = read_json(path)
+        content = read_json(path)
     except (OSError, ValueError):  # reported when the encoder is loaded
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def config_file(name: str) -> Path | None:
@@ -53,46 +53,46 @@ def config_file(name: str) -> Path | None:
     return Path(cached) if isinstance(cached, str) else None
 
 
-def check_frozen(wanted: int, layers: int | None, name: str) -> None:
+def check_frozen(count: int, layers: int | None, name: str) -> None:
     """Raise an error for more frozen layers than there are.
 
     Raises:
         EncoderError: there are fewer.
     """
-    if layers is not None and wanted > layers:
+    if layers is not None and count > layers:
         raise EncoderError(
             f"`encoder.frozen_layers` is more than the number of layers of encoder `{name}`",
-            got=wanted,
+            got=count,
             allowed=f"0 to {layers}",
         )
 
 
-def check_private(wanted: int, frozen: int, layers: int | None, name: str) -> None:
+def check_private(count: int, frozen: int, layers: int | None, name: str) -> None:
     """Raise an error for more private layers than there are above the frozen ones.
 
     Raises:
         EncoderError: there are fewer.
     """
-    if layers is not None and wanted > layers - frozen:
+    if layers is not None and count > layers - frozen:
         above = f" above its {frozen} frozen ones" if frozen else ""
         raise EncoderError(
             f"`architecture.private_layers` is more than the number of layers of encoder `{name}`{above}",
-            got=wanted,
+            got=count,
             allowed=f"0 to {layers - frozen}",
         )
 
 
-def check_probed(wanted: int | None, frozen: int, layers: int | None, name: str) -> None:
+def check_probed(count: int | None, frozen: int, layers: int | None, name: str) -> None:
     """Raise an error for more probed layers than there are above the frozen ones; None is all of them.
 
     Raises:
         EncoderError: there are fewer.
     """
-    if layers is not None and (wanted or 1) > layers - frozen:
+    if layers is not None and (count or 1) > layers - frozen:
         above = f"encoder, or top:1 to top:{layers - frozen}" if layers > frozen else None
         raise EncoderError(
             f"`training.probe.scope`: encoder `{name}` has {layers - frozen} layers that are trained",
-            got="encoder" if wanted is None else f"top:{wanted}",
+            got="encoder" if count is None else f"top:{count}",
             allowed=above,
             then="" if above else "set `training.probe: null`, or lower `encoder.frozen_layers`",
         )
@@ -105,11 +105,11 @@ def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
         EncoderError: it has fewer layers, or an unknown structure.
     """
     check_frozen(count, int(encoder.config.num_hidden_layers), _kind(encoder))
-    found = _layers(encoder)
+    layers = _layers(encoder)
     below = [part for key, part in encoder.named_children() if key.startswith("embeddings")]
-    if not found or not below:
+    if not layers or not below:
         raise _not_found("encoder.frozen_layers", "0", encoder)
-    return (*below, *found[:count])
+    return (*below, *layers[:count])
 
 
 def highest(encoder: Any, count: int | None) -> tuple[Any, ...]:
@@ -118,11 +118,11 @@ def highest(encoder: Any, count: int | None) -> tuple[Any, ...]:
     Raises:
         EncoderError: it has fewer, or an unknown structure.
     """
-    found = _layers(encoder)
-    trained = [layer for layer in found if any(p.requires_grad for p in layer.parameters())]
-    if not found:
+    layers = _layers(encoder)
+    trained = [layer for layer in layers if any(p.requires_grad for p in layer.parameters())]
+    if not layers:
         raise _not_found("training.probe", "null", encoder)
-    check_probed(count, len(found) - len(trained), len(found), _kind(encoder))
+    check_probed(count, len(layers) - len(trained), len(layers), _kind(encoder))
     return tuple(trained if count is None else trained[-count:])
 
 
@@ -177,15 +177,15 @@ def split(encoder: Any, count: int) -> tuple[Any, Any]:
     lower, upper = _with_layers(encoder, slice(count)), _with_layers(encoder, slice(count, None))
     if getattr(lower, "pooler", None) is not None:
         lower._modules["pooler"] = None
-    upper._modules["embeddings"] = _given()
+    upper._modules["embeddings"] = _precomputed_embeddings()
     upper._modules.pop("embeddings_project", None)
     return lower, upper
 
 
-def _given() -> Any:
+def _precomputed_embeddings() -> Any:
     from torch import nn
 
-    class Given(nn.Module):
+    class Precomputed(nn.Module):
         """Replacement of embeddings: precomputed vectors."""
 
         hidden: Any = None
@@ -193,7 +193,7 @@ def _given() -> Any:
         def forward(self, *_: Any, **__: Any) -> Any:
             return self.hidden
 
-    return Given()
+    return Precomputed()
 
 
 def _with_layers(encoder: Any, kept: slice) -> Any:

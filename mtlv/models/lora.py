@@ -73,29 +73,31 @@ def adapt(part: nn.Module, lora: LoRA, *, layers: int, seed: int) -> None:
     Raises:
         EncoderError: there is no linear layer of a name.
     """
-    found = dict(adaptable(part, layers))
-    for name in chosen(list(found), lora.modules):
-        _adapt(found[name], lora, torch.Generator().manual_seed(seed_from(seed, "lora", name)))
+    linear = dict(adaptable(part, layers))
+    for name in chosen(list(linear), lora.modules):
+        _adapt(linear[name], lora, torch.Generator().manual_seed(seed_from(seed, "lora", name)))
 
 
 def adaptable(part: nn.Module, layers: int) -> Iterator[tuple[str, nn.Linear]]:
     """Yield the linear layers within the `layers` top layers, by their names within `part`."""
-    own = max((each for each in part.modules() if isinstance(each, nn.ModuleList)), key=len, default=None)
-    top = [] if own is None else list(own)[max(0, len(own) - layers) :]
-    inside = {id(each) for layer in top for each in layer.modules()}
-    for name, each in part.named_modules():
-        if id(each) in inside and type(each) is nn.Linear:
-            yield name, each
+    stack = max(
+        (module for module in part.modules() if isinstance(module, nn.ModuleList)), key=len, default=None
+    )
+    top = [] if stack is None else list(stack)[max(0, len(stack) - layers) :]
+    inside = {id(module) for layer in top for module in layer.modules()}
+    for name, module in part.named_modules():
+        if id(module) in inside and type(module) is nn.Linear:
+            yield name, module
 
 
-def chosen(names: list[str], wanted: tuple[str, ...] | None) -> list[str]:
+def chosen(names: list[str], modules: tuple[str, ...] | None) -> list[str]:
     """Return the names of the layers to adapt.
 
     Raises:
         EncoderError: there are no linear layers, or none with one of the names.
     """
     ends = dict.fromkeys(_end(name) for name in names)
-    missing = [each for each in wanted or () if not any(_is(name, each) for name in names)]
+    missing = [module for module in modules or () if not any(_is(name, module) for name in names)]
     if missing or not names:
         raise EncoderError(
             "`encoder.lora.modules`: the encoder has no such linear layers above its frozen ones",
@@ -103,11 +105,11 @@ def chosen(names: list[str], wanted: tuple[str, ...] | None) -> list[str]:
             allowed=enumerated(list(ends)) or None,
             then="set null to adapt all of these" if names else "set `encoder.lora: null`",
         )
-    return [name for name in names if wanted is None or any(_is(name, each) for each in wanted)]
+    return [name for name in names if modules is None or any(_is(name, module) for module in modules)]
 
 
-def _is(name: str, wanted: str) -> bool:
-    return f".{name}".endswith(f".{wanted}")
+def _is(name: str, module: str) -> bool:
+    return f".{name}".endswith(f".{module}")
 
 
 def _end(name: str) -> str:
@@ -128,14 +130,14 @@ def _adapt(module: nn.Linear, lora: LoRA, generator: torch.Generator) -> None:
 
 def merged(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return weights of a model without adapters: W + (alpha / rank) B A, computed in fp32."""
-    found = {name: tensor for name, tensor in weights.items() if not name.endswith((A, B, SCALE))}
+    adapted = {name: tensor for name, tensor in weights.items() if not name.endswith((A, B, SCALE))}
     for name, a in weights.items():
         if name.endswith(A):
             start = name.removesuffix(A)
             change = weights[start + SCALE] * weights[start + B].float() @ a.float()
-            own = found[f"{start}weight"]
-            found[f"{start}weight"] = (own.float() + change).to(own.dtype)
-    return found
+            base = adapted[f"{start}weight"]
+            adapted[f"{start}weight"] = (base.float() + change).to(base.dtype)
+    return adapted
 
 
 def check_modules(name: str, lora: LoRA, frozen: int) -> None:
@@ -154,7 +156,7 @@ def check_modules(name: str, lora: LoRA, frozen: int) -> None:
     else:
         config = AutoConfig.from_pretrained(path.parent, local_files_only=True, trust_remote_code=False)  # nosec B615
     layers = int(config.num_hidden_layers) - frozen
-    chosen([each for each, _ in adaptable(empty_model(config), layers)], lora.modules)
+    chosen([module for module, _ in adaptable(empty_model(config), layers)], lora.modules)
 
 
 def freeze(encoder: Any) -> None:

@@ -206,15 +206,15 @@ class MultiTaskModel(nn.Module):
                 mask.
             row: see `row`; None computes the batch as it is.
         """
-        given = token_types(self.encoder, segments)
-        wanted = [name for name in self.specs if heads is None or name in heads]
+        segment_ids = token_types(self.encoder, segments)
+        names = [name for name in self.specs if heads is None or name in heads]
         padded = tokens is None or tokens < attention_mask.numel()
-        outputs = self._outputs(input_ids, attention_mask, given, padded, wanted, row)
+        outputs = self._outputs(input_ids, attention_mask, segment_ids, padded, names, row)
         places = TokenPositions(attention_mask, words, mentions)
         there = None if words is None else words >= 0
         vectors: dict[tuple[int, Pooler], Any] = {}  # features of several heads are computed once
         logits = {}
-        for name in wanted:
+        for name in names:
             key = id(outputs[name]), self.readers[name]
             if key not in vectors:
                 vectors[key] = self.readers[name](outputs[name], places)
@@ -225,18 +225,18 @@ class MultiTaskModel(nn.Module):
         self,
         ids: torch.Tensor,
         mask: torch.Tensor,
-        given: Mapping[str, torch.Tensor],
+        segment_ids: Mapping[str, torch.Tensor],
         padded: bool,
         heads: Sequence[str],
         row: int | None,
     ) -> dict[str, Any]:
         """Return the output of the encoder that each head reads."""
         if self.private is None:
-            return dict.fromkeys(heads, self._encoded(ids, mask, given, padded, row))
+            return dict.fromkeys(heads, self._encode(ids, mask, segment_ids, padded, row))
         names = {module_of(name): name for name in heads}
         packing = self._packing(mask, padded, row)
-        found = self.private(ids, mask if padded else None, given, packing, names)
-        return {names[module]: output for module, output in found.items()}
+        by_module = self.private(ids, mask if padded else None, segment_ids, packing, names)
+        return {names[module]: output for module, output in by_module.items()}
 
     def _packing(self, mask: torch.Tensor, padded: bool, row: int | None) -> AnyPacking | None:
         """Return how a batch is computed without padding; None if it has none, or the encoder needs it."""
@@ -244,24 +244,24 @@ class MultiTaskModel(nn.Module):
             return JaggedPacking(mask, row)
         return Packing(mask) if padded and self.packs else None
 
-    def _encoded(
+    def _encode(
         self,
         ids: torch.Tensor,
         mask: torch.Tensor,
-        given: Mapping[str, torch.Tensor],
+        segment_ids: Mapping[str, torch.Tensor],
         padded: bool,
         row: int | None,
     ) -> Any:
         """Return the encoder's output; the part of frozen layers is read from `below`, if given."""
         if self.training and self._graphs is not None:  # always with a mask, for fewer recordings
             length = {} if row is None else {"length": row}
-            return self._graphs(input_ids=ids, attention_mask=mask, **length, **given)
+            return self._graphs(input_ids=ids, attention_mask=mask, **length, **segment_ids)
         packing = self._packing(mask, padded, row)
         if self._above and ids.device.type == "cpu":
-            return self._above[0](ids, mask, given.get("token_type_ids"), packing)
+            return self._above[0](ids, mask, segment_ids.get("token_type_ids"), packing)
         if packing is not None:
-            return encode(self.encoder, ids, packing, given)
-        return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **given)
+            return encode(self.encoder, ids, packing, segment_ids)
+        return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **segment_ids)
 
 
 @cache
@@ -271,10 +271,10 @@ def module_of(head: str) -> str:
 
 
 def _reader(head: HeadSpec, usual: Pooler, relations: Mapping[str, Pooler]) -> Pooler:
-    found = {relations.get(task, usual) for task in head.tasks}
-    if len(found) > 1:
+    readers = {relations.get(task, usual) for task in head.tasks}
+    if len(readers) > 1:
         raise PlanError(
             f"tasks of one head have different features: {', '.join(head.tasks)}",
             then="give relations separate heads, or the same features to all",
         )
-    return found.pop()
+    return readers.pop()

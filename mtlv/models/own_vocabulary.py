@@ -44,8 +44,8 @@ def with_vocabulary(encoder: Encoder, texts: Sequence[str], size: int, *, lowerc
 
 
 def _splits(tokenizer: Any, texts: Sequence[str]) -> str:
-    found = fertility(tokenizer, texts[:JUDGED])
-    return f"{found['pieces_per_word']:.2f} pieces per word, {found['split_words']:.1%} of the words split"
+    shares = fertility(tokenizer, texts[:JUDGED])
+    return f"{shares['pieces_per_word']:.2f} pieces per word, {shares['split_words']:.1%} of the words split"
 
 
 def _old_pieces(old: Any, piece: str) -> list[int]:
@@ -54,10 +54,10 @@ def _old_pieces(old: Any, piece: str) -> list[int]:
     if piece in roles:
         pieces = [getattr(old, roles[piece])]
     else:
-        pieces = [each for each in old.tokenize(piece.removeprefix("##")) if each != old.unk_token]
+        pieces = [token for token in old.tokenize(piece.removeprefix("##")) if token != old.unk_token]
     if piece.startswith("##") and pieces:
         pieces[0] = f"##{pieces[0]}" if f"##{pieces[0]}" in ids else pieces[0]
-    return [ids[each] for each in pieces if each in ids] or list(ids.values())
+    return [ids[token] for token in pieces if token in ids] or list(ids.values())
 
 
 def with_random_weights(encoder: Encoder) -> Encoder:

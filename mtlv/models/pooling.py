@@ -63,10 +63,10 @@ def mean_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
 def last_vector(output: Any, mask: torch.Tensor) -> torch.Tensor:
     """Return the last token's vector [B, H], with padding on either side."""
     at = torch.arange(mask.shape[1], device=mask.device)  # [L]
-    return _gathered(output.last_hidden_state, (mask * at).argmax(1, keepdim=True))[:, 0]
+    return _gather(output.last_hidden_state, (mask * at).argmax(1, keepdim=True))[:, 0]
 
 
-def _gathered(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def _gather(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """Return vectors [B, P, H] at `places` [B, P]; the document's first for negative ones."""
     at = places.clamp(min=0).unsqueeze(-1)  # [B, P, 1]
     return hidden.gather(1, at.expand(-1, -1, hidden.shape[-1]))
@@ -101,7 +101,7 @@ class WordPooler(Pooler):
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         if places.words is None:
             raise PlanError("tags need documents given as words")
-        return _gathered(output.last_hidden_state, places.words)
+        return _gather(output.last_hidden_state, places.words)
 
 
 MentionVectors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -113,13 +113,13 @@ def largest_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Te
     at = torch.arange(hidden.shape[1], device=hidden.device)  # [L]
     inside = (at >= mentions[..., :1]) & (at < mentions[..., 1:])  # [B, M, L]
     # One mention at a time: [B, M, L, H] would be M times the last layer.
-    kept = (hidden.masked_fill(~held.unsqueeze(-1), -torch.inf) for held in inside.unbind(1))
+    kept = (hidden.masked_fill(~mask.unsqueeze(-1), -torch.inf) for mask in inside.unbind(1))
     return torch.stack([vectors.amax(1) for vectors in kept], 1)
 
 
 def start_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
     """Return the vector of a mention's first token, which is its marker in texts with markers [B, M, H]."""
-    return _gathered(hidden, mentions[..., 0])
+    return _gather(hidden, mentions[..., 0])
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,12 @@ class MentionPooler:
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         hidden: torch.Tensor = output.last_hidden_state
-        given = self._given(places)
-        given = functional.pad(given, (0, 0, 0, self.mentions - given.shape[1]), value=-1)
-        first = torch.arange(2, device=given.device)  # the document's first token, for missing mentions
-        return self.vectors(hidden, torch.where(given < 0, first, given)).flatten(1)
+        mentions = self._mentions(places)
+        mentions = functional.pad(mentions, (0, 0, 0, self.mentions - mentions.shape[1]), value=-1)
+        first = torch.arange(2, device=mentions.device)  # the document's first token, for missing mentions
+        return self.vectors(hidden, torch.where(mentions < 0, first, mentions)).flatten(1)
 
-    def _given(self, places: TokenPositions) -> torch.Tensor:
+    def _mentions(self, places: TokenPositions) -> torch.Tensor:
         if places.mentions is None:
             raise PlanError("a relation's features need documents with marked entities", allowed="`cls`")
         if places.mentions.shape[1] > self.mentions:

@@ -47,14 +47,14 @@ class PrivateLayers(nn.Module):
         if not agrees(encoder, partial(_halves, trunk, top)):
             raise _undivided(name)
         self._trunk, self._first = (trunk,), (heads[0], top)  # tuples: parts of the encoder, registered there
-        same = {id(each): each for each in top.parameters()} if shared else {}
+        same = {id(weight): weight for weight in top.parameters()} if shared else {}
         self.copies = nn.ModuleDict({name: copy.deepcopy(top, dict(same)) for name in heads[1:]})
 
     def forward(
         self,
         ids: torch.Tensor,
         mask: torch.Tensor | None,
-        given: Mapping[str, torch.Tensor],
+        others: Mapping[str, torch.Tensor],
         packing: AnyPacking | None,
         heads: Iterable[str],
     ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class PrivateLayers(nn.Module):
 
         The mask is None if no document is padded; without `packing`, the padded batch is computed.
         """
-        hidden = _output(self._trunk[0], ids, mask, given, packing).last_hidden_state
+        hidden = _output(self._trunk[0], ids, mask, others, packing).last_hidden_state
         if packing is not None:
             hidden = packing.row(hidden)
         return {name: _above(self._of(name), hidden, ids, mask, packing) for name in heads}
@@ -75,12 +75,12 @@ def _output(
     part: Any,
     ids: torch.Tensor,
     mask: torch.Tensor | None,
-    given: Mapping[str, torch.Tensor],
+    others: Mapping[str, torch.Tensor],
     packing: AnyPacking | None,
 ) -> Any:
     if packing is None:
-        return part(input_ids=ids, attention_mask=mask, **given)
-    return encode(part, ids, packing, given)
+        return part(input_ids=ids, attention_mask=mask, **others)
+    return encode(part, ids, packing, others)
 
 
 def _above(

@@ -14,7 +14,7 @@ from mtlv.models.encoder import PLAIN, Encoder, locate
 if TYPE_CHECKING:
     import torch
 
-OWN = ("layers.1", "norm", "bias")  # of `mtlv.models.kinds.masked.MaskedHead`
+HEAD_NAMES = ("layers.1", "norm", "bias")  # of `mtlv.models.kinds.masked.MaskedHead`
 PUBLISHED = (
     ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
     ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),  # RoBERTa
@@ -29,12 +29,12 @@ def with_published_head(encoder: Encoder, revision: str | None, *, own_vocabular
     A head is not taken if its decoder does not share the word embeddings, and its decoder's bias not if the
     encoder has a vocabulary of its own.
     """
-    found = _published(encoder.name, revision)
-    if not found:
+    published = _load_published(encoder.name, revision)
+    if not published:
         note = f"{encoder.name} has no published head for masked words: it starts from random weights"
     else:
         note = f"the head for masked words starts from the one that was published with {encoder.name}"
-    head = {name: weight for name, weight in found.items() if not own_vocabulary or name != "bias"}
+    head = {name: weight for name, weight in published.items() if not own_vocabulary or name != "bias"}
     return replace(encoder, head=head, notes=(*encoder.notes, note))
 
 
@@ -46,7 +46,7 @@ def head_digest(head: Mapping[str, torch.Tensor]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _published(name: str, revision: str | None) -> dict[str, torch.Tensor]:
+def _load_published(name: str, revision: str | None) -> dict[str, torch.Tensor]:
     """Return the weights of a published head, by their names in `MaskedHead`; empty if there is none."""
     import torch
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoConfig, AutoModelForMaskedLM
@@ -57,14 +57,14 @@ def _published(name: str, revision: str | None) -> dict[str, torch.Tensor]:
     config = AutoConfig.from_pretrained(place, revision=revision, **PLAIN)
     if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         return {}
-    model, found = AutoModelForMaskedLM.from_pretrained(
+    model, loading = AutoModelForMaskedLM.from_pretrained(
         place, revision=revision, dtype=torch.float32, output_loading_info=True, **PLAIN
     )
     decoder: Any = model.get_output_embeddings()
     if decoder is None or decoder.weight is not model.get_input_embeddings().weight:
         return {}
-    there = {key: weight for key, weight in model.state_dict().items() if key not in found["missing_keys"]}
-    return {own: there[theirs].detach().clone() for own, theirs in _names_in(there).items()}
+    there = {key: weight for key, weight in model.state_dict().items() if key not in loading["missing_keys"]}
+    return {head_name: there[theirs].detach().clone() for head_name, theirs in _names_in(there).items()}
 
 
 def _names_in(there: Container[str]) -> dict[str, str]:
@@ -73,9 +73,9 @@ def _names_in(there: Container[str]) -> dict[str, str]:
     """
     for names in PUBLISHED:
         named = {
-            f"{own}{end}": f"{theirs}{end}"
-            for own, theirs in zip(OWN, names, strict=True)
-            for end in ([""] if own == "bias" else [".weight", ".bias"])
+            f"{head_name}{end}": f"{theirs}{end}"
+            for head_name, theirs in zip(HEAD_NAMES, names, strict=True)
+            for end in ([""] if head_name == "bias" else [".weight", ".bias"])
         }
         if all(theirs in there for theirs in named.values()):
             return named
@@ -100,6 +100,6 @@ def save_with_head(module: Any, head: Mapping[str, torch.Tensor], folder: Path) 
     model = AutoModelForMaskedLM.from_config(module.config)
     names = _names_in(model.state_dict())
     if names:
-        own = {f"{model.base_model_prefix}.{name}": weight for name, weight in module.state_dict().items()}
-        model.save_pretrained(folder, state_dict=own | {names[name]: head[name] for name in names})
+        state = {f"{model.base_model_prefix}.{name}": weight for name, weight in module.state_dict().items()}
+        model.save_pretrained(folder, state_dict=state | {names[name]: head[name] for name in names})
     return bool(names)

@@ -53,12 +53,12 @@ def need_parameters(config: Any, place: object) -> None:
 
 def _object(path: Path) -> dict[str, Any]:
     try:
-        found = read_json(path)
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise EncoderError(f"`{path}` cannot be read", got=error, then=THEN) from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise EncoderError(f"`{path}` is not a config of an encoder", allowed="a JSON object", then=THEN)
-    return found
+    return content
 
 
 def _too_large(thing: str, got: object, most: str) -> EncoderError:

@@ -21,15 +21,15 @@ def take_over(model: nn.Module, weights: Mapping[str, torch.Tensor], carry: str)
     Raises:
         PlanError: the encoder differs, or heads have other shapes.
     """
-    own = model.state_dict()
+    state = model.state_dict()
     taken = {
         name: value
         for name, value in weights.items()
-        if name.startswith(ENCODER) or (CARRY[carry] and name in own)
+        if name.startswith(ENCODER) or (CARRY[carry] and name in state)
     }
-    missing = [name for name in own if name.startswith(ENCODER) and name not in taken]
+    missing = [name for name in state if name.startswith(ENCODER) and name not in taken]
     others = [
-        name for name, value in taken.items() if name not in own or own[name].shape != value.shape
+        name for name, value in taken.items() if name not in state or state[name].shape != value.shape
     ] + missing
     if others:
         raise PlanError(

@@ -16,8 +16,8 @@ SPREAD = 0.02  # standard deviation of BERT's initial embeddings
 
 def new_tokens(tokenizer: Any, tokens: Iterable[str]) -> tuple[str, ...]:
     """Return the tokens that the tokenizer would split, lower-case or not know, without duplicates."""
-    whole = tokenizer.get_added_vocab()
-    return tuple(token for token in dict.fromkeys(tokens) if token not in whole)
+    vocabulary = tokenizer.get_added_vocab()
+    return tuple(token for token in dict.fromkeys(tokens) if token not in vocabulary)
 
 
 def with_tokens(encoder: Encoder, tokens: Iterable[str]) -> Encoder:
@@ -33,17 +33,17 @@ def with_tokens(encoder: Encoder, tokens: Iterable[str]) -> Encoder:
     """
     from tokenizers import AddedToken
 
-    wanted = new_tokens(encoder.tokenizer, tokens)
-    if not wanted:
+    added = new_tokens(encoder.tokenizer, tokens)
+    if not added:
         return encoder
-    _check(encoder, wanted)
+    _check(encoder, added)
     tokenizer, module = copy.deepcopy(encoder.tokenizer), copy.deepcopy(encoder.module)
     # Searched in the text before it is lower-cased or split.
-    tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in wanted])
+    tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in added])
     known = set(encoder.tokenizer.get_vocab().values())
-    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in wanted}
-    pieces = {token: _pieces(encoder.tokenizer, token) for token in wanted if ids[token] not in known}
-    _embed(module, {ids[token]: (token, held) for token, held in pieces.items()})
+    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in added}
+    pieces = {token: _pieces(encoder.tokenizer, token) for token in added if ids[token] not in known}
+    _embed(module, {ids[token]: (token, ids_of_pieces) for token, ids_of_pieces in pieces.items()})
     digest = weights_digest(module, tokenizer)
     return replace(encoder, module=module, tokenizer=tokenizer, digest=digest)
 

@@ -38,16 +38,16 @@ def learn_vocabulary(texts: Sequence[str], size: int, *, lowercase: bool) -> dic
         vocab_size=size, min_frequency=LEAST, show_progress=False, special_tokens=first
     )
     core.train_from_iterator(texts, trainer)
-    found: dict[str, int] = core.get_vocab()
-    if len(found) != size:
+    vocabulary: dict[str, int] = core.get_vocab()
+    if len(vocabulary) != size:
         raise EncoderError(
             "`encoder.vocabulary.size` does not fit the texts",
             got=size,
-            allowed=f"{len(first)} (their characters) to {len(found)} (all pieces that occur twice)"
-            if len(found) < size
+            allowed=f"{len(first)} (their characters) to {len(vocabulary)} (all pieces that occur twice)"
+            if len(vocabulary) < size
             else f"{len(first)} (their characters) or more",
         )
-    return found
+    return vocabulary
 
 
 def by_count(counts: Mapping[str, int]) -> list[str]:
@@ -92,15 +92,16 @@ def splittings(old: Any, new: Any, texts: Iterable[str]) -> tuple[Splitting, ...
     Words are runs of letters, in lower case; the new tokenizer has no part in their choice.
     """
     counts = Counter(word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower()))
-    found: list[Splitting] = []
+    words: list[Splitting] = []
     for word in by_count(counts):
-        before, after = (tuple(map(_unmarked, own.tokenize(f" {word}"))) for own in (old, new))
-        if len(before) > 1 and len(found) < MOST_WORDS:
-            found.append(Splitting(word, counts[word], before, after))
-    return tuple(found)
+        pieces = (tokenizer.tokenize(f" {word}") for tokenizer in (old, new))
+        before, after = (tuple(map(_remove_marker, part)) for part in pieces)
+        if len(before) > 1 and len(words) < MOST_WORDS:
+            words.append(Splitting(word, counts[word], before, after))
+    return tuple(words)
 
 
-def _unmarked(piece: str) -> str:
+def _remove_marker(piece: str) -> str:
     return piece.removeprefix("##").lstrip("\u0120\u2581")  # of WordPiece, byte-level BPE and SentencePiece
 
 
@@ -111,8 +112,8 @@ def fertility(tokenizer: Any, texts: Iterable[str]) -> dict[str, float]:
     """
     words = pieces = split = unknown = 0
     for text in texts:
-        found = tokenizer(text, add_special_tokens=False)
-        counts = Counter(found.word_ids()).values()
+        encoding = tokenizer(text, add_special_tokens=False)
+        counts = Counter(encoding.word_ids()).values()
         words, pieces, split = words + len(counts), pieces + sum(counts), split + sum(n > 1 for n in counts)
-        unknown += found["input_ids"].count(tokenizer.unk_token_id)
+        unknown += encoding["input_ids"].count(tokenizer.unk_token_id)
     return {"pieces_per_word": pieces / words, "split_words": split / words, "unknown_words": unknown / words}

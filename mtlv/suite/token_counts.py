@@ -10,7 +10,7 @@ import numpy as np
 
 from mtlv.data.words import RULES, RUNS
 from mtlv.models.aliases import PACKAGED
-from mtlv.models.lengths import OF_ALIASES
+from mtlv.models.lengths import ALIAS_MAX_TOKENS
 
 ENCODER = "minilm"  # of new configs
 SAMPLE = 2000  # texts whose tokens are counted
@@ -48,8 +48,8 @@ def estimated(text: str) -> int:
 
 
 def max_length(texts: tuple[str, ...]) -> tuple[int, float]:
-    """Return a length in tokens that cuts 1% of texts at most, up to `OF_ALIASES`, and the share it cuts."""
+    """Return a length in tokens, up to `ALIAS_MAX_TOKENS`, that cuts 1% of texts at most, and that share."""
     counts = np.array(token_counts(texts) or (0,))
     wanted = int(np.ceil(np.quantile(counts, LONG, method="inverted_cdf")))
-    length = min(OF_ALIASES, max(STEP, -(-wanted // STEP) * STEP))
+    length = min(ALIAS_MAX_TOKENS, max(STEP, -(-wanted // STEP) * STEP))
     return length, float((counts > length).mean())

@@ -220,7 +220,7 @@ class Objective:
         per_task = kind.losses(logits[name], wanted)  # [T]
         if self._gold != ALL:
             given = [teacher_outputs[task] for task in tasks]
-            taught = kind.taught(
+            taught = kind.distillation_losses(
                 logits[name], wanted, teacher_outputs=given, temperature=self.teaching.temperature
             )
             per_task = self._gold * per_task + (1 - self._gold) * taught

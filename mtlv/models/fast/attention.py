@@ -91,11 +91,11 @@ def _in_bf16(
     added = query.new_zeros(documents, 1, 1, length) if mask is None else _additive(mask, query.dtype)
     added = functional.pad(added, (0, more), value=torch.finfo(query.dtype).min)
     added = added.expand(documents, heads, -1, -1).flatten(0, 1)
-    keys, values = (functional.pad(each, (0, 0, 0, more)).flatten(0, 1) for each in (key, value))
+    keys, values = (functional.pad(tensor, (0, 0, 0, more)).flatten(0, 1) for tensor in (key, value))
     with torch.autocast("cpu", enabled=False):
         scores = torch.baddbmm(added, query.flatten(0, 1), keys.mT, alpha=scale)  # [B * heads, L, L + more]
-        found = torch.bmm(scores.softmax(-1), values)
-    return found.unflatten(0, (documents, heads)).transpose(1, 2).contiguous()
+        vectors = torch.bmm(scores.softmax(-1), values)
+    return vectors.unflatten(0, (documents, heads)).transpose(1, 2).contiguous()
 
 
 def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

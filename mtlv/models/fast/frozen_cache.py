@@ -36,10 +36,12 @@ class FrozenCache:
 
         Ids, mask and segments [B, L] are those of `mtlv.data.batches.Batch`.
         """
-        given = [part for part in (ids, segments) if part is not None]
-        found = [self._of_one(lower, [part[row, there] for part in given]) for row, there in enumerate(mask)]
-        out = found[0].new_zeros((*ids.shape, found[0].shape[-1]))
-        out[mask] = torch.cat(found)
+        parts = [part for part in (ids, segments) if part is not None]
+        by_document = [
+            self._of_one(lower, [part[row, there] for part in parts]) for row, there in enumerate(mask)
+        ]
+        out = by_document[0].new_zeros((*ids.shape, by_document[0].shape[-1]))
+        out[mask] = torch.cat(by_document)
         return out
 
     def _of_one(self, lower: Lower, parts: list[torch.Tensor]) -> torch.Tensor:
@@ -97,6 +99,6 @@ class AboveFrozen(nn.Module):
 
     def _below(self, *rows: torch.Tensor | None) -> torch.Tensor:
         names = ("input_ids", "attention_mask", "token_type_ids")
-        given = {name: part for name, part in zip(names, rows, strict=True) if part is not None}
-        vectors: torch.Tensor = self.lower(**given).last_hidden_state
+        inputs = {name: part for name, part in zip(names, rows, strict=True) if part is not None}
+        vectors: torch.Tensor = self.lower(**inputs).last_hidden_state
         return vectors

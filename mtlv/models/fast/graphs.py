@@ -123,10 +123,10 @@ class Graphed:
 
     def release(self) -> bool:
         """Free the memory of all recordings, and record nothing more; return whether there were any."""
-        found, self._stopped = self._shared is not None, True
+        has_recordings, self._stopped = self._shared is not None, True
         self._recorded.clear()
         self._shared = None
-        return found
+        return has_recordings
 
     def _record(self, inputs: Inputs, precision: torch.dtype | None) -> _Recorded | None:
         """Record a shape, if possible; random numbers do not depend on this."""
@@ -203,25 +203,29 @@ class _Shared:
         self,
         copies: Mapping[str, torch.Tensor],
         outputs: Sequence[torch.Tensor],
-        given: Sequence[torch.Tensor],
+        output_gradients: Sequence[torch.Tensor],
     ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Return the weights that were used, and their gradients in the shared memory."""
-        own = [copies.get(name, weight) for name, weight in self._named.items()]
-        found = torch.autograd.grad(outputs, own, given, allow_unused=True)
-        used = [number for number, new in enumerate(found) if new is not None]
-        torch._foreach_copy_([self.gradients[number] for number in used], [found[number] for number in used])
+        weights = [copies.get(name, weight) for name, weight in self._named.items()]
+        new_gradients = torch.autograd.grad(outputs, weights, output_gradients, allow_unused=True)
+        used = [number for number, gradient in enumerate(new_gradients) if gradient is not None]
+        torch._foreach_copy_(
+            [self.gradients[number] for number in used], [new_gradients[number] for number in used]
+        )
         return [(self.weights[number], self.gradients[number]) for number in used]
 
     def keep_earlier(self) -> None:
         """Move the gradients of earlier batches out of the memory, which is written next."""
-        for weight, own in zip(self.weights, self.gradients, strict=True):
-            if weight.grad is own:
-                weight.grad = own.clone()
+        for weight, gradient in zip(self.weights, self.gradients, strict=True):
+            if weight.grad is gradient:
+                weight.grad = gradient.clone()
 
     def gradient(self) -> torch.Tensor | None:
         """Return the gradient of all weights as one tensor, if that is where they are."""
-        own = all(weight.grad is own for weight, own in zip(self.weights, self.gradients, strict=True))
-        return self.flat if own else None
+        are_in_place = all(
+            weight.grad is gradient for weight, gradient in zip(self.weights, self.gradients, strict=True)
+        )
+        return self.flat if are_in_place else None
 
 
 class _Inputs:
@@ -242,8 +246,10 @@ class _Inputs:
     def _place(self, tensor: torch.Tensor) -> torch.Tensor:
         if self._layout is None:
             return tensor.clone()
-        own = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        return own.set_(self._bytes.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+        view = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        return view.set_(
+            self._bytes.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride()
+        )
 
     def fill(self, inputs: Inputs) -> None:
         """Copy the inputs of a pass."""
@@ -261,7 +267,10 @@ def _layout(inputs: Inputs) -> Hashable:
     blocks = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
     if len(blocks) > 1:
         return None
-    return (*blocks.values(), *((each.storage_offset(), each.stride(), each.dtype) for each in tensors))
+    return (
+        *blocks.values(),
+        *((tensor.storage_offset(), tensor.stride(), tensor.dtype) for tensor in tensors),
+    )
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
@@ -296,33 +305,33 @@ class _Recorded:
         output = functional_call(self.shared.module, self._copies, kwargs=self._inputs.values)
         self._output: Callable[[Sequence[torch.Tensor]], Any]
         if isinstance(output, torch.Tensor):
-            self._found, self._output = [output], itemgetter(0)
+            self._tensors, self._output = [output], itemgetter(0)
         else:
             named = {name: value for name, value in output.items() if getattr(value, "requires_grad", False)}
-            self._found, self._output = list(named.values()), partial(_output, type(output), list(named))
+            self._tensors, self._output = list(named.values()), partial(_output, type(output), list(named))
         if not self.outputs:
-            self.outputs = [torch.empty_like(found).detach() for found in self._found]
-            self.output_gradients = [torch.zeros_like(each) for each in self.outputs]
-        for own, found in zip(self.outputs, self._found, strict=True):
-            own.copy_(found.detach())
+            self.outputs = [torch.empty_like(output).detach() for output in self._tensors]
+            self.output_gradients = [torch.zeros_like(output) for output in self.outputs]
+        for memory, output in zip(self.outputs, self._tensors, strict=True):
+            memory.copy_(output.detach())
 
     def _backward(self) -> None:
-        given = self.output_gradients
-        with torch.autocast(given[0].device.type, enabled=False):  # as in a usual pass backward
-            self.gradients = self.shared.backward(self._copies, self._found, given)
-        self._found = []  # its memory is free for the next recording
+        device = self.output_gradients[0].device
+        with torch.autocast(device.type, enabled=False):  # as in a usual pass backward
+            self.gradients = self.shared.backward(self._copies, self._tensors, self.output_gradients)
+        self._tensors = []  # its memory is free for the next recording
 
 
-def _output(kind: type, names: Sequence[str], found: Sequence[torch.Tensor]) -> Any:
-    return kind(**dict(zip(names, found, strict=True)))
+def _output(kind: type, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> Any:
+    return kind(**dict(zip(names, tensors, strict=True)))
 
 
 def _weights_of_products(module: nn.Module, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return those of some weights that autocast casts: of linear layers, and no others."""
     linear, others = set[int](), set[int]()
     for part in module.modules():
-        own = linear if isinstance(part, nn.Linear) else others
-        own.update(map(id, part.parameters(recurse=False)))
+        ids = linear if isinstance(part, nn.Linear) else others
+        ids.update(map(id, part.parameters(recurse=False)))
     return {name: weight for name, weight in weights.items() if id(weight) in linear - others}
 
 
@@ -339,15 +348,15 @@ class _Passes(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *given: torch.Tensor) -> tuple[None, None]:
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, None]:
         recorded: _Recorded = ctx.recorded
         shared = recorded.shared
         if shared.turn != ctx.turn:
             raise RuntimeError("only the last recorded pass forward can go backward, and only once")
         shared.turn += 1
         shared.keep_earlier()
-        for own, new in zip(recorded.output_gradients, given, strict=True):
-            own.copy_(new)
+        for memory, new in zip(recorded.output_gradients, gradients, strict=True):
+            memory.copy_(new)
         recorded.backward()
         earlier = [(weight.grad, new) for weight, new in recorded.gradients if weight.grad is not None]
         if earlier:

@@ -51,12 +51,12 @@ class _Moved(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
         back, unused = ctx.saved_tensors
-        found = gradient.contiguous().index_select(0, back)
+        moved = gradient.contiguous().index_select(0, back)
         if unused.dtype == torch.bool:
-            found.masked_fill_(unused.view(-1, *[1] * (found.ndim - 1)), 0)
+            moved.masked_fill_(unused.view(-1, *[1] * (moved.ndim - 1)), 0)
         else:
-            found.index_fill_(0, unused, 0)
-        return found, None, None, None
+            moved.index_fill_(0, unused, 0)
+        return moved, None, None, None
 
 
 class PaddedDocuments:
@@ -94,8 +94,8 @@ class PaddedDocuments:
             place = back // longest * heads * longest + back % longest
             self._by_head[heads] = there.reshape(-1), (place[:, None] + head * longest).reshape(-1)
         there, back = self._by_head[heads]
-        own = row[0].transpose(0, 1).flatten(0, 1).narrow(0, self.first * heads, self.count * heads)
-        return _Moved.apply(own, there, back, NONE).unflatten(0, (documents, heads, longest))
+        tokens = row[0].transpose(0, 1).flatten(0, 1).narrow(0, self.first * heads, self.count * heads)
+        return _Moved.apply(tokens, there, back, NONE).unflatten(0, (documents, heads, longest))
 
 
 class Packing:
@@ -106,12 +106,12 @@ class Packing:
 
     def __init__(self, mask: torch.Tensor) -> None:
         lengths = mask.sum(1).tolist()
-        self._whole = PaddedDocuments(mask, length=_rounded(sum(lengths), ROW))
+        self._whole = PaddedDocuments(mask, length=_round_up(sum(lengths), ROW))
         self._groups: list[PaddedDocuments] = []
         for start in range(0, len(lengths), TOGETHER):
-            own = slice(start, start + TOGETHER)
-            longest = _rounded(max(lengths[own]), TOKENS)
-            group = functional.pad(mask[own], (0, max(0, longest - mask.shape[1])))[:, :longest]
+            rows = slice(start, start + TOGETHER)
+            longest = _round_up(max(lengths[rows]), TOKENS)
+            group = functional.pad(mask[rows], (0, max(0, longest - mask.shape[1])))[:, :longest]
             self._groups.append(PaddedDocuments(group, sum(lengths[:start])))
 
     def row(self, batch: torch.Tensor) -> torch.Tensor:
@@ -145,10 +145,10 @@ class Packing:
         """
         out = []
         for group in self._groups:
-            own = [group.pad_heads(part) for part in (query, key, value)]
+            padded = [group.pad_heads(part) for part in (query, key, value)]
             mask = group.mask[:, None, None]
-            found, _ = attention(own[0], own[1], own[2], mask, dropout=dropout, scaling=scaling)
-            out.append(group.unpad(found))
+            vectors, _ = attention(padded[0], padded[1], padded[2], mask, dropout=dropout, scaling=scaling)
+            out.append(group.unpad(vectors))
         out.append(out[0].new_zeros(len(self._whole.rest), *out[0].shape[1:]))
         return torch.cat(out)[None]
 
@@ -195,21 +195,21 @@ class JaggedPacking:
     ) -> torch.Tensor:
         """Compute attention within each document, as `Packing.attend`, with as many heads of keys."""
         del attention  # of padded documents
-        q, k, v = (self._jagged(part) for part in (query, key, value))
+        q, k, v = (self._as_jagged(part) for part in (query, key, value))
         jagged = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scaling)
-        found: torch.Tensor = jagged.transpose(1, 2).values()
-        return found[None]
+        vectors: torch.Tensor = jagged.transpose(1, 2).values()
+        return vectors[None]
 
-    def _jagged(self, row: torch.Tensor) -> torch.Tensor:
+    def _as_jagged(self, row: torch.Tensor) -> torch.Tensor:
         """Return a nested tensor [B + 1, heads, length of a document, d] of a row [1, heads, N, d]."""
         rows = row[0].transpose(0, 1).contiguous()
-        found: torch.Tensor = torch.nested.nested_tensor_from_jagged(
+        documents: torch.Tensor = torch.nested.nested_tensor_from_jagged(
             rows,
             self._offsets,
             min_seqlen=1,
             max_seqlen=self._longest,  # otherwise read from the device
         )
-        return found.transpose(1, 2)
+        return documents.transpose(1, 2)
 
 
 AnyPacking = Packing | JaggedPacking
@@ -220,20 +220,20 @@ def row_length(mask: torch.Tensor, tokens: int) -> int:
 
     It has at least one token more, because kernels need no empty document.
     """
-    return _rounded(tokens + 1, _step(mask))
+    return _round_up(tokens + 1, _step(mask))
 
 
 def _step(mask: torch.Tensor) -> int:
-    return _rounded(-(-mask.numel() // LENGTHS), ROW)
+    return _round_up(-(-mask.numel() // LENGTHS), ROW)
 
 
-def _rounded(count: int, multiple: int) -> int:
+def _round_up(count: int, multiple: int) -> int:
     return -(-count // multiple) * multiple
 
 
-def encode(encoder: Any, ids: torch.Tensor, packing: AnyPacking, given: Mapping[str, torch.Tensor]) -> Any:
+def encode(encoder: Any, ids: torch.Tensor, packing: AnyPacking, others: Mapping[str, torch.Tensor]) -> Any:
     """Return an encoder's output for ids and other inputs [B, L], computed without padding; see `packs`."""
-    inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **given}
+    inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **others}
     output = encoder(**{name: packing.row(values) for name, values in inputs.items()}, packing=packing)
     output.last_hidden_state = packing.batch(output.last_hidden_state)
     return output
@@ -247,20 +247,20 @@ class RowEncoder(nn.Module):
         self.encoder = encoder
 
     def forward(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, length: int, **given: torch.Tensor
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, length: int, **others: torch.Tensor
     ) -> Any:
         """Return the encoder's output for a batch [B, L], computed as a row of a length."""
-        return encode(self.encoder, input_ids, JaggedPacking(attention_mask, length), given)
+        return encode(self.encoder, input_ids, JaggedPacking(attention_mask, length), others)
 
 
 def _positions(encoder: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return the position ids [B, L] of a batch: from 0, or as RoBERTa counts them."""
     embeddings: Any = getattr(encoder, "embeddings", None)
-    own = getattr(embeddings, "create_position_ids_from_input_ids", None)
+    create_ids = getattr(embeddings, "create_position_ids_from_input_ids", None)
     positions: torch.Tensor = (
         torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-        if own is None
-        else own(ids, embeddings.padding_idx)
+        if create_ids is None
+        else create_ids(ids, embeddings.padding_idx)
     )
     return positions
 
@@ -281,8 +281,8 @@ def packs(encoder: Any) -> bool:
         if not on_cpu and config.hidden_size // config.num_attention_heads % EIGHT:
             raise ValueError
         packing = Packing(mask) if on_cpu else JaggedPacking(mask, mask.numel() + 1)
-        found: torch.Tensor = encode(encoder, ids, packing, {}).last_hidden_state
-        return found
+        vectors: torch.Tensor = encode(encoder, ids, packing, {}).last_hidden_state
+        return vectors
 
     return agrees(encoder, packed)
 
@@ -300,9 +300,9 @@ def agrees(encoder: Any, other: Callable[[torch.Tensor, torch.Tensor], torch.Ten
         mask = torch.arange(5) < torch.tensor([[2], [3], [5]])  # an odd length: some pad to windows
         ids, mask = ids.to(device), mask.to(device)
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
-            own = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
-            found = other(ids, mask)[mask]
-        return float((own - found).abs().max() / own.abs().max()) <= SAME
+            expected = encoder(input_ids=ids, attention_mask=mask).last_hidden_state[mask]
+            computed = other(ids, mask)[mask]
+        return float((expected - computed).abs().max() / expected.abs().max()) <= SAME
     except torch.cuda.OutOfMemoryError:
         raise
     except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):

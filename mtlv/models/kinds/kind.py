@@ -57,7 +57,7 @@ class Kind:
         """Return what another model can learn of each of the T tasks: [B], [B, C] or [B, W, C]."""
         return logits.float().unbind(1)
 
-    def taught(
+    def distillation_losses(
         self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         """Return the mean loss of each task [T] on a teacher's outputs, as `losses` does on targets.

@@ -43,14 +43,14 @@ class MaskedHead(Head):
         self.bias = nn.Parameter(torch.zeros(pieces))
 
     def start_from(self, published: Mapping[str, torch.Tensor]) -> None:
-        own = self.state_dict()
+        weights = self.state_dict()
         for name, weight in published.items():
-            own[name][: len(weight)].copy_(weight)  # tokens that were added to the vocabulary have no bias
+            weights[name][: len(weight)].copy_(weight)  # tokens added to the vocabulary have no bias
 
     def forward(self, vectors: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
         """[B, M, H] -> [n, V], for the n masked pieces of all documents, so that padding is not decoded."""
-        own = vectors.flatten(0, 1) if there is None else vectors[there]
-        hidden = self.norm(functional.gelu(self.layers(own)))
+        masked = vectors.flatten(0, 1) if there is None else vectors[there]
+        hidden = self.norm(functional.gelu(self.layers(masked)))
         return functional.linear(hidden, self._encoder[0].get_input_embeddings().weight, self.bias)
 
 
@@ -71,8 +71,8 @@ class MaskedPieces(Kind):
         return MaskedHead(shape)
 
     def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
-        wanted = the_only(targets)[..., 0]
-        pieces = wanted[wanted != IGNORED]
+        ids = the_only(targets)[..., 0]
+        pieces = ids[ids != IGNORED]
         summed = functional.cross_entropy(logits.float(), pieces, reduction="sum")
         return (summed / max(len(pieces), 1)).unsqueeze(0)
 
@@ -81,18 +81,18 @@ class MaskedPieces(Kind):
         raise PlanError("masked words have no teacher")
 
     def scores(self, logits: torch.Tensor, targets: Tensors) -> Tensors:
-        wanted = the_only(targets)
-        known = wanted[..., 0] != IGNORED
-        pieces, words, characters = wanted[known].unbind(-1)
+        rows = the_only(targets)
+        known = rows[..., 0] != IGNORED
+        pieces, words, characters = rows[known].unbind(-1)
         document = known.nonzero()[:, 0]
         nats = functional.cross_entropy(logits.float(), pieces, reduction="none")
-        found = (logits.argmax(-1) == pieces).float()
+        correct = (logits.argmax(-1) == pieces).float()
         # A word is found if all its masked pieces are.
-        each, of_word = torch.unique(document * MOST_WORDS + words, return_inverse=True)
-        missed = found.new_zeros(len(each)).index_add(0, of_word, 1 - found)
-        sums = nats.new_zeros(len(wanted), 6)
-        by_piece = torch.stack([nats, torch.ones_like(nats), found, characters.float()], 1)
-        sums[:, [0, 1, 2, 5]] = nats.new_zeros(len(wanted), 4).index_add(0, document, by_piece)
+        masked_words, of_word = torch.unique(document * MOST_WORDS + words, return_inverse=True)
+        missed = correct.new_zeros(len(masked_words)).index_add(0, of_word, 1 - correct)
+        sums = nats.new_zeros(len(rows), 6)
+        by_piece = torch.stack([nats, torch.ones_like(nats), correct, characters.float()], 1)
+        sums[:, [0, 1, 2, 5]] = nats.new_zeros(len(rows), 4).index_add(0, document, by_piece)
         by_word = torch.stack([torch.ones_like(missed), (missed == 0).float()], 1)
-        sums[:, [3, 4]] = nats.new_zeros(len(wanted), 2).index_add(0, each // MOST_WORDS, by_word)
+        sums[:, [3, 4]] = nats.new_zeros(len(rows), 2).index_add(0, masked_words // MOST_WORDS, by_word)
         return (sums,)

@@ -23,23 +23,23 @@ class Multiclass(WeightedKind):
         return len(the_only(tasks).classes)
 
     def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
-        wanted = the_only(targets)
+        classes = the_only(targets)
         # over all documents, as for yes/no labels: PyTorch's own mean, over the known ones or by its weights,
         # would count a document by the others in its batch
         if self.learned is None:
-            summed = functional.cross_entropy(logits.float(), wanted, ignore_index=UNKNOWN, reduction="sum")
-            return (summed / len(wanted)).unsqueeze(0)
-        losses = functional.cross_entropy(logits.float(), wanted, ignore_index=UNKNOWN, reduction="none")
-        return (losses * self.learned.class_weights[0, wanted]).mean().unsqueeze(0)
+            summed = functional.cross_entropy(logits.float(), classes, ignore_index=UNKNOWN, reduction="sum")
+            return (summed / len(classes)).unsqueeze(0)
+        losses = functional.cross_entropy(logits.float(), classes, ignore_index=UNKNOWN, reduction="none")
+        return (losses * self.learned.class_weights[0, classes]).mean().unsqueeze(0)
 
     def teacher_outputs(self, logits: torch.Tensor) -> Tensors:
         return (logits.float(),)
 
-    def taught(
+    def distillation_losses(
         self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
-        wanted = torch.softmax(the_only(teacher_outputs) / temperature, dim=1)  # [B, C]
-        loss = functional.cross_entropy(logits.float() / temperature, wanted)
+        probabilities = torch.softmax(the_only(teacher_outputs) / temperature, dim=1)  # [B, C]
+        loss = functional.cross_entropy(logits.float() / temperature, probabilities)
         return loss.unsqueeze(0) * temperature**2
 
     def scores(self, logits: torch.Tensor, targets: Tensors = ()) -> Tensors:

@@ -57,11 +57,11 @@ class Regression(Kind):
 
     def losses(self, logits: torch.Tensor, targets: Tensors) -> torch.Tensor:
         assert self.learned is not None  # a model binds each head's kind
-        unit, wanted = self.learned.deviation, torch.stack(list(targets), dim=1).float()  # [B, T]
-        wanted = torch.where(wanted.isnan(), logits.detach().float(), wanted)  # unknown: no loss
-        return functional.mse_loss(logits.float() / unit, wanted / unit, reduction="none").mean(0)
+        unit, values = self.learned.deviation, torch.stack(list(targets), dim=1).float()  # [B, T]
+        values = torch.where(values.isnan(), logits.detach().float(), values)  # unknown: no loss
+        return functional.mse_loss(logits.float() / unit, values / unit, reduction="none").mean(0)
 
-    def taught(
+    def distillation_losses(
         self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
         return self.losses(logits, teacher_outputs)

@@ -47,11 +47,12 @@ class Tagging(Kind):
     def teacher_outputs(self, logits: torch.Tensor) -> Tensors:
         return (logits.float(),)
 
-    def taught(
+    def distillation_losses(
         self, logits: torch.Tensor, targets: Tensors, *, teacher_outputs: Tensors, temperature: float
     ) -> torch.Tensor:
-        own, others = logits / temperature, the_only(teacher_outputs) / temperature
-        return self._bound.taught(own, the_only(targets), others).unsqueeze(0) * temperature**2
+        student_scores, teacher_scores = logits / temperature, the_only(teacher_outputs) / temperature
+        loss = self._bound.distillation_loss(student_scores, the_only(targets), teacher_scores)
+        return loss.unsqueeze(0) * temperature**2
 
     def scores(self, logits: torch.Tensor, targets: Tensors = ()) -> Tensors:
         return (self._bound.tags(logits),)

@@ -23,18 +23,18 @@ IGNORED = -100  # target of padding and truncated words: PyTorch's default
 class TagHead(Head):
     """A linear layer with cross-entropy; the best tag of each word separately."""
 
-    def loss(self, raw: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    def loss(self, raw: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
         """Return the mean loss of a word, given the result of `forward` and tags [B, W]; 0 without words."""
-        flat, tags = raw.float().flatten(0, 1), wanted.flatten()
-        summed = functional.cross_entropy(flat, tags, ignore_index=IGNORED, reduction="sum")
-        return summed / (tags != IGNORED).sum().clamp(min=1)
+        flat, flat_tags = raw.float().flatten(0, 1), tags.flatten()
+        summed = functional.cross_entropy(flat, flat_tags, ignore_index=IGNORED, reduction="sum")
+        return summed / (flat_tags != IGNORED).sum().clamp(min=1)
 
-    def taught(self, raw: torch.Tensor, wanted: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+    def distillation_loss(self, raw: torch.Tensor, tags: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
         """Return the mean loss of a learned word on a teacher's scores of each tag; both [B, W, C].
 
         Not for a random field, whose loss is of whole sequences (`mtlv.models.optional.check_taught`).
         """
-        learned = wanted.flatten() != IGNORED  # multiplied: a choice of words would wait for the device
+        learned = tags.flatten() != IGNORED  # multiplied: a choice of words would wait for the device
         soft = torch.softmax(teacher.float(), dim=-1).flatten(0, 1)
         losses = functional.cross_entropy(raw.float().flatten(0, 1), soft, reduction="none")
         return (losses * learned).sum() / learned.sum().clamp(min=1)
@@ -61,12 +61,12 @@ class RecurrentHead(TagHead):
         order, lengths = _present_first(there), there.sum(1)
         # Packed sequences need a positive length: without any words, one is read and not used.
         packed = pack_padded_sequence(
-            _taken(vectors, order), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+            _take_in_order(vectors, order), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
         )
         read, _ = pad_packed_sequence(
             self.recurrent(packed)[0], batch_first=True, total_length=vectors.shape[1]
         )
-        back = _taken(read, order.argsort(1))
+        back = _take_in_order(read, order.argsort(1))
         return super().forward(back.masked_fill(~there.unsqueeze(-1), 0.0))
 
     def reset(self, generator: torch.Generator) -> None:
@@ -97,28 +97,30 @@ class FieldHead(TagHead):
         scores = super().forward(vectors)
         return torch.cat([scores, _known(vectors, there).unsqueeze(-1).to(scores.dtype)], -1)
 
-    def loss(self, raw: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    def loss(self, raw: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
         """Return the negative log-likelihood per word."""
-        learned = wanted != IGNORED
+        learned = tags != IGNORED
         rows = learned.any(1)  # the library does not support empty sequences
         if not rows.any():
             return raw.sum() * 0.0
         order, learned = _present_first(learned)[rows], learned[rows]
-        scores = _taken(raw[rows, :, :-1].float(), order)
-        tags = wanted[rows].gather(1, order).clamp(min=0)
-        likelihood = self.field(scores, tags, mask=learned.gather(1, order), reduction="sum")
+        scores = _take_in_order(raw[rows, :, :-1].float(), order)
+        ordered_tags = tags[rows].gather(1, order).clamp(min=0)
+        likelihood = self.field(scores, ordered_tags, mask=learned.gather(1, order), reduction="sum")
         return -likelihood / learned.sum()
 
     def tags(self, raw: torch.Tensor) -> torch.Tensor:
         """Return tag ids [B, W]; 0 for padding."""
         there = raw[..., -1] > 0
-        found = torch.zeros(there.shape, dtype=torch.long)
+        ids = torch.zeros(there.shape, dtype=torch.long)
         rows = there.any(1)
         if rows.any():
-            order, held = _present_first(there)[rows], there[rows]
-            best = self.field.decode(_taken(raw[rows, :, :-1].float(), order), mask=held.gather(1, order))
-            found[there.cpu()] = torch.tensor([tag for row in best for tag in row])
-        return found.to(raw.device)
+            order, is_word = _present_first(there)[rows], there[rows]
+            best = self.field.decode(
+                _take_in_order(raw[rows, :, :-1].float(), order), mask=is_word.gather(1, order)
+            )
+            ids[there.cpu()] = torch.tensor([tag for row in best for tag in row])
+        return ids.to(raw.device)
 
     def reset(self, generator: torch.Generator) -> None:
         """Initialize as every head; transition scores from the library's range, ±0.1."""
@@ -144,7 +146,7 @@ def _present_first(there: torch.Tensor) -> torch.Tensor:
     return (~there).to(torch.uint8).argsort(dim=1, stable=True)
 
 
-def _taken(vectors: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+def _take_in_order(vectors: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
     """Return vectors [B, W, H] in another order of words."""
     return vectors.gather(1, order.unsqueeze(-1).expand(-1, -1, vectors.shape[-1]))
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from mtlv.errors import GroupingError
 from mtlv.grouping import Grouping, GroupingSpec, group, random_groups, random_like
-from mtlv.grouping.cluster import _placed
+from mtlv.grouping.cluster import _place_noise
 from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.result import first_seen
 from mtlv.registries import GROUPINGS
@@ -145,13 +145,13 @@ def test_auto_takes_the_k_of_the_elbow_and_says_why():
 def test_the_noise_of_hdbscan_has_a_place(noise, labels):
     places = [0.0, 4.5, 10, 5.5]  # those of noise are nearest to each other
     table = np.abs(np.subtract.outer(places, places))
-    placed = _placed(np.array([0, -1, 1, -1]), table, noise)
+    placed = _place_noise(np.array([0, -1, 1, -1]), table, noise)
     assert placed.labels.tolist() == labels
     assert placed.notes[0].startswith("HDBSCAN called 2 tasks noise")
 
 
 def test_where_all_is_noise_there_is_one_group():
-    placed = _placed(np.array([-1, -1]), np.zeros((2, 2)), "nearest")
+    placed = _place_noise(np.array([-1, -1]), np.zeros((2, 2)), "nearest")
     assert (placed.labels.tolist(), placed.notes) == (
         [0, 0],
         ("HDBSCAN called every task noise: they are one group",),

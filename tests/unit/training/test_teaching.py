@@ -43,7 +43,7 @@ def gradient(loss: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
 
 def taught(name: str, student: torch.Tensor, teacher: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     kind = kind_of(name)
-    return kind.taught(
+    return kind.distillation_losses(
         student, WANTED[name], teacher_outputs=kind.teacher_outputs(teacher), temperature=temperature
     )
 
@@ -87,7 +87,7 @@ def test_a_quarter_of_the_truth_by_hand() -> None:
     teacher = torch.logit(torch.tensor([[0.7, 0.3]]))
     wanted, kind = [torch.tensor([1]), torch.tensor([0])], KINDS["binary"]
     teacher_outputs = kind.teacher_outputs(teacher)
-    found = 0.75 * kind.taught(own, wanted, teacher_outputs=teacher_outputs, temperature=1.0)
+    found = 0.75 * kind.distillation_losses(own, wanted, teacher_outputs=teacher_outputs, temperature=1.0)
     loss = 0.25 * kind.losses(own, wanted) + found
     assert (0.5 - gradient(loss, own)).tolist()[0] == pytest.approx([0.775, 0.225])
 
@@ -113,7 +113,7 @@ def test_words_that_are_not_learned_teach_nothing() -> None:
     assert (gradient(loss, own).abs().sum(-1) == 0).equal(unknown)
     kind = kind_of("tagging")
     nothing = [torch.full((4, 2), IGNORED)]
-    assert kind.taught(own, nothing, teacher_outputs=(teacher,), temperature=1.0).item() == 0
+    assert kind.distillation_losses(own, nothing, teacher_outputs=(teacher,), temperature=1.0).item() == 0
 
 
 def test_shares_of_the_truth_by_step() -> None:
