@@ -42,7 +42,7 @@ class _Member(tarfile.TarInfo):
 
 
 def documents(
-    archive: Path, wanted: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
+    archive: Path, matches: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of the wanted files of a tar archive, in order, without writing files.
 
@@ -52,9 +52,9 @@ def documents(
         DataError: an unreadable archive, too much content, a duplicate name, or a wanted member that is a
             link or too large.
     """
-    with _opened(archive, "read as an archive") as tar:
+    with _open_tar(archive, "read as an archive") as tar:
         for member in _within_limits(archive, tar):
-            if not wanted(member.name) or member.isdir():
+            if not matches(member.name) or member.isdir():
                 continue
             if not member.isfile():
                 raise _bad(archive, member.name, "is a link or device")
@@ -66,7 +66,7 @@ def documents(
 
 
 def zipped(
-    archive: Path, wanted: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
+    archive: Path, matches: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of the wanted files of a zip archive, in order, without writing files.
 
@@ -76,7 +76,7 @@ def zipped(
     try:
         with zipfile.ZipFile(archive) as packed:
             for member in _zip_members(archive, packed):
-                if wanted(member.filename) and not member.is_dir():
+                if matches(member.filename) and not member.is_dir():
                     yield member.filename, _content(archive, packed, member, largest=largest)
     except (*BROKEN, RuntimeError) as error:  # RuntimeError: a password
         raise _damaged(archive, "read as an archive", error) from error
@@ -91,7 +91,7 @@ def unpack(archive: Path, folder: Path) -> int:
         DataError: a member outside `folder`, a link or device, a duplicate name, too much content, or an
             unreadable archive.
     """
-    with _opened(archive, "unpacked") as tar:
+    with _open_tar(archive, "unpacked") as tar:
         members = list(_within_limits(archive, tar))
         for member in members:
             _check_place(archive, member)
@@ -122,7 +122,7 @@ def parsed(
 
 
 @contextmanager
-def _opened(archive: Path, use: str) -> Iterator[tarfile.TarFile]:
+def _open_tar(archive: Path, use: str) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(archive, tarinfo=_Member) as tar:
             yield tar

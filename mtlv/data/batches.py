@@ -74,7 +74,7 @@ class Batch:
     def part(self, rows: slice) -> Batch:
         """Return some of the documents, with the padding; synchronizes with the device of the tensors."""
         tokens = int(self.attention_mask[rows].sum())
-        return replace(self._each(lambda tensor: tensor[rows]), index=self.index[rows], tokens=tokens)
+        return replace(self._map(lambda tensor: tensor[rows]), index=self.index[rows], tokens=tokens)
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`, with one asynchronous copy."""
@@ -82,17 +82,17 @@ class Batch:
 
     def in_a_block(self, device: torch.device) -> Batch:
         """Return a copy on `device` whose tensors are in one block of memory."""
-        held: list[torch.Tensor] = []
+        tensors: list[torch.Tensor] = []
 
-        def hold(tensor: torch.Tensor) -> torch.Tensor:
-            held.append(tensor)
+        def collect(tensor: torch.Tensor) -> torch.Tensor:
+            tensors.append(tensor)
             return tensor
 
-        self._each(hold)
-        there = iter(moved(held, device))
-        return self._each(lambda _: next(there))
+        self._map(collect)
+        copies = iter(moved(tensors, device))
+        return self._map(lambda _: next(copies))
 
-    def _each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
+    def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
         return replace(
             self,
             input_ids=change(self.input_ids),
@@ -180,18 +180,18 @@ class PartDocuments:
     ) -> Iterator[Batch]:
         for positions in order:
             batch = self._batch(self.index[positions])
-            yield batch if self.masking is None else self._hidden(batch, self.masking, seed)
+            yield batch if self.masking is None else self._hide_pieces(batch, self.masking, seed)
 
-    def _hidden(self, batch: Batch, masking: Masking, seed: tuple[int, ...]) -> Batch:
+    def _hide_pieces(self, batch: Batch, masking: Masking, seed: tuple[int, ...]) -> Batch:
         import torch
 
         seeds = [(*seed, row - self.first) for row in batch.index.tolist()]
-        found = masking.hide(batch.input_ids.numpy(), batch.attention_mask.numpy(), seeds=seeds)
+        masked = masking.hide(batch.input_ids.numpy(), batch.attention_mask.numpy(), seeds=seeds)
         return replace(
             batch,
-            input_ids=torch.from_numpy(found.ids),
-            words=torch.from_numpy(found.places),
-            targets=dict.fromkeys(self.targets, torch.from_numpy(found.targets)),
+            input_ids=torch.from_numpy(masked.ids),
+            words=torch.from_numpy(masked.places),
+            targets=dict.fromkeys(self.targets, torch.from_numpy(masked.targets)),
         )
 
     def _batch(self, index: NDArray[np.int64]) -> Batch:

@@ -105,8 +105,8 @@ def untested(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
     missed = {name for fold in folds for name in corpus.unlearnable(fold.test)}
     names = enumerated([name for name in corpus.names if name in missed])
     part = "the test part" if len(folds) == 1 else "the test part of a fold"
-    found = f"no positives, or a single value, in {part}: {names}"
-    return [f"{found}; scores there say nothing, but count in means over tasks"] if missed else []
+    problem = f"no positives, or a single value, in {part}: {names}"
+    return [f"{problem}; scores there say nothing, but count in means over tasks"] if missed else []
 
 
 def _check_classes(corpus: Corpus) -> None:

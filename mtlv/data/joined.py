@@ -111,8 +111,8 @@ def join_folds(
         )
         notes = [f"{c.name}: {note}" for c, part in zip(corpora, parts, strict=True) for note in part.notes]
         validation, of_validation = texts.without(validation, test, "validation", "test")
-        held = np.concatenate([validation, test])
-        train, of_train = texts.without(train, held, "training", "validation or test")
+        validation_and_test = np.concatenate([validation, test])
+        train, of_train = texts.without(train, validation_and_test, "training", "validation or test")
         fold = Fold(index, train, validation, test, (*notes, *of_validation, *of_train))
         _check_left(corpora, starts, fold)
         made.append(fold)
@@ -138,29 +138,29 @@ class TextsOfSources:
         self.keep = keep
         self.labelled = np.array([corpus.labelled for corpus in corpora])[self.source]
 
-    def without(self, rows: Rows, held: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
-        """Return `rows` without texts of another source's `held`, or all; and a note per source."""
-        held = held[self.labelled[held]]
+    def without(self, rows: Rows, other: Rows, part: str, where: str) -> tuple[Rows, list[str]]:
+        """Return `rows` without texts of another source in `other`, or all; and a note per source."""
+        other = other[self.labelled[other]]
         left: list[Rows] = []
         notes = []
         for number, name in enumerate(self.names):
-            own, foreign = rows[self.source[rows] == number], held[self.source[held] != number]
-            repeated = _shared(self.texts.near, own, foreign)
-            left.append(own[~repeated])
+            of_source, foreign = rows[self.source[rows] == number], other[self.source[other] != number]
+            repeated = _are_shared(self.texts.near, of_source, foreign)
+            left.append(of_source[~repeated])
             if repeated.any():
-                near = near_of(repeated.sum() - _shared(self.texts.exact, own, foreign).sum())
-                there = foreign[_shared(self.texts.near, foreign, own[repeated])]
+                near = near_of(repeated.sum() - _are_shared(self.texts.exact, of_source, foreign).sum())
+                there = foreign[_are_shared(self.texts.near, foreign, of_source[repeated])]
                 whose = ", ".join(self.names[source] for source in np.unique(self.source[there]))
                 done = f"kept in {part}, though" if self.keep else f"left out of {part}:"
-                said = (
+                sentence = (
                     f"{many(int(repeated.sum()), 'document')} {done} one of their texts is in the {where} "
                     f"part of {whose}"
                 )
-                notes.append(f"{name}: {said}{near}")
+                notes.append(f"{name}: {sentence}{near}")
         return rows if self.keep else np.concatenate(left), notes
 
 
-def _shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:
+def _are_shared(texts: Rows, rows: Rows, others: Rows) -> NDArray[np.bool_]:
     """Return whether one of the two texts [N, 2] of each of `rows` is among those of `others`."""
     first, second = np.isin(texts[rows], texts[others]).T
     return first | second

@@ -100,19 +100,21 @@ class Masking:
         self, ids: NDArray[np.int64], mask: NDArray[np.bool_], *, seeds: Collection[tuple[int, ...]]
     ) -> Masked:
         """Return a batch with masked pieces, of ids and mask [B, L] and the seed of each document's draws."""
-        found = [self._hidden(row[known], seed) for row, known, seed in zip(ids, mask, seeds, strict=True)]
-        most = max((len(places) for places, _, _ in found), default=0)
+        masked = [
+            self._hide_document(row[known], seed) for row, known, seed in zip(ids, mask, seeds, strict=True)
+        ]
+        most = max((len(places) for places, _, _ in masked), default=0)
         out = ids.copy()
         places = np.full((len(ids), most), NO_PIECE, np.int64)
         targets = np.full((len(ids), most, 3), IGNORED, np.int64)
-        for row, (own, words, instead) in enumerate(found):
-            true = ids[row, own]
-            out[row, own] = instead
-            places[row, : len(own)] = own
-            targets[row, : len(own)] = np.stack([true, words, self.pieces.characters[true]], 1)
+        for row, (positions, words, instead) in enumerate(masked):
+            true = ids[row, positions]
+            out[row, positions] = instead
+            places[row, : len(positions)] = positions
+            targets[row, : len(positions)] = np.stack([true, words, self.pieces.characters[true]], 1)
         return Masked(out, places, targets)
 
-    def _hidden(
+    def _hide_document(
         self, ids: NDArray[np.int64], seed: tuple[int, ...]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return positions of a document's masked pieces, their words, and the ids that replace them."""
@@ -122,17 +124,17 @@ class Masking:
         if self.whole_words:  # a piece after a special token begins a word
             first = ~self.pieces.continues[ids[text]] | (np.diff(text, prepend=-2) > 1)
         word = np.cumsum(first) - 1
-        chosen = self._chosen(np.bincount(word), rng)
+        chosen = self._choose_words(np.bincount(word), rng)
         hidden = np.isin(word, chosen)
-        own = text[hidden]
-        drawn = rng.random(len(own))
-        instead = np.where(drawn < self.masked, self.pieces.mask, ids[own])
+        positions = text[hidden]
+        drawn = rng.random(len(positions))
+        instead = np.where(drawn < self.masked, self.pieces.mask, ids[positions])
         (ordinary,) = np.nonzero(~self.pieces.special)
         by_chance = (drawn >= self.masked) & (drawn < self.masked + self.random)
         instead[by_chance] = rng.choice(ordinary, by_chance.sum())
-        return own, word[hidden], instead
+        return positions, word[hidden], instead
 
-    def _chosen(self, lengths: NDArray[np.int64], rng: np.random.Generator) -> list[int]:
+    def _choose_words(self, lengths: NDArray[np.int64], rng: np.random.Generator) -> list[int]:
         """Return the words to hide, given the number of pieces of each."""
         left = max(1, round(self.rate * int(lengths.sum())))
         chosen = []

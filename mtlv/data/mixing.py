@@ -55,9 +55,9 @@ class ByTemperature(Draw):
 
     def exponent(self, epoch: int) -> float:
         """Return 1/T of an epoch."""
-        given = self.temperature
-        first, last = (1 / each for each in (given if isinstance(given, tuple) else (given, given)))
-        return first + (last - first) * epoch / max(self.epochs - 1, 1)
+        temperature = self.temperature
+        first, last = temperature if isinstance(temperature, tuple) else (temperature, temperature)
+        return 1 / first + (1 / last - 1 / first) * epoch / max(self.epochs - 1, 1)
 
     def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
         shares = np.asarray(batches, np.float64) ** self.exponent(epoch)
@@ -125,8 +125,8 @@ class Mixture:
             rng = np.random.default_rng([seed, number, source])
             drawn = rng.choice(len(part), min(max(size, 2), len(part)), replace=False, shuffle=False)
             index = part.index[np.resize(drawn, max(2, len(drawn)))]  # twice the same of a single document
-            own = replace(part, index=index, batching=random_batches, multiple=1)
-            first, second = own.training(-(-len(index) // 2), seed=seed, epoch=number)
+            documents = replace(part, index=index, batching=random_batches, multiple=1)
+            first, second = documents.training(-(-len(index) // 2), seed=seed, epoch=number)
             yield first, second
 
     def _order(self, *, seed: int, epoch: int) -> NDArray[np.int64]:

@@ -116,13 +116,13 @@ def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Ta
         DataError: a label in `labels` or `descriptions` that the corpus does not have, or a duplicate.
     """
     known = {task.name: task for task in tasks}
-    wanted = tuple(known) if options.labels is None else options.labels
-    check_names("labels", wanted, known, corpus)
+    names = tuple(known) if options.labels is None else options.labels
+    check_names("labels", names, known, corpus)
     if not options.of_several:
         check_names("descriptions", options.descriptions, known, corpus)
-    if len(set(wanted)) < len(wanted):
-        raise DataError("`data.labels` names a label twice", got=", ".join(wanted))
-    chosen = (known[name] for name in wanted)
+    if len(set(names)) < len(names):
+        raise DataError("`data.labels` names a label twice", got=", ".join(names))
+    chosen = (known[name] for name in names)
     described = options.descriptions
     return tuple(
         replace(t, description=described.get(t.name, t.description), source=options.alias or t.source)

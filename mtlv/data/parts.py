@@ -38,19 +38,19 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
         return {"": path}
     ends = tuple(suffixes)
     files = [file for file in sorted(path.iterdir()) if file.name.lower().endswith(ends) and file.is_file()]
-    found = [(part, file) for file in files if (part := part_named(file))]
-    found = found or [(part, file) for file in files for part in _in_name(file)]
-    if not found:
+    named = [(part, file) for file in files if (part := part_named(file))]
+    named = named or [(part, file) for file in files for part in _in_name(file)]
+    if not named:
         plain = [one for one in suffixes if one.count(".") == 1]
         allowed = f"a file, or a folder with train, dev and test files ending in {', '.join(plain)}"
         raise DataError(f"no documents in `{path}`", allowed=allowed, then=then)
     for part in PARTS:
-        several = [file.name for name, file in found if name == part]
+        several = [file.name for name, file in named if name == part]
         if len(several) > 1:
             raise DataError(
                 f"`{path}` has several files for the {part} part", got=", ".join(several), then="keep one"
             )
-    return {part: file for part in PARTS for name, file in found if name == part}
+    return {part: file for part in PARTS for name, file in named if name == part}
 
 
 def part_named(file: Path) -> str:

@@ -153,8 +153,8 @@ def _read_dummies(text: str, known: Collection[str]) -> Shown:
     tokens = sorted((token for token in known if _TOKEN.fullmatch(token)), key=len, reverse=True)
     if not tokens:
         return text, ()
-    found = re.finditer("|".join(map(re.escape, tokens)), text)
-    return text, tuple(Span(*match.span(), match.group()[1:-1]) for match in found)
+    matches = re.finditer("|".join(map(re.escape, tokens)), text)
+    return text, tuple(Span(*match.span(), match.group()[1:-1]) for match in matches)
 
 
 def _read_markers(text: str, known: Collection[str]) -> Shown:

@@ -34,8 +34,8 @@ class _Signs(dict[int, str]):
     """Replacements of characters, computed on first use."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = found = _plain(chr(code))
-        return found
+        self[code] = sign = _plain(chr(code))
+        return sign
 
 
 def _plain(sign: str) -> str:
@@ -89,7 +89,7 @@ def repeats_of(corpora: Sequence[Corpus]) -> Repeats:
     Texts are compared by digests of 8 bytes; among ten million different texts, the chance that two have the
     same is 3 in a million. Time is linear in the texts, memory in their number.
     """
-    exact, near = ([getattr(each, name) for each in corpora] for name in ("digests", "near_digests"))
+    exact, near = ([getattr(corpus, name) for corpus in corpora] for name in ("digests", "near_digests"))
     return Repeats(_of_texts(exact), _of_texts(near))
 
 
@@ -104,7 +104,7 @@ def _of_texts(digests: Sequence[tuple[Digests, Digests]]) -> Numbers:
 def digests_of(texts: Iterable[str], count: int, change: Callable[[str], str] = str) -> Digests:
     """Return digests of N texts, or of what `change` returns for them."""
     data = (hashlib.blake2b(change(x).encode("utf-8", "surrogatepass"), digest_size=8) for x in texts)
-    return np.fromiter((int.from_bytes(each.digest(), "little") for each in data), np.uint64, count)
+    return np.fromiter((int.from_bytes(hasher.digest(), "little") for hasher in data), np.uint64, count)
 
 
 def numbered(values: Iterable[Hashable]) -> Numbers:
@@ -114,7 +114,10 @@ def numbered(values: Iterable[Hashable]) -> Numbers:
 
 
 def first_rows(values: NDArray) -> tuple[Numbers, Numbers]:
-    """Return the first row of each different one of N numbers, and for each the index of its own there."""
+    """Return the first row of each distinct number, and the index of each of N numbers in these rows.
+
+    As `np.unique` with `return_index` and `return_inverse`.
+    """
     _, first, which = np.unique(values, return_index=True, return_inverse=True)
     return first, which
 

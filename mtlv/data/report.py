@@ -63,7 +63,7 @@ def _repeats_line(corpus: Corpus) -> str:
     """Count documents equal to an earlier one: in text, both texts of a pair, or text and mentions."""
     sources = corpus.members or (corpus,)
     documents = repeats_of(sources).documents
-    marked = [marks for each in sources for marks in each.mentions or [()] * len(each)]
+    marked = [marks for source in sources for marks in source.mentions or [()] * len(source)]
     duplicates = len(corpus) - len(set(zip(documents.exact.tolist(), marked, strict=True)))
     near = documents.exact.max() - documents.near.max()  # different texts; of pairs, both
     return (
@@ -90,7 +90,7 @@ def _table(strata: Mapping[str, NDArray[np.bool_]], folds: Sequence[Fold]) -> li
     head = f"{'label':<{width}}  {'all':>7}" + "".join(f"  {part:>10}" for part in parts)
     rows = [
         f"{name:<{width}}  {flags.sum():>7,}"
-        + "".join(f"  {flags[own].sum():>10,}" for own in parts.values())
+        + "".join(f"  {flags[rows_of_part].sum():>10,}" for rows_of_part in parts.values())
         for name, flags in strata.items()
     ]
     return [head + ("  (fold 0)" if parts else ""), *rows]

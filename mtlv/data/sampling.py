@@ -78,32 +78,32 @@ class Pace:
         if epoch >= self.epochs:
             return usual
         rng = np.random.default_rng([seed, epoch, len(self.order)])
-        found = []
+        batches = []
         for number, batch in enumerate(usual):
             share = self.competence(epoch + number / len(usual))
             easy = self.order[: max(round(share * len(self.order)), len(batch))]
-            found.append(_longest_first(rng.choice(easy, len(batch), replace=False), lengths))
-        return found
+            batches.append(_longest_first(rng.choice(easy, len(batch), replace=False), lengths))
+        return batches
 
 
 def _rarity(part: PartDocuments) -> NDArray[np.float64]:
     """Return the negative log-likelihood of each document's tokens, by their shares in the whole part."""
     tokens = part.tokens
-    each = [tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]] for row in part.index]
-    counts = np.bincount(np.concatenate(each))
+    documents = [tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]] for row in part.index]
+    counts = np.bincount(np.concatenate(documents))
     rarity = -np.log(np.maximum(counts, 1) / counts.sum())
-    return np.array([rarity[ids].sum() for ids in each])
+    return np.array([rarity[ids].sum() for ids in documents])
 
 
 def _loss(part: PartDocuments) -> NDArray[np.float64]:
     """Return the loss of the teachers of each document on its true targets, summed over its tasks."""
-    found = np.zeros(len(part.tokens))
+    losses = np.zeros(len(part.tokens))
     dense = {name: column for name, column in part.targets.items() if isinstance(column, DenseColumn)}
     units = {name: _variance(column.values[part.index]) for name, column in dense.items()}
     for batch in part.inference(256):
         for name, outputs in batch.teacher_outputs.items():
-            found[batch.index] += _losses(outputs, batch.targets[name]).numpy() / units.get(name, 1.0)
-    return found[part.index]
+            losses[batch.index] += _losses(outputs, batch.targets[name]).numpy() / units.get(name, 1.0)
+    return losses[part.index]
 
 
 def _variance(targets: NDArray) -> float:
@@ -124,8 +124,8 @@ def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return torch.where(targets.isnan(), 0.0, (outputs - targets) ** 2)
     if outputs.ndim == 1:  # the logit of no is 0
         outputs = torch.stack([torch.zeros_like(outputs), outputs], dim=1)
-    wanted, ignored = targets.long().flatten(), UNKNOWN if targets.ndim == 1 else IGNORED
-    flat = cross_entropy(outputs.flatten(0, -2), wanted, reduction="none", ignore_index=ignored)
+    answers, ignored = targets.long().flatten(), UNKNOWN if targets.ndim == 1 else IGNORED
+    flat = cross_entropy(outputs.flatten(0, -2), answers, reduction="none", ignore_index=ignored)
     if targets.ndim == 1:
         return flat
     learned = (targets != IGNORED).sum(1).clamp(min=1)

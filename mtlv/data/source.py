@@ -189,7 +189,7 @@ class Corpus:
     @property
     def all_texts(self) -> Sequence[str]:
         """First and second texts, including those of joined corpora."""
-        return chained([self.texts, *(each.seconds or () for each in (self, *self.members))])
+        return chained([self.texts, *(corpus.seconds or () for corpus in (self, *self.members))])
 
     @cached_property
     def digests(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -208,7 +208,7 @@ class Corpus:
     @property
     def targeted(self) -> bool:
         """Whether a document has a target of its own; if not, its text is learned."""
-        return any(TARGETS[task.kind].own for task in self.tasks)
+        return any(TARGETS[task.kind].has_targets for task in self.tasks)
 
     @property
     def labelled(self) -> bool:
@@ -230,24 +230,24 @@ class Corpus:
         """
         if self.members:
             return self._strata_of_members(absent=absent)
-        found: dict[str, NDArray[np.bool_]] = {}
+        strata: dict[str, NDArray[np.bool_]] = {}
         for task in self.tasks:
-            own = TARGETS[task.kind].strata(task, self.targets[task.name])
-            found |= own
+            of_task = TARGETS[task.kind].strata(task, self.targets[task.name])
+            strata |= of_task
             known = self.known(task.name)
-            rest = known & ~np.any([*own.values()], axis=0)
+            rest = known & ~np.any([*of_task.values()], axis=0)
             if absent and rest.any() and not known.all():
-                found.setdefault(f"{task.name}: no", rest)
-        return found
+                strata.setdefault(f"{task.name}: no", rest)
+        return strata
 
     def _strata_of_members(self, *, absent: bool) -> dict[str, NDArray[np.bool_]]:
-        found, start = {}, 0
+        strata, start = {}, 0
         for member in self.members:
             for name, flags in member.strata(absent=absent).items():
-                found[name] = np.zeros(len(self), bool)
-                found[name][start : start + len(member)] = flags
+                strata[name] = np.zeros(len(self), bool)
+                strata[name][start : start + len(member)] = flags
             start += len(member)
-        return found
+        return strata
 
     def unlearnable(self, rows: NDArray[np.int64] | slice = slice(None)) -> list[str]:
         """Return the names of the tasks that cannot be learned from these documents."""
@@ -256,8 +256,8 @@ class Corpus:
     @cached_property
     def constant(self) -> dict[str, str]:
         """Return by task what its targets have in common, such as `is always 1`, where they do not differ."""
-        said = {t.name: TARGETS[t.kind].constant(t, self.targets[t.name]) for t in self.tasks}
-        return {name: text for name, text in said.items() if text}
+        descriptions = {t.name: TARGETS[t.kind].constant(t, self.targets[t.name]) for t in self.tasks}
+        return {name: text for name, text in descriptions.items() if text}
 
     @cached_property
     def digest(self) -> str:
@@ -272,10 +272,10 @@ class Corpus:
             task.name: [task.kind, task.classes, TARGETS[task.kind].plain(self.targets[task.name])]
             for task in self.tasks
         }
-        held: list[object] = [targets, self.seconds, self.words, self.mentions]
+        content: list[object] = [targets, self.seconds, self.words, self.mentions]
         # Second texts and mentions of members are not in the columns above.
-        held += [each.digest for each in self.members if each.seconds or each.mentions]
-        digest.update(json.dumps(held, separators=(",", ":")).encode())
+        content += [member.digest for member in self.members if member.seconds or member.mentions]
+        digest.update(json.dumps(content, separators=(",", ":")).encode())
         return digest.hexdigest()[:16]
 
     def take(self, rows: Sequence[int] | NDArray[np.int64], *, note: str = "") -> Corpus:
@@ -309,8 +309,8 @@ def rows_of(column: Sequence[T] | None, index: Iterable[int]) -> tuple[T, ...] |
 
 def groups_of(groups: Iterable[str], ids: Sequence[str]) -> tuple[str, ...] | None:
     """Return groups of N documents; a document without one is its own group; None if none has one."""
-    found = tuple(groups)
-    return tuple(group or id_ for group, id_ in zip(found, ids, strict=True)) if any(found) else None
+    names = tuple(groups)
+    return tuple(group or id_ for group, id_ in zip(names, ids, strict=True)) if any(names) else None
 
 
 def text_task(name: str, source: str) -> Task:

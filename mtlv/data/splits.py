@@ -99,16 +99,16 @@ class _Texts:
         self.text = repeats_of([corpus]).documents
         same = self.text.exact if keep else self.text.near
         self.of_row = same if corpus.groups is None else numbered(corpus.groups)
-        self.name, self.whole = corpus.name, "unique text" if corpus.groups is None else "group"
+        self.name, self.unit = corpus.name, "unique text" if corpus.groups is None else "group"
         self.targets = _of_units(np.stack(list(corpus.strata().values()), axis=1), self.of_row, corpus)
         self.seed = seed
         self.keep = keep
         self.notes: list[str] = []
         self.parts = None if corpus.parts is None else np.array(corpus.parts)
         if corpus.groups is None:
-            self._note_repeated(same)
+            self._note_repeats(same)
 
-    def _note_repeated(self, same: Rows) -> None:
+    def _note_repeats(self, same: Rows) -> None:
         repeated, exactly = (len(same) - 1 - int(numbers.max()) for numbers in (same, self.text.exact))
         if repeated:
             repeat, stay = ("repeats", "stays") if repeated == 1 else ("repeat", "stay")
@@ -116,7 +116,7 @@ class _Texts:
             near = near_of(repeated - exactly)
             self.notes.append(f"{many(repeated, 'document')} {repeat} an earlier text{drawn}{near}")
 
-    def own(self, *parts: str) -> Rows:
+    def of_parts(self, *parts: str) -> Rows:
         """Return the rows in these parts of the corpus's own split."""
         if self.parts is None:
             return np.array([], dtype=np.int64)
@@ -128,8 +128,8 @@ class _Texts:
         if repeated.any():
             done = "kept, though" if self.keep else "left out:"
             near = near_of(repeated.sum() - exactly.sum())
-            found = many(int(repeated.sum()), "document")
-            self.notes.append(f"{found} {done} their text is in the {name} part{near}")
+            documents = many(int(repeated.sum()), "document")
+            self.notes.append(f"{documents} {done} their text is in the {name} part{near}")
         return rows if self.keep else rows[~repeated]
 
     def share(self, rows: Rows, share: float, purpose: str) -> tuple[Rows, Rows]:
@@ -142,14 +142,14 @@ class _Texts:
             least = math.ceil(round(1 / (1 - share), 6))
             raise DataError(
                 f"`data.{key}_share` leaves no other documents of corpus `{self.name}`",
-                got=f"{share:g} of {many(len(units), self.whole)} that can be in the {purpose} part",
-                allowed=f"a smaller share, or {least} {self.whole}s or more",
+                got=f"{share:g} of {many(len(units), self.unit)} that can be in the {purpose} part",
+                allowed=f"a smaller share, or {least} {self.unit}s or more",
             )
         split = MultilabelStratifiedShuffleSplit(
             n_splits=1, test_size=share, random_state=seed_from(self.seed, purpose)
         )
         rest, taken = next(split.split(units, self._strata(units)))
-        return self._apart(rows, units[rest], units[taken], purpose)
+        return self._separate(rows, units[rest], units[taken], purpose)
 
     def folds(self, rows: Rows, number: int, purpose: str) -> list[tuple[Rows, Rows]]:
         """Return `count` pairs (the rest, the fold) of `rows`, stratified."""
@@ -158,7 +158,7 @@ class _Texts:
         units = np.unique(self.of_row[rows])
         if len(units) < number:
             raise DataError(
-                f"`data.folds` is above the number of {self.whole}s of corpus `{self.name}` that can be in a "
+                f"`data.folds` is above the number of {self.unit}s of corpus `{self.name}` that can be in a "
                 f"{purpose} part",
                 got=number,
                 allowed=len(units),
@@ -168,14 +168,14 @@ class _Texts:
         )
         pairs = split.split(units, self._strata(units))
         return [
-            self._apart(rows, units[rest], units[fold], f"{purpose} {index}")
+            self._separate(rows, units[rest], units[fold], f"{purpose} {index}")
             for index, (rest, fold) in enumerate(pairs)
         ]
 
-    def _apart(self, rows: Rows, rest: Rows, taken: Rows, name: str) -> tuple[Rows, Rows]:
+    def _separate(self, rows: Rows, rest: Rows, taken: Rows, name: str) -> tuple[Rows, Rows]:
         """Return the rows of two sets of units; with groups, the first without texts of the second."""
-        held = self._rows(rows, taken)
-        return self.without(self._rows(rows, rest), held, name), held
+        second = self._rows(rows, taken)
+        return self.without(self._rows(rows, rest), second, name), second
 
     def _rows(self, rows: Rows, units: Rows) -> Rows:
         return rows[np.isin(self.of_row[rows], units)]
@@ -186,13 +186,13 @@ class _Texts:
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
 
 
-def of_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:
+def group_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:
     """Return the numbers of the corpora, those of the same documents together: columns of one table."""
-    found: dict[tuple[object, ...], list[int]] = {}
+    numbers: dict[tuple[object, ...], list[int]] = {}
     for number, corpus in enumerate(corpora):
         texts = tuple(digests.tobytes() for digests in corpus.digests)
-        found.setdefault((texts, corpus.parts, corpus.groups, corpus.labelled), []).append(number)
-    return list(found.values())
+        numbers.setdefault((texts, corpus.parts, corpus.groups, corpus.labelled), []).append(number)
+    return list(numbers.values())
 
 
 def followers(corpora: Sequence[Corpus]) -> dict[int, int]:
@@ -200,14 +200,14 @@ def followers(corpora: Sequence[Corpus]) -> dict[int, int]:
     entities = [
         n for n, corpus in enumerate(corpora) if corpus.words is not None and corpus.groups is not None
     ]
-    found = {}
+    followed = {}
     for number, corpus in enumerate(corpora):
         if corpus.mentions is not None and corpus.groups is not None and corpus.parts is None:
             texts = {*corpus.groups}
             fitting = [n for n in entities if texts <= {*(corpora[n].groups or ())}]
             if fitting:
-                found[number] = fitting[0]
-    return found
+                followed[number] = fitting[0]
+    return followed
 
 
 def follow(corpus: Corpus, leader: Corpus, folds: Sequence[Fold]) -> list[Fold]:
@@ -225,16 +225,16 @@ def follow(corpus: Corpus, leader: Corpus, folds: Sequence[Fold]) -> list[Fold]:
     return made
 
 
-def wholes(corpus: Corpus) -> Sequence[str]:
+def units_of(corpus: Corpus) -> Sequence[str]:
     """Return the unit of each of N documents: its group; without groups the first document with its text.
 
     Documents of one unit are dependent: a test part has as many independent documents as units.
     """
     if corpus.members:  # columns of one table are of the same documents
-        same = of_same_documents(corpus.members)
+        same = group_same_documents(corpus.members)
         firsts = {number: corpus.members[numbers[0]] for numbers in same for number in numbers}
-        each = [firsts[number] for number in range(len(firsts))]
-        return chained([wholes(one) for one in each], Prefixed([f"{one.name}/" for one in each]))
+        tables = [firsts[number] for number in range(len(firsts))]
+        return chained([units_of(one) for one in tables], Prefixed([f"{one.name}/" for one in tables]))
     if corpus.groups is not None:
         return corpus.groups
     first, which = first_rows(corpus.digests[0])
@@ -244,23 +244,23 @@ def wholes(corpus: Corpus) -> Sequence[str]:
 def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray[np.int8]:
     """Return flags of units [U, S] from documents [N, S]: any document of a group, the first of a text."""
     _, first = np.unique(of_row, return_index=True)
-    found = flags[first]
+    of_units = flags[first]
     if corpus.groups is not None:
-        np.logical_or.at(found, of_row, flags)
-    return found.astype(np.int8)
+        np.logical_or.at(of_units, of_row, flags)
+    return of_units.astype(np.int8)
 
 
 def _test_part(texts: _Texts, share: float) -> tuple[Rows, Rows]:
     """Return (all other rows, the test part), which is the corpus's own if it has one."""
-    test = texts.own("test")
+    test = texts.of_parts("test")
     if len(test):
-        return texts.without(texts.own("train", "validation"), test, "test"), test
+        return texts.without(texts.of_parts("train", "validation"), test, "test"), test
     return texts.share(np.arange(len(texts.of_row)), share, "test")
 
 
 def _one(texts: _Texts, test_share: float, validation_share: float) -> list[Fold]:
     rest, test = _test_part(texts, test_share)
-    validation = rest[np.isin(rest, texts.own("validation"))]
+    validation = rest[np.isin(rest, texts.of_parts("validation"))]
     if len(validation):
         train = texts.without(np.setdiff1d(rest, validation), validation, "validation")
     else:
@@ -270,10 +270,11 @@ def _one(texts: _Texts, test_share: float, validation_share: float) -> list[Fold
 
 def _fixed(texts: _Texts, folds: int, test_share: float) -> list[Fold]:
     rest, test = _test_part(texts, test_share)
-    if len(texts.own("validation")):
+    if len(texts.of_parts("validation")):
         texts.notes.append("the corpus's own validation part is pooled with training for the folds")
     return [
-        Fold(i, train, held, test) for i, (train, held) in enumerate(texts.folds(rest, folds, "validation"))
+        Fold(i, train, validation, test)
+        for i, (train, validation) in enumerate(texts.folds(rest, folds, "validation"))
     ]
 
 
@@ -296,15 +297,15 @@ def _check_number(texts: _Texts, folds: int, scheme: str, test_share: float) -> 
     def tested(number: int) -> int:
         return 0 if rotates else math.ceil(round(test_share * number, 6))
 
-    found, needed = int(texts.of_row.max()) + 1, 3 if rotates else 2
-    if found - tested(found) >= max(folds, needed):
+    units, needed = int(texts.of_row.max()) + 1, 3 if rotates else 2
+    if units - tested(units) >= max(folds, needed):
         return
     least = next(n for n in count(3) if n - tested(n) >= max(folds, needed))
-    most = found - tested(found)
+    most = units - tested(units)
     fewer = f"`data.folds` up to {most}, or " if folds > most >= needed else ""
+    with_folds = f" with `data.folds: {folds}`" if folds > 1 else ""
     raise DataError(
-        f"corpus `{texts.name}` is too small for a training, a validation and a test part"
-        + f" with `data.folds: {folds}`" * (folds > 1),
-        got=many(found, texts.whole) + (f", {tested(found)} of them for the test" if not rotates else ""),
-        allowed=f"{fewer}{least} {texts.whole}s or more",
+        f"corpus `{texts.name}` is too small for a training, a validation and a test part{with_folds}",
+        got=many(units, texts.unit) + (f", {tested(units)} of them for the test" if not rotates else ""),
+        allowed=f"{fewer}{least} {texts.unit}s or more",
     )

@@ -30,12 +30,12 @@ class Targets(Protocol):
 
     Args:
         by_word: whether there is a target per word, so that documents can be cut into windows.
-        own: whether documents have targets; otherwise they are learned from the text itself.
+        has_targets: whether documents have targets; otherwise they are learned from the text itself.
         by_class: whether a document has one of several classes, numbered from 0.
     """
 
     by_word: bool = False
-    own: bool = True
+    has_targets: bool = True
     by_class: bool = False
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
@@ -160,9 +160,10 @@ class SpanTargets(Targets):
     by_word = True
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
-        held = [{span.type for span in spans} for spans in values]
+        types_of_documents = [{span.type for span in spans} for spans in values]
         return {
-            f"{task.name}: {name}": np.array([name in types for types in held], bool) for name in task.classes
+            f"{task.name}: {name}": np.array([name in types for types in types_of_documents], bool)
+            for name in task.classes
         }
 
     def known(self, values: NDArray) -> Flags:
@@ -187,9 +188,9 @@ class SpanTargets(Targets):
         if places is None:
             raise DataError(f"task `{task.name}` needs documents that are given as words")
         tags = Tags(self.scheme, task.classes)
-        given = values if tokens.cuts is None else tokens.cuts.spans(values)
+        spans_of_rows = values if tokens.cuts is None else tokens.cuts.spans(values)
         lengths = np.diff(places.offsets)
-        rows = [tags.encode(spans, n) for spans, n in zip(given, lengths, strict=True)]
+        rows = [tags.encode(spans, n) for spans, n in zip(spans_of_rows, lengths, strict=True)]
         known = self.known(values)[tokens.documents(np.arange(len(tokens)))]
         learned = (places.flat >= 0) & np.repeat(known, lengths)
         flat = np.where(learned, np.concatenate(rows), IGNORED)
@@ -220,7 +221,7 @@ class NoTargets(_OnePerDocument):
     """Documents whose text is learned; see `mtlv.data.masking`."""
 
     dtype = np.int8
-    own = False
+    has_targets = False
 
     def strata(self, task: Task, values: NDArray) -> dict[str, Flags]:
         return {task.name: np.ones(len(values), bool)}

@@ -56,7 +56,7 @@ def _write_others(file: BinaryIO, tokens: Tokens, count: int, crc: int) -> None:
     header: dict[str, Any] = {"pad": tokens.pad, "truncated": tokens.truncated, "crc": _crc(arrays, crc)}
     header["arrays"] = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
     header["arrays"]["ids"][1] = count
-    header["fill"] = {name: part.fill for name, part in _ragged(tokens).items()}
+    header["fill"] = {name: part.fill for name, part in _ragged_columns(tokens).items()}
     text = json.dumps(header).encode().ljust(BEGIN - len(MAGIC) - 8 - SUM)
     file.seek(0)
     file.write(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
@@ -79,7 +79,7 @@ def read_tokens(path: Path) -> Tokens | None:
         if zlib.crc32(text) != crc:
             raise DamagedTokens("the checksum of its header does not match")
         header = parse_json(text)
-        arrays = _mapped(path, header["arrays"], start)
+        arrays = _map_arrays(path, header["arrays"], start)
     except OSError:
         return None
     except (ValueError, KeyError, TypeError, OverflowError) as error:  # an array after the end of the file
@@ -89,18 +89,18 @@ def read_tokens(path: Path) -> Tokens | None:
     return _tokens(header, arrays)
 
 
-def _ragged(tokens: Tokens) -> dict[str, RaggedColumn]:
-    given = {"words": tokens.words, "mentions": tokens.mentions}
-    return {name: part for name, part in given.items() if part is not None}
+def _ragged_columns(tokens: Tokens) -> dict[str, RaggedColumn]:
+    columns = {"words": tokens.words, "mentions": tokens.mentions}
+    return {name: part for name, part in columns.items() if part is not None}
 
 
 def _arrays(tokens: Tokens) -> dict[str, NDArray]:
-    found: dict[str, NDArray] = {"ids": tokens.ids[:], "offsets": tokens.offsets}
+    arrays: dict[str, NDArray] = {"ids": tokens.ids[:], "offsets": tokens.offsets}
     if tokens.segments is not None:
-        found["segments"] = tokens.segments[:]
-    for name, part in _ragged(tokens).items():
-        found |= {name: part.flat, f"{name}_offsets": part.offsets}
-    return found
+        arrays["segments"] = tokens.segments[:]
+    for name, part in _ragged_columns(tokens).items():
+        arrays |= {name: part.flat, f"{name}_offsets": part.offsets}
+    return arrays
 
 
 def _tokens(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Tokens:
@@ -119,22 +119,22 @@ def _tokens(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Tokens:
     )
 
 
-def _mapped(path: Path, kinds: Mapping[str, tuple[str, int]], at: int) -> dict[str, NDArray]:
+def _map_arrays(path: Path, kinds: Mapping[str, tuple[str, int]], at: int) -> dict[str, NDArray]:
     """Map each array at its position in the file."""
-    found: dict[str, NDArray] = {}
+    arrays: dict[str, NDArray] = {}
     for name, (kind, length) in kinds.items():
         dtype = np.dtype(kind)
         at += -at % ALIGNED
         # An empty array cannot be mapped.
         mapped = np.memmap(path, dtype, "r", at, (length,)) if length else np.zeros(0, dtype)
-        found[name] = mapped
+        arrays[name] = mapped
         at += length * dtype.itemsize
-    return found
+    return arrays
 
 
-def _crc(arrays: Mapping[str, NDArray], found: int = 0) -> int:
+def _crc(arrays: Mapping[str, NDArray], crc: int = 0) -> int:
     for array in arrays.values():
         data = memoryview(array).cast("B") if len(array) else b""
         for start in range(0, len(data), AT_A_TIME):
-            found = zlib.crc32(data[start : start + AT_A_TIME], found)
-    return found
+            crc = zlib.crc32(data[start : start + AT_A_TIME], crc)
+    return crc

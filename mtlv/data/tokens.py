@@ -159,16 +159,16 @@ def tokenised(
 
 def _chunks(texts: Sequence[T]) -> Iterator[tuple[slice, list[T]]]:
     """Yield rows and texts for one call of the tokenizer; there is at least one."""
-    held: list[T] = []
+    chunk: list[T] = []
     size = start = 0
     for text in texts:
-        held.append(text)
+        chunk.append(text)
         size += len(text)  # type: ignore[arg-type]
-        if len(held) == CHUNK or size >= CHARACTERS:
-            yield slice(start, start + len(held)), held
-            held, size, start = [], 0, start + len(held)
-    if held or not start:
-        yield slice(start, start + len(held)), held
+        if len(chunk) == CHUNK or size >= CHARACTERS:
+            yield slice(start, start + len(chunk)), chunk
+            chunk, size, start = [], 0, start + len(chunk)
+    if chunk or not start:
+        yield slice(start, start + len(chunk)), chunk
 
 
 def _by_word(texts: Sequence) -> bool:
@@ -189,9 +189,9 @@ def _tokenise(
     pad: int,
 ) -> Tokens:
     by_word = _by_word(texts)
-    given = [list(texts)] if seconds is None else [list(texts), list(seconds)]
+    texts_and_seconds = [list(texts)] if seconds is None else [list(texts), list(seconds)]
     encoded = tokenizer(
-        *given,
+        *texts_and_seconds,
         truncation=True,  # longest first
         max_length=max_length,
         is_split_into_words=by_word,
@@ -205,7 +205,7 @@ def _tokenise(
         _flat(encoded["input_ids"], np.int32),
         np.concatenate([[0], np.cumsum(lengths)]),
         pad,
-        sum(bool(each.overflowing) for each in encoded.encodings or ()),
+        sum(bool(encoding.overflowing) for encoding in encoded.encodings or ()),
         None if seconds is None else _flat(encoded["token_type_ids"], np.int8),
         _first_tokens(encoded, texts) if by_word else None,
         None if mentions is None else _mention_tokens(encoded, mentions),
@@ -234,16 +234,16 @@ def _mention_tokens(encoded: Any, rows: Sequence[Sequence[Span]]) -> RaggedColum
     A token belongs to a mention if they share a character. A mention truncated in
     its middle has its remaining tokens.
     """
-    found = []
+    places_of_mentions = []
     for number, mentions in enumerate(rows):
         first_text = np.array([part == 0 for part in encoded.sequence_ids(number)])  # no special tokens
         begins, ends = np.array(encoded["offset_mapping"][number]).T
         places: list[int] = []
         for span in mentions:
-            (held,) = np.nonzero(first_text & (begins < span.end) & (ends > span.start) & (begins < ends))
-            places += [int(held[0]), int(held[-1]) + 1] if len(held) else [CUT_OFF, CUT_OFF]
-        found.append(places)
-    return RaggedColumn.of(found, fill=NO_WORD)
+            (within,) = np.nonzero(first_text & (begins < span.end) & (ends > span.start) & (begins < ends))
+            places += [int(within[0]), int(within[-1]) + 1] if len(within) else [CUT_OFF, CUT_OFF]
+        places_of_mentions.append(places)
+    return RaggedColumn.of(places_of_mentions, fill=NO_WORD)
 
 
 def in_chunks(tokens: Tokens, max_length: int) -> Tokens:
@@ -257,10 +257,10 @@ def in_chunks(tokens: Tokens, max_length: int) -> Tokens:
         Rows that are read from `tokens` when they are needed.
     """
     size = max_length - 2
-    held = tokens.lengths - 2
-    layout = WindowLayout.unread(np.maximum(-(-held // size), 1))
+    text_lengths = tokens.lengths - 2
+    layout = WindowLayout.unread(np.maximum(-(-text_lengths // size), 1))
     lengths = np.full(len(layout.documents), size)
-    lengths[np.cumsum(layout.counts) - 1] = held - (layout.counts - 1) * size
+    lengths[np.cumsum(layout.counts) - 1] = text_lengths - (layout.counts - 1) * size
     offsets = np.concatenate([[0], np.cumsum(lengths + 2)])
     assert isinstance(tokens.ids, np.ndarray)
     ids = CutIds(tokens.ids, tokens.offsets, layout=layout, rows=offsets, size=size)
@@ -275,8 +275,8 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
         parts[0].pad,
         sum(part.truncated for part in parts),
         _segments(parts),
-        _ragged([part.words for part in parts], list(map(len, parts))),
-        _ragged([part.mentions for part in parts], list(map(len, parts))),
+        _join_ragged([part.words for part in parts], list(map(len, parts))),
+        _join_ragged([part.mentions for part in parts], list(map(len, parts))),
         _cuts(parts),
     )
 
@@ -291,10 +291,10 @@ def _cuts(parts: Sequence[Tokens]) -> WindowLayout | None:
 
 def _flat_of(parts: Sequence[Flat]) -> Flat:
     """Return one array; a lazy one, if one of the parts is."""
-    held = [part for part in parts if isinstance(part, np.ndarray)]
-    if len(held) < len(parts):
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) < len(parts):
         return JoinedIds(parts)
-    return held[0] if len(held) == 1 else np.concatenate(held)
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -307,20 +307,20 @@ def _segments(parts: Sequence[Tokens]) -> Flat | None:
     if all(part.segments is None for part in parts):
         return None
     zero = np.int8(0)
-    found = [
+    segments = [
         np.broadcast_to(zero, len(part.ids)) if part.segments is None else part.segments for part in parts
     ]
     lazy = not all(isinstance(part.ids, np.ndarray) for part in parts)
-    return JoinedIds(found) if lazy else _flat_of(found)
+    return JoinedIds(segments) if lazy else _flat_of(segments)
 
 
-def _ragged(parts: Sequence[RaggedColumn | None], documents: Sequence[int]) -> RaggedColumn | None:
+def _join_ragged(parts: Sequence[RaggedColumn | None], documents: Sequence[int]) -> RaggedColumn | None:
     """Concatenate columns; documents of a part without one have no values."""
     if all(part is None for part in parts):
         return None
-    given = [
+    columns = [
         part or RaggedColumn.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)
     ]
     return RaggedColumn(
-        np.concatenate([part.flat for part in given]), _offsets([part.offsets for part in given]), NO_WORD
+        np.concatenate([part.flat for part in columns]), _offsets([part.offsets for part in columns]), NO_WORD
     )

@@ -32,8 +32,8 @@ class WindowLayout:
     @classmethod
     def of(cls, lengths: Iterable[int], *, size: int, overlap: int) -> Self:
         """Return the windows of documents with these numbers of words; see `mtlv.plan.windows.windows`."""
-        found = tuple(windows(words, size=size, overlap=overlap) for words in lengths)
-        return cls(found, np.fromiter(map(len, found), np.int64, len(found)))
+        by_document = tuple(windows(words, size=size, overlap=overlap) for words in lengths)
+        return cls(by_document, np.fromiter(map(len, by_document), np.int64, len(by_document)))
 
     @classmethod
     def unread(cls, counts: NDArray[np.int64]) -> Self:
@@ -75,7 +75,7 @@ class WindowLayout:
             for part in parts
         ]
 
-    def whole(self, values: Iterable[NDArray], documents: Iterable[int]) -> list[NDArray]:
+    def combine(self, values: Iterable[NDArray], documents: Iterable[int]) -> list[NDArray]:
         """Combine values per word of the rows of documents to values of the documents."""
         rows = iter(values)
         return [

@@ -94,17 +94,17 @@ def best_rule(documents: Iterable[tuple[Sequence[str], str | None]]) -> Agreemen
     Args:
         documents: words of each, and the text they are from; without one they are joined by `prose_of`.
     """
-    rows = [_placed(words, text) for words, text in documents]
+    rows = [_place_words(words, text) for words, text in documents]
     rows = rows[:: -(-len(rows) // MOST_COMPARED) or 1]
     scores = {rule: _compare(rows, rule) for rule in RULES}
     rule = max(scores, key=scores.__getitem__)
     return Agreement(rule, scores[rule][1])
 
 
-def _placed(words: Sequence[str], text: str | None) -> Words:
+def _place_words(words: Sequence[str], text: str | None) -> Words:
     prose = prose_of(words)
-    own = None if text is None else placed_words(words, text)
-    return own or placed_words(words, prose) or Words(prose, ())
+    in_text = None if text is None else placed_words(words, text)
+    return in_text or placed_words(words, prose) or Words(prose, ())
 
 
 def _compare(rows: Sequence[Words], rule: str) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from mtlv.store.teacher_outputs import has_teacher_outputs, read_teacher_outputs
 from mtlv.store.unit_files import reading
 from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
-from mtlv.units.teacher_outputs import TeacherOutputs, entropies, taught, teacher_outputs_of
+from mtlv.units.teacher_outputs import TeacherOutputs, add_teacher_outputs, entropies, teacher_outputs_of
 from mtlv.units.train import need_room
 from mtlv.units.validation import UnitCallbacks
 
@@ -99,7 +99,7 @@ class UnitRunner:
             warn = warner(self.callback)
             timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
             callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
-            inputs = taught(inputs, teacher_outputs)
+            inputs = add_teacher_outputs(inputs, teacher_outputs)
             checkpoints = partial(self.store.checkpoints, key)
             record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))

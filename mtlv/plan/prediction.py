@@ -64,9 +64,9 @@ class Prediction:
 
     def row(self, group: Iterable[str]) -> int | None:
         """Return the row of a group if it was measured."""
-        wanted = np.isin(self.tasks, list(group))
-        found = np.flatnonzero((self.member == wanted).all(axis=1))
-        return int(found[0]) if found.size else None
+        is_member = np.isin(self.tasks, list(group))
+        rows = np.flatnonzero((self.member == is_member).all(axis=1))
+        return int(rows[0]) if rows.size else None
 
     @property
     def chosen_for_scores(self) -> list[bool]:
@@ -79,31 +79,31 @@ class Prediction:
         `measured` has for each group `tasks`, and `scores` and `held_out` in their order; matrices have a row
         per task that receives. Unknown numbers are null.
         """
-        rows = [np.flatnonzero(each) for each in self.member]
+        rows = [np.flatnonzero(members) for members in self.member]
         return {
             "feature": self.feature,
             "tasks": list(self.tasks),
             "groups": [list(group) for group in self.groups],
-            "chosen": _listed(self.chosen),
+            "chosen": _nested_list(self.chosen),
             "measured": [
                 {
-                    "tasks": [self.tasks[at] for at in own],
-                    "scores": _listed(scores[own]),
-                    "held_out": _listed(held_out[own]),
+                    "tasks": [self.tasks[at] for at in members],
+                    "scores": _nested_list(scores[members]),
+                    "held_out": _nested_list(held_out[members]),
                 }
-                for own, scores, held_out in zip(rows, self.scores, self.held_out, strict=True)
+                for members, scores, held_out in zip(rows, self.scores, self.held_out, strict=True)
             ],
             "partitions": {name: list(groups) for name, groups in self.partitions.items()},
-            "effects": _listed(self.effects),
-            "errors": _listed(self.errors),
+            "effects": _nested_list(self.effects),
+            "errors": _nested_list(self.errors),
             "together": self.together.tolist(),
             "units": self.units,
             "seconds": self.seconds,
             "alike": self.alike,
             "epochs": list(self.epochs),
-            "distances": {name: _listed(each) for name, each in self.distances.items()},
-            "gains": {name: _listed(each) for name, each in self.gains.items()},
-            "repeated": None if self.repeated is None else [_listed(each) for each in self.repeated],
+            "distances": {name: _nested_list(matrix) for name, matrix in self.distances.items()},
+            "gains": {name: _nested_list(matrix) for name, matrix in self.gains.items()},
+            "repeated": None if self.repeated is None else [_nested_list(matrix) for matrix in self.repeated],
             "seeds": list(self.seeds),
         }
 
@@ -116,12 +116,14 @@ class Prediction:
         """
         tasks = tuple(map(str, content["tasks"]))
         measured = content["measured"]
-        member = np.array([np.isin(tasks, each["tasks"]) for each in measured]).reshape(-1, len(tasks))
+        member = np.array([np.isin(tasks, group["tasks"]) for group in measured]).reshape(-1, len(tasks))
 
         def table(key: str) -> Floats:
             out = np.full(member.shape, np.nan)
-            for row, own, each in zip(out, member, measured, strict=True):
-                row[own] = np.array(each[key], np.float64)  # tasks of a group are in the order of all tasks
+            for row, is_member, group in zip(out, member, measured, strict=True):
+                row[is_member] = np.array(
+                    group[key], np.float64
+                )  # tasks of a group are in the order of all tasks
             return out
 
         def matrix(values: Any) -> Floats:
@@ -154,19 +156,22 @@ class Prediction:
             partitions=partitions,
             alike=bool(content["alike"]),
             epochs=(int(first), int(last)),
-            distances={str(name): matrix(each) for name, each in content.get("distances", {}).items()},
-            gains={str(name): of_groups(each) for name, each in content.get("gains", {}).items()},
+            distances={str(name): matrix(values) for name, values in content.get("distances", {}).items()},
+            gains={str(name): of_groups(values) for name, values in content.get("gains", {}).items()},
             repeated=None if again is None else (of_groups(again[0]), of_groups(again[1])),
             seeds=tuple(map(int, content.get("seeds", ()))),
         )
 
 
-def _listed(values: Floats) -> list[Any]:
-    return [_listed(each) if each.ndim else float(each) if np.isfinite(each) else None for each in values]
+def _nested_list(values: Floats) -> list[Any]:
+    return [
+        _nested_list(value) if value.ndim else float(value) if np.isfinite(value) else None
+        for value in values
+    ]
 
 
 def rows_of(measured: Sequence[frozenset[str]], groups: Parts) -> tuple[int, ...] | None:
     """Return the rows of a partition's groups; None if one was not measured."""
     known = {group: row for row, group in enumerate(measured)}
-    found = [known.get(frozenset(group)) for group in groups]
-    return None if None in found else tuple(row for row in found if row is not None)
+    rows = [known.get(frozenset(group)) for group in groups]
+    return None if None in rows else tuple(row for row in rows if row is not None)

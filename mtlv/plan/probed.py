@@ -80,6 +80,6 @@ class ProbeRecord:
 
 def from_json(content: Mapping[str, Any]) -> ProbeRecord:
     """Return a record from the result of `dataclasses.asdict`."""
-    epochs = [EpochConflicts(**each) for each in content["epochs"]]
+    epochs = [EpochConflicts(**epoch) for epoch in content["epochs"]]
     changes = {"tasks": tuple(content["tasks"]), "probes": tuple(content["probes"]), "epochs": epochs}
     return ProbeRecord(**{**content, **changes})

@@ -37,7 +37,7 @@ class Scores:
         split: `validation` or `test`.
         ids: document ids [N].
         tasks: scores by task name.
-        groups: group of each document [N], see `mtlv.data.splits.wholes`; None if unknown.
+        groups: group of each document [N], see `mtlv.data.splits.units_of`; None if unknown.
     """
 
     units: tuple[str, ...]

@@ -151,9 +151,9 @@ class Tags:
         Raises:
             DataError: an id is not one of the C tags.
         """
-        return tuple(_chunks(self._parts[tag] for tag in self._checked(ids)))
+        return tuple(_chunks(self._parts[tag] for tag in self._check_ids(ids)))
 
-    def _checked(self, ids: ArrayLike) -> list[int]:
+    def _check_ids(self, ids: ArrayLike) -> list[int]:
         tags: list[int] = np.asarray(ids, np.int64).tolist()
         if tags and not 0 <= min(tags) <= max(tags) < len(self.names):
             wrong = next(tag for tag in tags if not 0 <= tag < len(self.names))

@@ -37,20 +37,20 @@ class Task:
     weight: float = 1.0
 
 
-def select_tasks(tasks: Sequence[Task], wanted: Sequence[str] | None) -> tuple[Task, ...]:
-    """Return the tasks whose name or source is in `wanted`, in the order of `tasks`; None returns all.
+def select_tasks(tasks: Sequence[Task], names: Sequence[str] | None) -> tuple[Task, ...]:
+    """Return the tasks whose name or source is in `names`, in the order of `tasks`; None returns all.
 
     Raises:
         PlanError: a name is neither a task nor a source.
     """
-    if wanted is None:
+    if names is None:
         return tuple(tasks)
     known = dict.fromkeys((*(task.source for task in tasks), *(task.name for task in tasks)))
-    for name in wanted:
+    for name in names:
         if name not in known:
             raise PlanError(
                 f"`tasks` names no task and no data set `{name}`",
                 allowed=", ".join(known),
                 then=nearest(name, known),
             )
-    return tuple(task for task in tasks if {task.name, task.source} & set(wanted))
+    return tuple(task for task in tasks if {task.name, task.source} & set(names))

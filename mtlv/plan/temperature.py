@@ -18,13 +18,13 @@ def at_temperature(probabilities: ArrayLike, temperature: float) -> NDArray[np.f
 
     Guo et al., "On calibration of modern neural networks", ICML 2017.
     """
-    given = np.asarray(probabilities, np.float64)
+    original = np.asarray(probabilities, np.float64)
     if temperature == 1:
-        return given
-    both = both_classes(given)
+        return original
+    both = both_classes(original)
     powers = np.maximum(both, SMALLEST) ** (1 / temperature)
     scaled = np.where(both.any(-1, keepdims=True), powers / powers.sum(-1, keepdims=True), 0.0)
-    return scaled[:, 1] if given.ndim == 1 else scaled
+    return scaled[:, 1] if original.ndim == 1 else scaled
 
 
 def both_classes(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

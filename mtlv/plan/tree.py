@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from mtlv.errors import PlanError, nearest
+from mtlv.formatting import many
 from mtlv.plan.names import group_name
 from mtlv.plan.task import Task
 
@@ -172,7 +173,7 @@ def tree_lines(plan: Plan) -> list[str]:
     for model in plan.models:
         lines.append(f"model {model.name}")
         for head in model.heads:
-            own = f", {head.private} of the encoder its own" if head.private else ""
-            lines.append(f"  head {head.name} ({head.layers} layer{'s' * (head.layers > 1)}{own})")
+            private = f", {head.private} of the encoder its own" if head.private else ""
+            lines.append(f"  head {head.name} ({many(head.layers, 'layer')}{private})")
             lines += [f"    {task}" for task in head.tasks]
     return lines

@@ -51,25 +51,25 @@ def choose(candidates: Sequence[Candidate]) -> list[Tried]:
         ['1e-4']
     """
     runs: dict[object, list[Candidate]] = {}
-    for each in candidates:
-        runs.setdefault(each.of, []).append(each)
-    judged = {of: _judged(same) for of, same in runs.items()}
-    return [next(judged[each.of]) for each in candidates]
+    for candidate in candidates:
+        runs.setdefault(candidate.of, []).append(candidate)
+    judged = {of: _judge(same) for of, same in runs.items()}
+    return [next(judged[candidate.of]) for candidate in candidates]
 
 
-def _judged(same: Sequence[Candidate]) -> Iterator[Tried]:
+def _judge(same: Sequence[Candidate]) -> Iterator[Tried]:
     """Yield the candidates of one run in order."""
-    known = [each for each in same if each.scores]
-    able = [each for each in known if each.finished] or known
-    common = set.intersection(*(set(each.scores) for each in able)) if able else set()
-    means = [_mean(each, common) for each in same]
+    known = [candidate for candidate in same if candidate.scores]
+    able = [candidate for candidate in known if candidate.finished] or known
+    common = set.intersection(*(set(candidate.scores) for candidate in able)) if able else set()
+    means = [_mean(candidate, common) for candidate in same]
     values = [
-        float("-inf") if mean is None or each not in able else mean
-        for each, mean in zip(same, means, strict=True)
+        float("-inf") if mean is None or candidate not in able else mean
+        for candidate, mean in zip(same, means, strict=True)
     ]
-    for number, (each, mean) in enumerate(zip(same, means, strict=True)):
+    for number, (candidate, mean) in enumerate(zip(same, means, strict=True)):
         chosen = number == values.index(max(values)) or not able
-        yield Tried(each.of, each.name, mean, chosen, each.finished)
+        yield Tried(candidate.of, candidate.name, mean, chosen, candidate.finished)
 
 
 def _mean(candidate: Candidate, common: set[Child]) -> float | None:

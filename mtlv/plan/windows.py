@@ -66,7 +66,7 @@ def put_together(values: Sequence[NDArray], parts: Sequence[Window]) -> NDArray:
         parts: all windows of the text, from `windows`.
     """
     owned = [owner == at for owner, at in zip(cut(owners(parts), parts), range(len(parts)), strict=True)]
-    return np.concatenate([value[own] for value, own in zip(values, owned, strict=True)])
+    return np.concatenate([value[is_owned] for value, is_owned in zip(values, owned, strict=True)])
 
 
 def spans_in(spans: Iterable[Span], part: Window) -> tuple[Span, ...]:

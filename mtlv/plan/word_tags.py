@@ -71,7 +71,7 @@ def named_tags(
     if classes is None or highest >= len(classes):
         raise DataError(
             "tags are numbers without names",
-            got=f"0 to {highest}" + f", and {len(classes or ())} names" * (classes is not None),
+            got=f"0 to {highest}" if classes is None else f"0 to {highest}, and {len(classes)} names",
             then="name each in order, from 0: `data.columns.classes: [O, B-Drug, I-Drug]`",
         )
     return [[classes[int(tag)] for tag in row] for row in rows], True

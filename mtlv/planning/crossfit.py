@@ -9,7 +9,7 @@ import numpy as np
 from mtlv.data.folds import Fold
 from mtlv.data.joined import TextsOfSources, sources_of
 from mtlv.data.source import Corpus
-from mtlv.data.splits import wholes
+from mtlv.data.splits import units_of
 from mtlv.errors import PlanError
 from mtlv.seeding import seed_from
 
@@ -30,7 +30,7 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
     Raises:
         PlanError: a source has fewer training documents.
     """
-    units = wholes(corpus)
+    units = units_of(corpus)
     part = np.zeros(len(corpus), np.int64)
     for source, first, end in sources_of(corpus):
         rows = fold.train[(fold.train >= first) & (fold.train < end)]

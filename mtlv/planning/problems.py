@@ -139,7 +139,7 @@ def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
     """Check the features of an encoder; imports PyTorch (seconds) for a user's encoder and first tokens."""
     try:
         tagged = any(TARGETS[task.kind].by_word for task in tasks)
-        hidden = any(not TARGETS[task.kind].own for task in tasks)
+        hidden = any(not TARGETS[task.kind].has_targets for task in tasks)
         features = settings.encoder.features
         need_seeing(settings.encoder.name, features=features, tagged=tagged, hidden=hidden)
     except EncoderError:
@@ -287,7 +287,7 @@ def _prove_taught(settings: Settings, tasks: Sequence[Task]) -> None:
         return
     if any(TARGETS[task.kind].by_word for task in tasks):
         check_taught(settings.heads.tagging_layer)
-    texts = [task.name for task in tasks if not TARGETS[task.kind].own]
+    texts = [task.name for task in tasks if not TARGETS[task.kind].has_targets]
     if texts:
         raise PlanError(
             "`training.teach`: masked words have no teacher, because they differ in every epoch",

@@ -183,7 +183,7 @@ def text_metrics(
     """Return what a model learned of texts without labels: after each epoch the validation metrics, the
     tokens that it has read until then, and the tokens per second of this epoch.
     """
-    own = [tasks[name] for name in record.validation.tasks if not TARGETS[tasks[name].kind].own]
+    own = [tasks[name] for name in record.validation.tasks if not TARGETS[tasks[name].kind].has_targets]
     out, read = [], 0
     for epoch in record.epochs if own else ():
         at = (epoch.epoch, epoch.timestamp_ms)

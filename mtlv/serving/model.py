@@ -107,7 +107,7 @@ class ServedPlan:
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that texts can be asked for, in the order of the corpus."""
         known = self.description.tasks.items()
-        return tuple(name for name, each in known if TARGETS[each.task.kind].own)
+        return tuple(name for name, each in known if TARGETS[each.task.kind].has_targets)
 
     def predict(
         self,

@@ -68,7 +68,7 @@ class ModelKeeper:
 
     def _keep(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult, why: str) -> None:
         settings = resolved.member.settings
-        if not any(TARGETS[task.kind].own for task in resolved.known):
+        if not any(TARGETS[task.kind].has_targets for task in resolved.known):
             return  # no text can be asked for anything
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)

@@ -106,9 +106,9 @@ def _placed(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
         curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
         return replace(
             record,
-            validation=inputs.placed(record.validation, fold.validation),
-            test=inputs.placed(record.test, fold.test),
-            curve=tuple(inputs.placed(scores, fold.validation).outputs for scores in curve),
+            validation=inputs.align_scores(record.validation, fold.validation),
+            test=inputs.align_scores(record.test, fold.test),
+            curve=tuple(inputs.align_scores(scores, fold.validation).outputs for scores in curve),
         )
     except KeyError as error:
         raise PlanError(

@@ -53,8 +53,8 @@ def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) ->
         for name in of_source[0].targets:
             task, targets = inputs.tasks[name], np.asarray(inputs.corpus.targets[name])[rows[0]]
             known = inputs.corpus.known(name)[rows[0]]
-            found = FITS[task.kind](task, counts[0][known], targets[known], unknown)
-            for split, part in zip(PARTS[1:], np.split(found, [len(rows[1])]), strict=True):
+            predicted = FITS[task.kind](task, counts[0][known], targets[known], unknown)
+            for split, part in zip(PARTS[1:], np.split(predicted, [len(rows[1])]), strict=True):
                 outputs[split][name] = part
 
     def scores(split: str) -> Scores:
@@ -65,7 +65,7 @@ def bag_of_words_scores(inputs: UnitInputs, tasks: Sequence[str], fold: Fold) ->
 
 def _suits(inputs: UnitInputs, tasks: Sequence[str]) -> bool:
     sources = (source for source, *_ in sources_of(inputs.corpus) if not set(tasks).isdisjoint(source.names))
-    plain = all(each.seconds is each.words is each.mentions is None for each in sources)
+    plain = all(source.seconds is source.words is source.mentions is None for source in sources)
     return plain and all(inputs.tasks[name].kind in FITS for name in tasks)
 
 
@@ -93,13 +93,13 @@ def _probabilities(classes: int, known: Any, targets: NDArray, unknown: Any) -> 
     """Return probabilities [M, C], 0 for classes without a training document."""
     from sklearn.linear_model import LogisticRegression
 
-    found, seen = np.zeros((unknown.shape[0], classes)), np.unique(targets)
+    probabilities, seen = np.zeros((unknown.shape[0], classes)), np.unique(targets)
     if len(seen) == 1:
-        found[:, seen] = 1
+        probabilities[:, seen] = 1
     else:
         model = LogisticRegression(C=STRENGTH, max_iter=1000).fit(known, targets)
-        found[:, seen] = model.predict_proba(unknown)
-    return found
+        probabilities[:, seen] = model.predict_proba(unknown)
+    return probabilities
 
 
 def _number(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray:  # noqa: ARG001

@@ -51,11 +51,11 @@ class EpochSelection:
     @property
     def epochs(self) -> dict[str, int]:
         """The best epoch by task; if all epochs are equal for a task, that of the model."""
-        found = dict[str, int]()
+        epochs = dict[str, int]()
         for group, values in zip(self.groups, zip(*self.values, strict=True), strict=True):
-            told = max(values) > min(values)
-            found |= dict.fromkeys(group, _first_best(values) if told else self.epoch)
-        return found
+            differ = max(values) > min(values)
+            epochs |= dict.fromkeys(group, _first_best(values) if differ else self.epoch)
+        return epochs
 
     @property
     def weights(self) -> dict[int, Weights]:
@@ -73,10 +73,10 @@ class EpochSelection:
         if not self.best:
             return
         # If all epochs are equal so far, a later worse one would make the first the best.
-        wanted, now = {self.epoch, *self._firsts}, len(self.values) - 1
-        self.kept = {epoch: kept for epoch, kept in self.kept.items() if epoch in wanted}
-        if now in wanted:
-            self.kept[now] = weights()
+        best_epochs, epoch = {self.epoch, *self._firsts}, len(self.values) - 1
+        self.kept = {number: kept for number, kept in self.kept.items() if number in best_epochs}
+        if epoch in best_epochs:
+            self.kept[epoch] = weights()
 
     @property
     def _firsts(self) -> list[int]:

@@ -15,7 +15,7 @@ from mtlv.data.joined import fold_of_source, join, join_folds, merge, sources_of
 from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.report import report_lines
 from mtlv.data.source import Card, Corpus
-from mtlv.data.splits import follow, followers, is_plentiful, make_folds, of_same_documents
+from mtlv.data.splits import follow, followers, group_same_documents, is_plentiful, make_folds
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def options_of(data: DataSettings) -> DataOptions:
 
 def read_corpus(data: DataSettings) -> Corpus:
     """Read the corpus of the `data` settings; several corpora are joined."""
-    found = [catalog.load(each.name, options_of(each)) for each in data.each]
+    corpora = [catalog.load(source.name, options_of(source)) for source in data.each]
     if data.sources is None:
-        return found[0]
-    corpus = join(found)
+        return corpora[0]
+    corpus = join(corpora)
     check_names("descriptions", data.descriptions, corpus.names, corpus.name)
     return corpus
 
@@ -76,7 +76,7 @@ def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
     if corpus.members:
         folds: dict[int, Sequence[Fold]] = {}
         leaders = followers(corpus.members)
-        for numbers in of_same_documents(corpus.members):
+        for numbers in group_same_documents(corpus.members):
             if numbers[0] in leaders:
                 continue
             made = read_folds(data, merge([corpus.members[number] for number in numbers]))
@@ -84,8 +84,8 @@ def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
             folds[numbers[0]] = made
         for number, leader in leaders.items():
             folds[number] = follow(corpus.members[number], corpus.members[leader], folds[leader])
-        each = [folds[number] for number in range(len(folds))]
-        return join_folds(corpus.members, each, repeats=data.repeats)
+        folds_of_members = [folds[number] for number in range(len(folds))]
+        return join_folds(corpus.members, folds_of_members, repeats=data.repeats)
     return make_folds(corpus, **_split(data, corpus), repeats=data.repeats, seed=data.split_seed)
 
 
@@ -95,10 +95,10 @@ def surely_splits(data: DataSettings, corpus: Corpus) -> bool:
 
 
 def _split(data: DataSettings, corpus: Corpus) -> dict[str, Any]:
-    own = corpus.labelled
+    labelled = corpus.labelled
     return {
-        "test_share": data.test_share if own else HELD_TEXTS,
-        "validation_share": data.validation_share if own else HELD_TEXTS,
+        "test_share": data.test_share if labelled else HELD_TEXTS,
+        "validation_share": data.validation_share if labelled else HELD_TEXTS,
         "folds": data.folds,
         "scheme": data.scheme,
     }
@@ -118,20 +118,20 @@ def show_lines(name: str) -> tuple[str, ...]:
         f"state       {_state(card)}",
         f"address     {card.address}",
         f"licence     {card.licence}",
-        *_wrapped("citation    ", card.citation),
+        *_wrap("citation    ", card.citation),
         f"metric      {card.main_metric}",
     ]
     for item in card.downloads:
         out += [f"download    {item.url}", f"checksum    {item.sha256 or 'none published'}"]
-    out += _wrapped("by hand     ", card.by_hand) if card.by_hand else []
+    out += _wrap("by hand     ", card.by_hand) if card.by_hand else []
     for task in card.other_tasks:
         out.append(f"task        {task.name} ({task.kind}, {task.main_metric})")
         classes = f" Classes: {', '.join(task.classes)}." if task.classes else ""
-        out += _wrapped("  ", f"{task.description}{classes}")
+        out += _wrap("  ", f"{task.description}{classes}")
     if not card.other_tasks:
         out.append(f"labels      {len(card.labels) or 'as in your file'}")
     for label in card.labels:
-        out += _wrapped(
+        out += _wrap(
             "  ", f"{label.name}{f' ({label.code})' if label.code else ''}: {label.description}", "    "
         )
     return tuple(out)
@@ -168,13 +168,15 @@ def check_data(
         folds = read_folds(data, corpus)
     except DataError as error:
         problem = error
-    for each, (own, first, end) in zip(data.each, sources_of(corpus), strict=True):
+    for source, (corpus_of_source, first, end) in zip(data.each, sources_of(corpus), strict=True):
         lines = report_lines(
-            own,
-            [fold_of_source(fold, own.name, first, end) for fold in folds] if corpus.members else folds,
+            corpus_of_source,
+            [fold_of_source(fold, corpus_of_source.name, first, end) for fold in folds]
+            if corpus.members
+            else folds,
             wanted_folds=data.folds,
-            lengths=None if lengths is None else lengths(own),
-            max_length=each.max_length,
+            lengths=None if lengths is None else lengths(corpus_of_source),
+            max_length=source.max_length,
         )
         yield CorpusCheck(tuple(lines), problem)
 
@@ -193,6 +195,6 @@ def _state(card: Card) -> str:
     return "not downloaded" if catalog.absence(card.name, DataOptions()) else "here"
 
 
-def _wrapped(start: str, text: str, indent: str | None = None) -> list[str]:
+def _wrap(start: str, text: str, indent: str | None = None) -> list[str]:
     follow = " " * len(start) if indent is None else indent
     return textwrap.wrap(text, 110, initial_indent=start, subsequent_indent=follow)

@@ -16,7 +16,9 @@ from mtlv.plan import Scores, Task
 def macro_average_precision(outputs: NDArray, truth: Flags, known: Flags) -> float:
     """Return the mean average precision over the tasks."""
     columns = zip(outputs.T, truth.T, known.T, strict=True)
-    return float(np.mean([average_precision(yes[own], scores[own]) for scores, yes, own in columns]))
+    return float(
+        np.mean([average_precision(yes[is_known], scores[is_known]) for scores, yes, is_known in columns])
+    )
 
 
 def _macro_f1(outputs: NDArray, truth: Flags, known: Flags) -> float:

@@ -144,14 +144,14 @@ def _together(
 
 
 @contextmanager
-def _variables(wanted: Mapping[str, str]) -> Iterator[None]:
+def _variables(variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables that are not set yet."""
-    own = {name: value for name, value in wanted.items() if name not in os.environ}
-    os.environ.update(own)
+    missing = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(missing)
     try:
         yield
     finally:
-        for name in own:
+        for name in missing:
             os.environ.pop(name, None)
 
 
@@ -188,13 +188,13 @@ class RankGroup:
 
     def cause(self) -> Exception | None:
         """Return the error of another rank that caused the failure of this one; waits until it is known."""
-        found, end = [], time.monotonic() + CAUSE
+        errors, end = [], time.monotonic() + CAUSE
         while (left := end - time.monotonic()) > 0:
             received = self._receive(left)
             if received is not None and isinstance(received[1], WEIGHT):
-                found.append(received)
+                errors.append(received)
                 end = min(end, time.monotonic() + 1.0)  # the first error may be received last
-        return self._error(*min(found, key=lambda each: WEIGHT.index(type(each[1])))) if found else None
+        return self._error(*min(errors, key=lambda error: WEIGHT.index(type(error[1])))) if errors else None
 
     def end(self) -> None:
         """Kill all ranks."""

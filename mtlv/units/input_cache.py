@@ -77,14 +77,14 @@ class InputCache:
                 self._kept[key] = make()
             except MtlvError as error:
                 self._kept[key] = error
-        found = self._kept[key]
-        if isinstance(found, MtlvError):
-            raise found
-        return found  # type: ignore[return-value]
+        result = self._kept[key]
+        if isinstance(result, MtlvError):
+            raise result
+        return result  # type: ignore[return-value]
 
     def corpus(self, data: DataSettings) -> Corpus:
         """Return the corpus in `data`."""
-        key = ("corpus", *((each.name, repr(options_of(each))) for each in data.each))
+        key = ("corpus", *((source.name, repr(options_of(source))) for source in data.each))
         return self.once(key, lambda: read_corpus(data))
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
@@ -102,11 +102,11 @@ class InputCache:
 
     def _folds(self, data: DataSettings) -> tuple[Fold, ...]:
         corpus = self.corpus(data)
-        wanted = {key: getattr(data, key) for key in SPLIT_KEYS}
+        scheme = {key: getattr(data, key) for key in SPLIT_KEYS}
         if self.store is None:
             return read_folds(data, corpus)
-        documents = [[each.digest, each.groups] for each in (corpus, *corpus.members)]
-        path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, wanted])}.json"
+        documents = [[source.digest, source.groups] for source in (corpus, *corpus.members)]
+        path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, scheme])}.json"
         folds = None
         while folds is None:  # the file may be damaged
             if not path.exists():
@@ -114,7 +114,7 @@ class InputCache:
             folds = load_folds(path, corpus, self.warn)
         return folds
 
-    def encoder(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
+    def encoder(self, spec: EncoderSettings, data: DataSettings) -> Encoder:
         """Return an encoder before training, with the tokens that mark entities in the corpus.
 
         If texts are learned, it has its published head for masked words.
@@ -123,38 +123,38 @@ class InputCache:
             EncoderError: it cannot be loaded, or the texts do not give its vocabulary.
         """
         shown = self._tokens_of_mentions(data)
-        found = initial = self._initial(wanted, data)
+        encoder = initial = self._initial(spec, data)
         if shown:
-            found = self.once(("grown", initial.digest, shown), lambda: with_tokens(initial, shown))
-        if wanted.weights == "random" or not self._untargeted(data):
-            return found
-        own, revision = wanted.vocabulary is not None, wanted.revision
-        key = ("head", wanted.name, revision, found.digest)
-        return self.once(key, lambda: with_published_head(found, revision, own_vocabulary=own))
+            encoder = self.once(("grown", initial.digest, shown), lambda: with_tokens(initial, shown))
+        if spec.weights == "random" or not self._untargeted(data):
+            return encoder
+        has_vocabulary, revision = spec.vocabulary is not None, spec.revision
+        key = ("head", spec.name, revision, encoder.digest)
+        return self.once(key, lambda: with_published_head(encoder, revision, own_vocabulary=has_vocabulary))
 
     def _untargeted(self, data: DataSettings) -> list[str]:
         """Return the names of the data sets whose texts are learned."""
         corpus = self.corpus(data)
-        return [each.name for each in corpus.members or (corpus,) if not each.targeted]
+        return [member.name for member in corpus.members or (corpus,) if not member.targeted]
 
-    def _initial(self, wanted: EncoderSettings, data: DataSettings) -> Encoder:
-        found, vocabulary = self._published(wanted.name, wanted.revision, data), wanted.vocabulary
+    def _initial(self, spec: EncoderSettings, data: DataSettings) -> Encoder:
+        encoder, vocabulary = self._load_encoder(spec.name, spec.revision, data), spec.vocabulary
         if vocabulary is not None:
             texts = self._texts(vocabulary.sources, data)
-            key = ("vocabulary", found.digest, vocabulary, content_key(texts))
-            size, lowercase, old = vocabulary.size, vocabulary.lowercase, found
-            found = self.once(key, lambda: with_vocabulary(old, texts, size, lowercase=lowercase))
-        if wanted.weights == "random":
-            sized = found
-            found = self.once(("random", sized.digest), lambda: with_random_weights(sized))
-        return found
+            key = ("vocabulary", encoder.digest, vocabulary, content_key(texts))
+            size, lowercase, old = vocabulary.size, vocabulary.lowercase, encoder
+            encoder = self.once(key, lambda: with_vocabulary(old, texts, size, lowercase=lowercase))
+        if spec.weights == "random":
+            sized = encoder
+            encoder = self.once(("random", sized.digest), lambda: with_random_weights(sized))
+        return encoder
 
     def _texts(self, sources: Sequence[str] | None, data: DataSettings) -> Sequence[str]:
         """Return the texts of these sources; None: of those without targets, or else of all."""
         corpus = self.corpus(data)
         members = corpus.members or (corpus,)
-        wanted = sources or self._untargeted(data) or [each.name for each in members]
-        return chained([each.all_texts for each in members if each.name in wanted])
+        names = sources or self._untargeted(data) or [member.name for member in members]
+        return chained([member.all_texts for member in members if member.name in names])
 
     def splitting(self, settings: Settings) -> Mapping[str, float]:
         """Return how the encoder splits the words of texts that are learned; empty if there are none."""
@@ -167,20 +167,20 @@ class InputCache:
 
     def splittings(self, settings: Settings) -> tuple[Splitting, ...]:
         """Return words with their pieces in the published vocabulary and the own one; () without one."""
-        wanted, data = settings.encoder, settings.data
-        if wanted.vocabulary is None:
+        spec, data = settings.encoder, settings.data
+        if spec.vocabulary is None:
             return ()
-        texts = self._texts(wanted.vocabulary.sources, data)[:JUDGED]
-        old, new = self._published(wanted.name, wanted.revision, data), self.encoder(wanted, data)
+        texts = self._texts(spec.vocabulary.sources, data)[:JUDGED]
+        old, new = self._load_encoder(spec.name, spec.revision, data), self.encoder(spec, data)
         key = ("splittings", old.digest, new.digest, content_key(texts))
         return self.once(key, lambda: splittings(old.tokenizer, new.tokenizer, texts))
 
     def _tokens_of_mentions(self, data: DataSettings) -> tuple[str, ...]:
         corpus = self.corpus(data)
-        marked = [each.mentions for each in corpus.members or (corpus,) if each.mentions is not None]
+        marked = [member.mentions for member in corpus.members or (corpus,) if member.mentions is not None]
         return INPUTS[data.mentions].tokens([row for rows in marked for row in rows])
 
-    def _published(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
+    def _load_encoder(self, name: str, revision: str | None, data: DataSettings) -> Encoder:
         """Return a pretrained encoder; the corpus is used only for `tiny`."""
         corpus = self.corpus(data) if name == TINY else None
         texts: Sequence[str] = () if corpus is None else corpus.all_texts
@@ -202,7 +202,7 @@ class InputCache:
                 words have no mask token.
         """
         encoder = self.encoder(settings.encoder, settings.data)
-        hidden = not all(TARGETS[task.kind].own for task in self.tasks(settings))
+        hidden = not all(TARGETS[task.kind].has_targets for task in self.tasks(settings))
         if encoder.causal:
             related = bool(marked_entities(self.corpus(settings.data)))
             need_seeing(
@@ -250,8 +250,8 @@ class InputCache:
 def _how(data: DataSettings) -> dict[str, Any]:
     """Return the `data` settings that affect the reading of texts, as arguments of `tokens_of`."""
     keys = ("max_length", "mentions", "window", "window_overlap")
-    own = {one.called: one.max_length for one in data.each}
-    return {key: getattr(data, key) for key in keys} | {"of_source": own}
+    of_source = {one.called: one.max_length for one in data.each}
+    return {key: getattr(data, key) for key in keys} | {"of_source": of_source}
 
 
 def tokens_of(
@@ -293,7 +293,7 @@ def tokens_of(
         longest, mentions, how = 2**31 - 1, "original", {"whole": True}
 
     def make() -> Iterator[Tokens]:
-        return _tokenised(encoder, corpus, longest, mentions, cuts)
+        return _tokenise(encoder, corpus, longest, mentions, cuts)
 
     if kept is None:
         tokens = join_tokens([*make()])
@@ -306,7 +306,7 @@ def tokens_of(
     return replace(tokens, cuts=cuts)
 
 
-def _tokenised(
+def _tokenise(
     encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: WindowLayout | None
 ) -> Iterator[Tokens]:
     texts: Sequence[str] = corpus.texts

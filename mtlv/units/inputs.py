@@ -14,7 +14,7 @@ from mtlv.data.batches import PartDocuments
 from mtlv.data.columns import of_objects
 from mtlv.data.joined import sources_of
 from mtlv.data.source import Corpus
-from mtlv.data.splits import wholes
+from mtlv.data.splits import units_of
 from mtlv.data.targets import TARGETS, Targets
 from mtlv.data.texts.lazy import read
 from mtlv.plan import Scores, Task, TaskScores
@@ -75,7 +75,7 @@ class UnitInputs:
             rows: rows of the corpus.
             known: whether to leave out documents of which no target is known.
         """
-        found = []
+        parts = []
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]
             columns = {name: self._column(name) for name in source.names if name in names}
@@ -83,17 +83,17 @@ class UnitInputs:
                 here = self._known(here, columns)
             masking = None if source.targeted else self.masking
             index, (first, *_) = self.tokens.rows(here), self.tokens.rows(np.array([start]))
-            found.append(PartDocuments(self.tokens, columns, index, masking=masking, first=int(first)))
-        return tuple(found)
+            parts.append(PartDocuments(self.tokens, columns, index, masking=masking, first=int(first)))
+        return tuple(parts)
 
     def count(self, names: Sequence[str], rows: NDArray[np.int64]) -> int:
         """Return the number of documents, or windows of them, that `parts` has of known targets."""
-        found = 0
+        count = 0
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]
             here = self._known(here, [name for name in source.names if name in names])
-            found += len(here) if self.tokens.cuts is None else int(self.tokens.cuts.counts[here].sum())
-        return found
+            count += len(here) if self.tokens.cuts is None else int(self.tokens.cuts.counts[here].sum())
+        return count
 
     def _known(self, rows: NDArray[np.int64], names: Iterable[str]) -> NDArray[np.int64]:
         """Return the documents of one source of which a target of these tasks is known."""
@@ -110,8 +110,8 @@ class UnitInputs:
 
     def _sources(self, names: Sequence[str]) -> list[tuple[Corpus, int]]:
         """Return the sources with their first row."""
-        held = sources_of(self.corpus)
-        return [(source, start) for source, start, _ in held if not set(names).isdisjoint(source.names)]
+        sources = sources_of(self.corpus)
+        return [(source, start) for source, start, _ in sources if not set(names).isdisjoint(source.names)]
 
     def _column(self, name: str) -> TargetColumn:
         if name not in self._columns:
@@ -121,26 +121,26 @@ class UnitInputs:
 
     def targets_of(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray]:
         """Return the known targets of tasks, for those of `rows` that are documents of the task's source."""
-        found = {}
+        targets = {}
         for part in self.parts(names, rows):
             documents = self.documents(part.index)
             for name in part.targets:
                 known = documents[self.corpus.known(name)[documents]]
-                found[name] = np.asarray(self.corpus.targets[name])[known]
-        return found
+                targets[name] = np.asarray(self.corpus.targets[name])[known]
+        return targets
 
     def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return notes on targets that cannot be learned in the form given to a model, and on long texts."""
-        found = [self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks]
+        notes = [self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks]
         if self.tokens.truncated:
-            whole = self.tokens.cuts is None
-            of = f"{len(self.tokens):,} {'documents' if whole else 'windows of documents'}"
-            tagged = whole and any(self.by_word(task.name) for task in tasks)
+            is_uncut = self.tokens.cuts is None
+            of = f"{len(self.tokens):,} {'documents' if is_uncut else 'windows of documents'}"
+            tagged = is_uncut and any(self.by_word(task.name) for task in tasks)
             more = "; `data.window` cuts them into windows" if tagged else ""
-            found.append(
+            notes.append(
                 f"`data.max_length` truncates {self.tokens.truncated:,} of {of}, see `mtlv data check`{more}"
             )
-        return tuple(note for note in found if note)
+        return tuple(note for note in notes if note)
 
     def outputs(
         self, model: Any, parts: Sequence[PartDocuments], *, precision: str, ranks: Ranks = ALONE
@@ -148,14 +148,14 @@ class UnitInputs:
         """Return a model's outputs for documents, as scores of each task's kind."""
         from mtlv.training.predict import predict
 
-        found: dict[str, NDArray] = {}
+        outputs: dict[str, NDArray] = {}
         for part in parts:
             for name, values in predict(model, part, precision=precision, ranks=ranks).items():
                 task = self.tasks[name]
-                found[name] = self.targets[task.kind].read(task, self._whole(values, part))
-        return found
+                outputs[name] = self.targets[task.kind].read(task, self._combine_windows(values, part))
+        return outputs
 
-    def _whole(self, values: NDArray, part: PartDocuments) -> NDArray:
+    def _combine_windows(self, values: NDArray, part: PartDocuments) -> NDArray:
         """Combine the values of each document's windows."""
         documents = self.documents(part.index)
         if self.tokens.cuts is None or len(documents) == len(values):
@@ -163,7 +163,7 @@ class UnitInputs:
         if values.dtype != object:  # sums over the pieces of a text
             _, place = np.unique(self.tokens.documents(part.index), return_inverse=True)
             return np.stack([np.bincount(place, column) for column in values.T], 1).astype(values.dtype)
-        return of_objects(self.tokens.cuts.whole(values, documents.tolist()))
+        return of_objects(self.tokens.cuts.combine(values, documents.tolist()))
 
     def documents(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the documents of rows of tokens, in order, without duplicates."""
@@ -190,45 +190,45 @@ class UnitInputs:
             for part in parts
             for name in part.targets
         }
-        ids, groups = self._of_rows(self.corpus.ids, rows), self._of_rows(self._wholes, rows)
+        ids, groups = self._of_rows(self.corpus.ids, rows), self._of_rows(self._units, rows)
         return Scores((unit,), split, ids, tasks, groups)
 
-    def placed(self, found: Scores, rows: NDArray[np.int64]) -> Scores:
+    def align_scores(self, scores: Scores, rows: NDArray[np.int64]) -> Scores:
         """Return the scores of a unit for all of `rows`, whatever other sources the training suite had.
 
         Raises:
             KeyError: it has no scores for a document of its own sources.
         """
         ids = self._of_rows(self.corpus.ids, rows)
-        if found.ids == ids:
-            return found
-        at = {name: place for place, name in enumerate(found.ids)}
+        if scores.ids == ids:
+            return scores
+        at = {name: place for place, name in enumerate(scores.ids)}
         tasks: dict[str, TaskScores] = {}
-        for part in self.parts(tuple(found.tasks), rows):
+        for part in self.parts(tuple(scores.tasks), rows):
             documents = self.documents(part.index)
-            own = [at[self.corpus.ids[row]] for row in documents]
+            places = [at[self.corpus.ids[row]] for row in documents]
             mask = np.isin(rows, documents)
             for name in part.targets:
-                tasks[name] = self._spread(name, mask, rows, found.tasks[name].outputs[own])
-        return Scores(found.units, found.split, ids, tasks, self._of_rows(self._wholes, rows))
+                tasks[name] = self._spread(name, mask, rows, scores.tasks[name].outputs[places])
+        return Scores(scores.units, scores.split, ids, tasks, self._of_rows(self._units, rows))
 
     @cached_property
-    def _wholes(self) -> Sequence[str]:
-        return wholes(self.corpus)
+    def _units(self) -> Sequence[str]:
+        return units_of(self.corpus)
 
     @staticmethod
     def _of_rows(values: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
         return tuple(read(values, rows.tolist()))
 
     def _spread(
-        self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], own: NDArray
+        self, name: str, mask: NDArray[np.bool_], rows: NDArray[np.int64], values: NDArray
     ) -> TaskScores:
-        """Return the scores of a task for `rows`, with its outputs for those of its own source, by `mask`."""
+        """Return the scores of a task for `rows`, with the outputs `values` where `mask` is true."""
         targets, known = np.asarray(self.corpus.targets[name])[rows], mask & self.corpus.known(name)[rows]
         if mask.all():
-            return TaskScores(own, targets, known)
+            return TaskScores(values, targets, known)
         outputs = self.targets[self.tasks[name].kind].none(len(rows))
-        if own.dtype != object:
-            outputs = np.zeros((len(rows), *own.shape[1:]), own.dtype)
-        outputs[mask] = own
+        if values.dtype != object:
+            outputs = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+        outputs[mask] = values
         return TaskScores(outputs, targets, known)

@@ -109,8 +109,8 @@ def _relations(features: str, marked: Mapping[str, int]) -> dict[str, Pooler]:
 
 def marked_entities(corpus: Corpus) -> dict[str, int]:
     """Return the maximum number of marked entities of a document, for each task with marked entities."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for source in corpus.members or (corpus,):
         most = max(map(len, source.mentions or ()), default=0)
-        found |= {task.name: most for task in source.tasks if most}
-    return found
+        counts |= {task.name: most for task in source.tasks if most}
+    return counts

@@ -42,5 +42,5 @@ def probe_of(job: Job, trained: TrainingState, training: Mixture, tasks: Mapping
         HeadLosses(trained.model, objective, job.precision),
         lambda number: training.halves(seed=job.unit.draw_seed("probe"), number=number),
         every=settings.every,
-        weights=[each for layer in layers for each in layer.parameters() if each.requires_grad],
+        weights=[weight for layer in layers for weight in layer.parameters() if weight.requires_grad],
     )

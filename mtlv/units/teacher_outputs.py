@@ -48,15 +48,15 @@ def teacher_outputs_of(
     with need_room(job):
         # Without the cache of frozen layers: the student's may be of another precision.
         model = model_of(job, replace(inputs, below=None)).to(device_for(job))
-        found: dict[str, NDArray] = {}
+        outputs: dict[str, NDArray] = {}
         for tasks, state in weights:
             heads = [head for head in job.unit.model.heads if not set(tasks).isdisjoint(head.tasks)]
             model.load_state_dict(state)
             documents = job.fold.part(job.teaching_part)
             for part in inputs.parts([name for head in heads for name in head.tasks], documents):
                 values = predict(model, part, precision=job.precision, read=_teacher_outputs)
-                found |= {name: _flat(values[name]) for name in values if name in tasks}
-    return found
+                outputs |= {name: _flat(values[name]) for name in values if name in tasks}
+    return outputs
 
 
 def outputs_elsewhere(job: Job, inputs: UnitInputs, weights: Weights, rows: NDArray[np.int64]) -> Outputs:
@@ -101,7 +101,9 @@ def _flat(values: NDArray) -> NDArray:
     return np.concatenate(list(values)) if values.dtype == object else values
 
 
-def taught(inputs: UnitInputs, teacher_outputs: Sequence[tuple[Job, TeacherOutputs]]) -> UnitInputs:
+def add_teacher_outputs(
+    inputs: UnitInputs, teacher_outputs: Sequence[tuple[Job, TeacherOutputs]]
+) -> UnitInputs:
     """Return the inputs of a student, with teacher outputs for its batches of training documents.
 
     Args:
@@ -114,11 +116,11 @@ def taught(inputs: UnitInputs, teacher_outputs: Sequence[tuple[Job, TeacherOutpu
     if not teacher_outputs:
         return inputs
     columns: dict[str, DenseColumn | RaggedColumn] = {}
-    for teacher, found in teacher_outputs:
-        for part in inputs.parts(tuple(found), teacher.fold.part(teacher.teaching_part)):
+    for teacher, outputs in teacher_outputs:
+        for part in inputs.parts(tuple(outputs), teacher.fold.part(teacher.teaching_part)):
             for name in part.targets:
-                column = columns.setdefault(name, _empty(inputs, name, found[name].shape[1:]))
-                _fill(column, part.index, found[name])
+                column = columns.setdefault(name, _empty(inputs, name, outputs[name].shape[1:]))
+                _fill(column, part.index, outputs[name])
     return replace(inputs, teacher_outputs=columns)
 
 
@@ -135,15 +137,15 @@ def entropies(
     """
     from scipy.special import entr, softmax
 
-    found = {}
-    for name in dict.fromkeys(name for _, each in teacher_outputs for name in each):
-        logits = np.concatenate([each[name] for _, each in teacher_outputs if name in each])
+    means = {}
+    for name in dict.fromkeys(name for _, outputs in teacher_outputs for name in outputs):
+        logits = np.concatenate([outputs[name] for _, outputs in teacher_outputs if name in outputs])
         if logits.ndim == 1 and not SCORING[tasks[name].kind].needs_threshold:
             continue
         if logits.ndim == 1:  # of yes; that of no is 0
             logits = np.stack([logits, np.zeros_like(logits)], axis=1)
-        found[name] = float(entr(softmax(logits, axis=1)).sum(axis=1).mean())
-    return found
+        means[name] = float(entr(softmax(logits, axis=1)).sum(axis=1).mean())
+    return means
 
 
 def _empty(inputs: UnitInputs, name: str, shape: tuple[int, ...]) -> DenseColumn | RaggedColumn:

@@ -77,7 +77,7 @@ def train_unit(
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the requested device is not available.
     """
-    inputs = _masked(job, inputs)
+    inputs = _add_masking(job, inputs)
     with need_room(job):
         device = device_for(job, ranks)
         with _own_draws(job, device):
@@ -91,7 +91,7 @@ def train_unit(
             _train(training, objective, checkpointing, graphs=graphs)
         chosen = checkpointing.validation.chosen()
         record = _record(checkpointing, chosen, device)
-        return record, {epoch: _at_rest(weights) for epoch, weights in chosen.weights.items()}
+        return record, {epoch: _copy_to_cpu(weights) for epoch, weights in chosen.weights.items()}
 
 
 @contextmanager
@@ -174,26 +174,26 @@ def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: 
     """Return the test scores, for each task with the weights of its own epoch."""
     unit, outputs = job.unit, dict[str, Any]()
     for epoch in dict.fromkeys(chosen.epochs.values()):
-        wanted = {name for name, its in chosen.epochs.items() if its == epoch}
+        names = {name for name, its in chosen.epochs.items() if its == epoch}
         # heads are run whole
-        heads = [head for head in unit.model.heads if not wanted.isdisjoint(head.tasks)]
+        heads = [head for head in unit.model.heads if not names.isdisjoint(head.tasks)]
         parts = inputs.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
-        found = inputs.outputs(model, parts, precision=job.precision, ranks=ranks)
-        outputs |= {name: found[name] for name in wanted}
+        predicted = inputs.outputs(model, parts, precision=job.precision, ranks=ranks)
+        outputs |= {name: predicted[name] for name in names}
     parts = inputs.parts(unit.model.tasks, job.fold.test)
     return inputs.scores(unit.key, "test", job.fold.test, parts, outputs)
 
 
-def _at_rest(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _copy_to_cpu(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return weights on the CPU, each in separate memory for files: T5 has an embedding with two names."""
-    found: dict[str, torch.Tensor] = {}
+    copies: dict[str, torch.Tensor] = {}
     seen: set[int] = set()
     for name, tensor in weights.items():
-        own = tensor.detach().cpu().contiguous()
-        found[name] = own.clone() if own.data_ptr() in seen else own
-        seen.add(own.data_ptr())
-    return found
+        copy = tensor.detach().cpu().contiguous()
+        copies[name] = copy.clone() if copy.data_ptr() in seen else copy
+        seen.add(copy.data_ptr())
+    return copies
 
 
 def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, graphs: bool) -> None:
@@ -262,7 +262,7 @@ def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
     _tell(job.name, validation.callbacks, text)
 
 
-def _masked(job: Job, inputs: UnitInputs) -> UnitInputs:
+def _add_masking(job: Job, inputs: UnitInputs) -> UnitInputs:
     """Return inputs that mask pieces of texts without targets, by the settings of the unit's stage."""
     if all(source.targeted for source in inputs.corpus.members or (inputs.corpus,)):
         return inputs
@@ -276,9 +276,9 @@ def _training(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
     """Return the training batches of a unit, whose lengths are multiples of `multiple`."""
     from mtlv.data.mixing import DRAWS, Mixture
 
-    settings, own = job.settings.training, job.settings.data.batch_sizes
+    settings, batch_sizes = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
-    sizes = tuple(own.get(name, settings.batch_size) for name in inputs.sources(tasks))
+    sizes = tuple(batch_sizes.get(name, settings.batch_size) for name in inputs.sources(tasks))
     parts = inputs.parts(tasks, job.fold.train, known=True)
     parts = tuple(
         replace(part, multiple=multiple, teacher_outputs=_of(part.targets, inputs.teacher_outputs))
@@ -337,7 +337,7 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
     balancer = make(terms(chosen.per, heads), seed=seed, learning_rate=chosen.learning_rate)
     objective = Objective(
         heads,
-        tasks=_weighted(inputs.tasks, settings.task_weights or {}),
+        tasks=_weight_tasks(inputs.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
         together=training.draw.together,
@@ -350,7 +350,7 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
     return trained, objective.to(trained.device)
 
 
-def _weighted(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
+def _weight_tasks(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:
     """Return tasks with their own weights or those of their source."""
     return {
         name: replace(task, weight=weights.get(name, weights.get(task.source, task.weight)))

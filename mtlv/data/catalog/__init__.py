@@ -29,7 +29,7 @@ CORPORA: Registry[ModuleType] = Registry(
     {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
     | {"standoff": "mtlv.data.standoff"},
 )
-OF_COLUMNS = ("labels", "target", "tags")  # keys of columns that are learned, each as it is
+LEARNED_COLUMNS = ("labels", "target", "tags")  # keys of columns that are learned, each as it is
 
 
 @cache  # called thousands of times by a suite
@@ -97,7 +97,7 @@ def load(name: str, options: DataOptions) -> Corpus:
         drawn = np.random.default_rng(options.seed).permutation(len(corpus))[: options.limit]
         note = f"{options.limit} of {len(corpus)} documents kept (data.limit)"
         corpus = corpus.take(np.sort(drawn), note=note)
-    return _varied(corpus, options)
+    return _note_constant_targets(corpus, options)
 
 
 def _module(name: str) -> ModuleType:
@@ -115,7 +115,9 @@ def _existing(name: str, card: Card, options: DataOptions) -> Path | None:
     if card.generated or (card.hub and options.hub is not None and options.path is None):
         return None
     if options.path is None and not card.downloads and not card.by_hand:
-        then = "set `data.path` to it" + ", or `data.hub` to its name" * card.hub
+        then = "set `data.path` to it"
+        if card.hub:
+            then += ", or `data.hub` to its name"
         raise DataError(f"corpus `{name}` needs a file", then=then)
     path = location(name, options)
     if not os.path.exists(path):  # Path.exists raises an error if a name is too long
@@ -135,23 +137,25 @@ def _nowhere(name: str, card: Card, options: DataOptions) -> DataError:
     )
 
 
-def _varied(corpus: Corpus, options: DataOptions) -> Corpus:
+def _note_constant_targets(corpus: Corpus, options: DataOptions) -> Corpus:
     """Return the corpus with a note on each label that all documents have.
 
     Raises:
         DataError: a task cannot be learned, because all documents have the same target.
     """
-    key = next((key for key in OF_COLUMNS if getattr(options.columns, key) is not None), "")
+    key = next((key for key in LEARNED_COLUMNS if getattr(options.columns, key) is not None), "")
     word = "column" if key else "label"
     column = getattr(options.columns, key) if key in ("target", "tags") else None
-    said = {task: f"{word} `{shorten(column or task)}` {text}" for task, text in corpus.constant.items()}
-    bare = [said[task] for task in corpus.unlearnable()]
+    sentences = {task: f"{word} `{shorten(column or task)}` {text}" for task, text in corpus.constant.items()}
+    bare = [sentences[task] for task in corpus.unlearnable()]
     if bare:
         setting = f"`data.columns.{key}`" if key else "`data.labels`"
+        then = f"name another in {setting}" if column else f"leave it out of {setting}"
+        if options.limit is not None:
+            then += ", or raise `data.limit`"
         raise DataError(
             f"corpus `{corpus.name}` cannot be learned: {shorten(', '.join(bare), LONGEST)}",
-            then=(f"name another in {setting}" if column else f"leave it out of {setting}")
-            + ", or raise `data.limit`" * (options.limit is not None),
+            then=then,
         )
-    notes = [f"{text}, so that a constant answer is right" for text in said.values()]
+    notes = [f"{text}, so that a constant answer is right" for text in sentences.values()]
     return replace(corpus, notes=(*notes, *corpus.notes)) if notes else corpus

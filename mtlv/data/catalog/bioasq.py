@@ -58,12 +58,12 @@ def _from_json(file: Path, part: str) -> Iterator[Example]:
 
 
 def _question(row: Any, part: str, place: str) -> Example:
-    held = row if isinstance(row, dict) else {}
-    given = held.get("exact_answer")
-    answer = given[0] if isinstance(given, list) and given else given  # some releases have a list of one
-    listed = held.get("snippets")
+    fields = row if isinstance(row, dict) else {}
+    exact = fields.get("exact_answer")
+    answer = exact[0] if isinstance(exact, list) and exact else exact  # some releases have a list of one
+    listed = fields.get("snippets")
     snippets: list[Any] = [x.get("text") if isinstance(x, dict) else None for x in listed] if listed else []
-    texts: list[Any] = [held.get("id"), held.get("body"), answer, *snippets]
+    texts: list[Any] = [fields.get("id"), fields.get("body"), answer, *snippets]
     if not all(isinstance(text, str) for text in texts):
         raise DataError(
             f"`{place}` is incomplete", allowed="`id`, `body`, `snippets` with `text`, `exact_answer`"

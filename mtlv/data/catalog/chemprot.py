@@ -84,20 +84,20 @@ def unmarked(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
         DataError: a mark is missing or is there twice.
     """
     pieces: list[str] = []
-    found: list[tuple[bool, Span]] = []
+    entities: list[tuple[bool, Span]] = []
     at = length = 0
     for match in _MARKED.finditer(text):
         inside = match[1] or match[2]
         start = length + match.start() - at
         pieces += [text[at : match.start()], inside]
         at, length = match.end(), start + len(inside)
-        found.append((match[1] is None, Span(start, length, ROLE)))
-    found.sort()
-    if [second for second, _ in found] != [False, True]:
+        entities.append((match[1] is None, Span(start, length, ROLE)))
+    entities.sort()
+    if [second for second, _ in entities] != [False, True]:
         raise DataError(
             f"`{place}` does not have two marked entities", got=text, allowed="one << >> and one [[ ]]"
         )
-    return "".join([*pieces, text[at:]]), (found[0][1], found[1][1])
+    return "".join([*pieces, text[at:]]), (entities[0][1], entities[1][1])
 
 
 load = by_parts(CARD, (".txt", ".jsonl"), _examples, class_answers, "run `mtlv data fetch chemprot`")

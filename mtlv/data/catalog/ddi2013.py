@@ -61,16 +61,16 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         DataError: missing files, invalid XML, a pair with unknown drugs or type, or a list that does not
             match.
     """
-    lists = _listed(path if path.is_dir() else path.parent)
+    lists = _read_split_lists(path if path.is_dir() else path.parent)
     examples: list[Example] = []
     count: Counter[str] = Counter()
-    for own, place, data in _files(path):
+    for part, place, data in _files(path):
         if lists and place not in lists:
             raise DataError("the split lists leave a file out", got="/".join(place))
         name = "/".join(place)
         root = parsed(name, data, largest=LARGEST, what="file of the DDI corpus")
         for sentence in root.iter("sentence"):
-            examples += _pairs(sentence, lists.get(place, own), name, count)
+            examples += _pairs(sentence, lists.get(place, part), name, count)
     if not examples:
         then = f"run `mtlv data fetch {CARD.name}`"
         raise DataError(f"no DDI corpus in `{path}`", allowed=f"{ARCHIVE} or DDICorpus/", then=then)
@@ -80,16 +80,16 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
 def _files(path: Path) -> Iterator[tuple[str, Place, bytes]]:
     """Yield (part, place, content) of each file for the extraction task."""
     if path.is_file() or (path / ARCHIVE).is_file():
-        for name, data in zipped(path if path.is_file() else path / ARCHIVE, _wanted, largest=LARGEST):
+        for name, data in zipped(path if path.is_file() else path / ARCHIVE, _is_in_corpus, largest=LARGEST):
             yield *_place(name), data
         return
     for file in sorted(path.rglob("*.xml")):
         name = file.relative_to(path.parent).as_posix()  # the folder may be `Train` itself
-        if _wanted(name):
+        if _is_in_corpus(name):
             yield *_place(name), file.read_bytes()
 
 
-def _wanted(name: str) -> bool:
+def _is_in_corpus(name: str) -> bool:
     parts = name.split("/")
     return len(parts) >= 3 and parts[-3] in _FOLDERS and name.endswith(".xml")
 
@@ -99,19 +99,19 @@ def _place(name: str) -> tuple[str, Place]:
     return _FOLDERS[part], (folder, file)
 
 
-def _listed(folder: Path) -> dict[Place, str]:
+def _read_split_lists(folder: Path) -> dict[Place, str]:
     """Return the part of each file by the lists; empty without lists."""
     files = {part: folder / "blurb_split" / f"{name}_files.tsv" for name, part in _LISTS.items()}
     if not all(file.is_file() for file in files.values()):
         return {}
-    found: dict[Place, str] = {}
+    parts: dict[Place, str] = {}
     for part, file in files.items():
         for line in text_of(file).split("\n"):
             if line.strip():
                 place = ("", *line.strip().split("/"))[-2:]
-                if found.setdefault((place[0], place[1]), part) != part:
+                if parts.setdefault((place[0], place[1]), part) != part:
                     raise DataError("a file is in two split lists", got=line)
-    return found
+    return parts
 
 
 def _pairs(sentence: Element, part: str, name: str, count: Counter[str]) -> Iterator[Example]:

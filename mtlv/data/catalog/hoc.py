@@ -47,7 +47,7 @@ CARD = Card(
     licence="GPL-3.0, as its repository states",
     citation="Baker S, Silins I, Guo Y, et al. Automatic semantic classification of scientific literature "
     "according to the hallmarks of cancer. Bioinformatics 32(3):432-440, 2016.",
-    labels=tuple(Label(name, said) for name, said in _LABELS.items()),
+    labels=tuple(Label(name, description) for name, description in _LABELS.items()),
     main_metric="f1_micro",
     downloads=(
         Download(
@@ -77,8 +77,8 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
             text = " ".join(content.split())
             same = texts.setdefault(place.stem, text) == text
         else:
-            found = hallmarks(content, place.stem)
-            same = labels.setdefault(place.stem, found) == found
+            names = hallmarks(content, place.stem)
+            same = labels.setdefault(place.stem, names) == names
         if not same:
             raise DataError(
                 f"document `{place.stem}` has two different contents", got=str(place), then="keep one of them"
@@ -107,7 +107,7 @@ def hallmarks(content: str, document: str) -> set[str]:
     A field is empty, `NULL`, or paths (`hallmark--detail--...`) joined by `AND`, with or without a space
     after it.
     """
-    found = set()
+    names = set()
     for field in content.split("<"):
         for path in re.split(r"(?:^|\s)AND", field.strip()):
             name = path.split("--")[0].strip().lower()
@@ -115,8 +115,8 @@ def hallmarks(content: str, document: str) -> set[str]:
                 continue
             if name not in _LABELS:
                 raise DataError(f"document `{document}` has an unknown hallmark", got=name)
-            found.add(name)
-    return found
+            names.add(name)
+    return names
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -141,7 +141,7 @@ def _is_document(name: str) -> bool:
 
 def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
     """Return the part of each document by the split lists; None without lists."""
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     # Next to the texts, or one level higher in an unpacked repository.
     places = [folder, *sorted(child for child in folder.iterdir() if child.is_dir())]
     folder = next((place for place in places if (place / "blurb_split").is_dir()), folder)
@@ -151,16 +151,16 @@ def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
     for part, path in lists.items():
         for name in read_text(path).replace("\n", ",").split(","):
             id_ = name.strip().removesuffix(".txt")
-            if id_ and found.setdefault(id_, part) != part:
+            if id_ and parts.setdefault(id_, part) != part:
                 raise DataError(
                     f"document `{id_}` is in two split lists in `{folder / 'blurb_split'}`",
-                    got=f"{found[id_]}, {part}",
+                    got=f"{parts[id_]}, {part}",
                     then="keep it in one of them",
                 )
-    missing = [id_ for id_ in ids if id_ not in found]
+    missing = [id_ for id_ in ids if id_ not in parts]
     if missing:
         raise DataError(
             f"the split lists in `{folder / 'blurb_split'}` leave documents out",
             got=f"{len(missing)}, such as {missing[0]}",
         )
-    return tuple(found[id_] for id_ in ids)
+    return tuple(parts[id_] for id_ in ids)

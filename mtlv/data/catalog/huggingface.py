@@ -12,7 +12,7 @@ from pathlib import Path
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.corpus import columns_of, table_corpus
-from mtlv.data.tables.hugging_face import Wanted, read_folder, read_hub
+from mtlv.data.tables.hugging_face import Selection, read_folder, read_hub
 from mtlv.data.tables.readers import KINDS
 
 CARD = Card(
@@ -33,13 +33,15 @@ def load(path: Path | None, options: DataOptions) -> Corpus:
     """
     columns = options.columns
     named = frozenset(name for name in (columns.target, columns.tags, columns.label_list) if name)
-    wanted = Wanted(frozenset(columns_of(columns)), named, unclassed=columns.missing_labels == "unknown")
-    found = read_hub(options.hub or "", wanted) if path is None else read_folder(path, wanted)
-    return table_corpus(CARD.name, found.tables, _with_classes(columns, found.classes), *found.notes)
+    selection = Selection(
+        frozenset(columns_of(columns)), named, unclassed=columns.missing_labels == "unknown"
+    )
+    data = read_hub(options.hub or "", selection) if path is None else read_folder(path, selection)
+    return table_corpus(CARD.name, data.tables, _with_classes(columns, data.classes), *data.notes)
 
 
-def _with_classes(columns: Columns, found: Mapping[str, tuple[str, ...]]) -> Columns:
+def _with_classes(columns: Columns, classes: Mapping[str, tuple[str, ...]]) -> Columns:
     """Use the data set's own classes in its order, unless the user named classes."""
-    own = found.get(columns.target or "")
-    asked = own is not None and columns.classes is None and "classes" in KINDS[columns.kind].reads
-    return replace(columns, classes=own) if asked else columns
+    names = classes.get(columns.target or "")
+    asked = names is not None and columns.classes is None and "classes" in KINDS[columns.kind].reads
+    return replace(columns, classes=names) if asked else columns

@@ -75,11 +75,11 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         in_test = "test" in str(relations.parent.relative_to(path)).lower()
         examples += _pairs(note, here, _relations(relations), part="test" if in_test else "train")
     divided = len({example.part for example in examples}) > 1
-    note_ = f"{crossing} concepts left out: they span several lines" if crossing else ""
-    whole = (
+    crossing_note = f"{crossing} concepts left out: they span several lines" if crossing else ""
+    parts_note = (
         "" if divided else "one of the parts has no documents: check that training and test data are there"
     )
-    return answers_corpus(CARD, examples, class_answers, note_, whole)
+    return answers_corpus(CARD, examples, class_answers, crossing_note, parts_note)
 
 
 def _fitting(files: list[Path], relations: Path, suffix: str) -> Path:
@@ -101,13 +101,13 @@ def _lines(file: Path, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
 
 def _concepts(file: Path) -> tuple[list[Concept], int]:
     """Return the concepts within one line, in text order, and the number of others."""
-    found, crossing = set(), 0
+    concepts, crossing = set(), 0
     for match in _lines(file, _CON):
         line, start, last_line, last = (int(match[at]) for at in range(2, 6))
         crossing += line != last_line
         if line == last_line:
-            found.add(Concept(line - 1, start, last + 1, match[6]))
-    return sorted(found), crossing
+            concepts.add(Concept(line - 1, start, last + 1, match[6]))
+    return sorted(concepts), crossing
 
 
 def _relations(file: Path) -> dict[frozenset[tuple[int, int, int]], str]:

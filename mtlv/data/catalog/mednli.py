@@ -39,15 +39,15 @@ CARD = Card.of_task(
 def _examples(file: Path, part: str) -> list[Example]:
     table = read_table(file, encoding="utf-8")
     table.need(COLUMNS, "MedNLI's release")
-    found: list[Example] = []
+    examples: list[Example] = []
     for line, row in table.rows:
         cells: list[Any] = [row.get(name) for name in COLUMNS]
         if not all(isinstance(cell, str) for cell in cells):
             raise DataError(f"`{file.name}:{line}` is incomplete", allowed=f"text in {', '.join(COLUMNS)}")
         premise, hypothesis, answer = cells
         id_ = f"{file.stem}.{row.get('pairID') or line}"
-        found.append(Example(id_, premise, answer, f"{file.name}:{line}", part, hypothesis))
-    return found
+        examples.append(Example(id_, premise, answer, f"{file.name}:{line}", part, hypothesis))
+    return examples
 
 
 load = by_parts(CARD, (".jsonl",), _examples, class_answers)

@@ -70,7 +70,9 @@ CARD = Card(
     licence="not stated for this release; the abstracts are MEDLINE's, for research use",
     citation="Hersh W, Buckley C, Leone TJ, Hickam D. OHSUMED: an interactive retrieval evaluation and new "
     "large test collection for research. Proc. SIGIR 1994, 192-201. Categories and split: Joachims T, 1998.",
-    labels=tuple(Label(name, said, f"C{n:02}") for n, (name, said) in enumerate(_LABELS.items(), 1)),
+    labels=tuple(
+        Label(name, description, f"C{n:02}") for n, (name, description) in enumerate(_LABELS.items(), 1)
+    ),
     by_hand="the source offers plain http only, which mtlv does not download from: get "
     "ohsumed-first-20000-docs.tar.gz from http://disi.unitn.it/moschitti/corpora.htm, set `data.path` to it",
 )

@@ -73,7 +73,7 @@ CARD = Card(
     licence="CC BY-NC-ND 4.0, as the National Library of Medicine states for the collection; see its address",
     citation="Demner-Fushman D, Kohli MD, Rosenman MB, et al. Preparing a collection of radiology "
     "examinations for distribution and retrieval. J Am Med Inform Assoc 23(2):304-310, 2016.",
-    labels=tuple(Label(name, said) for name, said in _LABELS.items()),
+    labels=tuple(Label(name, description) for name, description in _LABELS.items()),
     downloads=(
         Download(
             "https://openi.nlm.nih.gov/imgs/collections/NLMCXR_reports.tgz",
@@ -137,7 +137,7 @@ def _need_one_content(reports: Iterable[RadiologyReport]) -> None:
 def _reports(path: Path) -> Iterator[RadiologyReport]:
     """Read the reports of a CSV file, an archive, or a folder with one of them or the XML files."""
     if path.is_file():
-        return _from_csv(path) if path.suffix.lower() == ".csv" else _from_xml(_packed(path))
+        return _from_csv(path) if path.suffix.lower() == ".csv" else _from_xml(_read_archive(path))
     for name in ("indiana_reports.csv", "ecgen-radiology", "NLMCXR_reports.tgz"):
         if (path / name).exists():
             return _reports(path / name)
@@ -159,10 +159,10 @@ def _from_csv(path: Path) -> Iterator[RadiologyReport]:
         yield RadiologyReport(row["uid"], headings, row["findings"], row["impression"])
 
 
-def _packed(path: Path) -> Iterator[tuple[str, bytes]]:
+def _read_archive(path: Path) -> Iterator[tuple[str, bytes]]:
     """Return (file name, content) of the XML files of an archive, in numerical order."""
-    found = documents(path, lambda name: name.endswith(".xml"), largest=LARGEST_REPORT)
-    for name, data in sorted(found, key=lambda file: (len(file[0]), file[0])):
+    files = documents(path, lambda name: name.endswith(".xml"), largest=LARGEST_REPORT)
+    for name, data in sorted(files, key=lambda file: (len(file[0]), file[0])):
         yield name.rsplit("/", 1)[-1], data
 
 

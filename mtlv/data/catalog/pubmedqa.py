@@ -81,8 +81,8 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _example(id_: str, row: Any, test: Mapping[str, Any], name: str) -> Example:
     """Build an example of a question; `test` is empty if there is no split."""
-    held = row if isinstance(row, dict) else {}
-    question, answer, listed = (held.get(key) for key in ("QUESTION", "final_decision", "CONTEXTS"))
+    fields = row if isinstance(row, dict) else {}
+    question, answer, listed = (fields.get(key) for key in ("QUESTION", "final_decision", "CONTEXTS"))
     contexts: list[Any] = listed if isinstance(listed, list) else [None]
     if not all(isinstance(text, str) for text in (question, answer, *contexts)):
         raise DataError(

@@ -55,9 +55,9 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     sentences, parts = [], []
     for note in sorted(set(path.rglob("*.txt")) - set(marked)):
         part = "test" if "test" in str(note.parent.relative_to(path)).lower() else "train"
-        found = list(documents(_marked(note, disorders.pop(note.stem, []), part), losses))
-        sentences += found
-        parts += [part] * len(found)
+        paragraphs = list(documents(_mark_disorders(note, disorders.pop(note.stem, []), part), losses))
+        sentences += paragraphs
+        parts += [part] * len(paragraphs)
     if disorders:
         raise DataError("disorders are marked in notes that are missing", got=", ".join(sorted(disorders)))
     return corpus_of(
@@ -71,7 +71,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
 
 def _disorders(files: list[Path]) -> dict[str, list[tuple[int, int]]]:
     """Return start and end of each disorder in characters, by note."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    disorders: dict[str, list[tuple[int, int]]] = {}
     for file in files:
         for number, line in enumerate(text_of(file).split("\n"), start=1):
             if not line.strip():
@@ -84,11 +84,11 @@ def _disorders(files: list[Path]) -> dict[str, list[tuple[int, int]]]:
                     got=line,
                     allowed="note||Disease_Disorder||concept||start||end",
                 )
-            found.setdefault(name.removesuffix(".txt"), []).append((int(places[0]), int(places[-1])))
-    return found
+            disorders.setdefault(name.removesuffix(".txt"), []).append((int(places[0]), int(places[-1])))
+    return disorders
 
 
-def _marked(note: Path, disorders: list[tuple[int, int]], part: str) -> MarkedText:
+def _mark_disorders(note: Path, disorders: list[tuple[int, int]], part: str) -> MarkedText:
     text = text_of(note)
     if any(end > len(text) or start >= end for start, end in disorders):
         raise DataError(

@@ -159,11 +159,11 @@ def _write(random: np.random.Generator, labels: set[str]) -> str:
     """Generate a report of mostly 15 to 40 words: findings, some negations, and uninformative remarks."""
     phrases = [_fill(random, _POSITIVE[name]) for name in _POSITIVE if name in labels]
     absent = [name for name in _NEGATIVE if name not in labels]
-    wanted = [_fill(random, _NEGATIVE[absent[i]]) for i in random.permutation(len(absent))[:2]]
-    wanted += [_FILLERS[i] for i in random.permutation(len(_FILLERS))]
+    candidates = [_fill(random, _NEGATIVE[absent[i]]) for i in random.permutation(len(absent))[:2]]
+    candidates += [_FILLERS[i] for i in random.permutation(len(_FILLERS))]
     words = sum(len(phrase.split()) for phrase in phrases)
     target = int(random.integers(_FEWEST_WORDS, _MOST_WORDS - 8))
-    for phrase in wanted:
+    for phrase in candidates:
         if words >= target:
             break
         phrases.append(phrase)

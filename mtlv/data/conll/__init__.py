@@ -72,8 +72,8 @@ def sentences_of(read: Sequence[TaggedWords], untyped: str) -> list[Sentence]:
     """Return sentences with the entities, or the classes of words, that their tags have together."""
     spans = spans_of_rows([sentence.tags for sentence in read], untyped)
     return [
-        Sentence(each.id, each.words, row, each.document, each.prose)
-        for each, row in zip(read, spans, strict=True)
+        Sentence(sentence.id, sentence.words, entities, sentence.document, sentence.prose)
+        for sentence, entities in zip(read, spans, strict=True)
     ]
 
 
@@ -98,7 +98,7 @@ def _is_conll(file: ConllFile) -> bool:
     """Whether lines are of words and tags; tags without letters need other signs of the format."""
     if file.path.suffix.lower() in TABLES:
         return False
-    sentences = [each.tags for each in file.sentences()]
+    sentences = [sentence.tags for sentence in file.sentences()]
     if not any(not line.strip() for line in file.lines[1:]):
         return False
     is_marked = file.path.suffix.lower() in NO_TABLES or file.lines[0].startswith(MARKER)
@@ -154,7 +154,7 @@ def tagged_corpus(
     rows = list(chain.from_iterable(read.values()))
     tags, are_numbers = named_tags([row.tags for row in rows], columns.classes)
     sentences = sentences_of(
-        [replace(row, tags=tuple(own)) for row, own in zip(rows, tags, strict=True)], untyped
+        [replace(row, tags=tuple(row_tags)) for row, row_tags in zip(rows, tags, strict=True)], untyped
     )
     notes = [absent(paths)]
     if card.other_tasks:
@@ -231,14 +231,14 @@ def corpus_of(
 
 def task_of(card: Card, sentences: Sequence[Sentence], called: str = "entities") -> Task:
     """Return the card's task, or one with the classes of the sentences, `called` so."""
-    found = sorted({span.type for sentence in sentences for span in sentence.spans})
-    if len(found) > MOST_TYPES:
-        raise DataError("too many types of entities", got=len(found), allowed=f"up to {MOST_TYPES}")
+    types = sorted({span.type for sentence in sentences for span in sentence.spans})
+    if len(types) > MOST_TYPES:
+        raise DataError("too many types of entities", got=len(types), allowed=f"up to {MOST_TYPES}")
     known = card.other_tasks[0] if card.other_tasks else None
     if known is None:
         task = Task(called, kind="tagging", source=card.name, main_metric=card.main_metric)
-        return replace(task, classes=tuple(found), description="Names and terms that are marked in the text.")
-    strange = [name for name in found if name not in known.classes]
+        return replace(task, classes=tuple(types), description="Names and terms that are marked in the text.")
+    strange = [name for name in types if name not in known.classes]
     if strange:
         raise DataError(
             f"corpus `{card.name}` has entities of an unknown type",

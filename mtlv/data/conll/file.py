@@ -150,12 +150,14 @@ class ConllFile:
         """
         if self.width and (faults := list(self._faults())):
             raise DataError.all_of(faults)
-        found = list(self._sentences()) if self.width else []
-        if not found:
+        sentences = list(self._sentences()) if self.width else []
+        if not sentences:
             raise DataError(f"`{self.path.name}` has no sentences", then="check `data.path`")
         if self.documents <= 1:  # a marker at the top of a file names no document
-            found = [self._sentence(n, s.words, s.tags, "", s.prose) for n, s in enumerate(found, start=1)]
-        return found
+            sentences = [
+                self._sentence(n, s.words, s.tags, "", s.prose) for n, s in enumerate(sentences, start=1)
+            ]
+        return sentences
 
     def _faults(self) -> Iterator[DataError]:
         words = [(number, cells) for number, cells in self.rows if cells and cells[0] != MARKER]

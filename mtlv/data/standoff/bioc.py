@@ -55,9 +55,9 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
     content = text_of(file)
     try:
         nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
-        by_concept = any(not each.get("nodes") for node in nodes for each in _all(node, "relations"))
+        by_concept = any(not relation.get("nodes") for node in nodes for relation in _all(node, "relations"))
         for number, node in enumerate(nodes, start=1):
-            yield _marked(node, f"{node.get('id') or number}", losses, by_concept=by_concept)
+            yield _read_document(node, f"{node.get('id') or number}", losses, by_concept=by_concept)
     except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
         raise DataError(
             f"`{file.name}` is no BioC", got=str(error), allowed="documents with passages"
@@ -86,23 +86,23 @@ def _node(element: Element) -> Node:
 def _of_json(file: Path, content: str) -> list[Node]:
     """Return the documents of a collection, of a list of them, or of lines with one each."""
     try:
-        found = read_json(content)
+        collection = read_json(content)
     except ValueError:
-        found = json_lines(file, content)
-    if isinstance(found, dict) and "passages" not in found:
-        found = found.get("documents", found.get("PubTator3"))
+        collection = json_lines(file, content)
+    if isinstance(collection, dict) and "passages" not in collection:
+        collection = collection.get("documents", collection.get("PubTator3"))
     return (
-        [node for each in found for node in each.get("documents", [each])]
-        if isinstance(found, list)
-        else [found]
+        [node for item in collection for node in item.get("documents", [item])]
+        if isinstance(collection, list)
+        else [collection]
     )
 
 
-def _marked(node: Node, name: str, losses: Losses, *, by_concept: bool) -> MarkedText:
+def _read_document(node: Node, name: str, losses: Losses, *, by_concept: bool) -> MarkedText:
     passages = [(int(passage["offset"]), _text(passage)) for passage in node["passages"]]
     entities: list[list[WrittenEntity]] = [[] for _ in passages]
     for annotation in _all(node, "annotations"):
-        begin = min(int(each["offset"]) for each in annotation["locations"])
+        begin = min(int(location["offset"]) for location in annotation["locations"])
         at = max((n for n, (offset, _) in enumerate(passages) if offset <= begin), default=0)
         entities[at].append(_entity(annotation, passages[at][0], name, by_concept=by_concept))
     text, regions, marks = "", [], list[Mark]()
@@ -114,7 +114,7 @@ def _marked(node: Node, name: str, losses: Losses, *, by_concept: bool) -> Marke
         ]
         text += f"{passage}\n"
     known = {name for mark in marks for name in mark.names}
-    relations = [relation for each in _all(node, "relations") for relation in _relations(each, known, losses)]
+    relations = [pair for relation in _all(node, "relations") for pair in _relations(relation, known, losses)]
     return MarkedText(name, text, regions, marks, tuple(dict.fromkeys(relations)))
 
 
@@ -138,19 +138,19 @@ def _entity(annotation: Node, offset: int, document: str, *, by_concept: bool) -
     infons = annotation.get("infons") or {}
     id_ = str(annotation.get("id"))
     places = [
-        (int(each["offset"]) - offset, int(each["offset"]) + int(each["length"]) - offset)
-        for each in annotation["locations"]
+        (int(location["offset"]) - offset, int(location["offset"]) + int(location["length"]) - offset)
+        for location in annotation["locations"]
     ]
     names = tuple(dict.fromkeys(_concepts(infons))) if by_concept else (id_,)
-    said = str(annotation.get("text") or "")
-    return WrittenEntity(places, said, str(infons.get("type") or "entity"), f"{document}: {id_}", names)
+    text = str(annotation.get("text") or "")
+    return WrittenEntity(places, text, str(infons.get("type") or "entity"), f"{document}: {id_}", names)
 
 
 def _relations(node: Node, known: Collection[str], losses: Losses) -> Iterator[Relation]:
     """Yield the relation of two annotations, or of concepts that its infons name."""
     infons = node.get("infons") or {}
     type_ = next((str(infons[key]) for key in TYPES if infons.get(key)), "related")
-    nodes = [str(each["refid"]) for each in node.get("nodes") or ()]
+    nodes = [str(reference["refid"]) for reference in node.get("nodes") or ()]
     names = nodes or [name for name in _concepts(infons) if name in known]
     if len(names) == 2:
         yield Relation(type_, names[0], names[1], is_directed=bool(nodes))

@@ -131,15 +131,19 @@ def _of_label_studio(
     data: Mapping[str, Any], annotations: Sequence[Any], losses: Losses
 ) -> dict[str, Any] | None:
     """Return the record of a task of Label Studio, with its first annotation that was not cancelled."""
-    done = [each for each in annotations if isinstance(each, Mapping) and not each.get("was_cancelled")]
+    done = [
+        annotation
+        for annotation in annotations
+        if isinstance(annotation, Mapping) and not annotation.get("was_cancelled")
+    ]
     if not done:
         losses.others["texts left out: they were not annotated"] += 1
         return None
     losses.others["further annotations of a text not read"] += len(done) - 1
-    results = [each for each in done[0].get("result") or () if isinstance(each, Mapping)]
-    with_values = [each for each in results if isinstance(each.get("value"), Mapping)]
-    marks = [{**each["value"], "id": each.get("id")} for each in with_values]
-    relations = [each for each in results if each.get("type") == "relation"]
+    results = [result for result in done[0].get("result") or () if isinstance(result, Mapping)]
+    with_values = [result for result in results if isinstance(result.get("value"), Mapping)]
+    marks = [{**result["value"], "id": result.get("id")} for result in with_values]
+    relations = [result for result in results if result.get("type") == "relation"]
     return {**data, "annotations": [mark for mark in marks if _mark(mark)], "relations": relations}
 
 

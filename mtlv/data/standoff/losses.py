@@ -49,5 +49,5 @@ class Losses:
 def by_type(counts: Mapping[str, int]) -> str:
     """Return counts by type, the largest first."""
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    more = [f"{len(order) - MOST_NAMED} more types"] * (len(order) > MOST_NAMED)
+    more = [f"{len(order) - MOST_NAMED} more types"] if len(order) > MOST_NAMED else []
     return ", ".join([f"{number} {name}" for name, number in order[:MOST_NAMED]] + more)

@@ -123,8 +123,8 @@ def documents(marked: MarkedText, losses: Losses) -> Iterator[Sentence]:
                     "entities begin or end within a word, which is cut there (not in new texts)", mark.type
                 )
         if words:
-            held = tuple(marked.text[a:b] for a, b in words)
-            yield Sentence(f"{marked.name}.{number}", held, tuple(spans), marked.name)
+            words_of_region = tuple(marked.text[a:b] for a, b in words)
+            yield Sentence(f"{marked.name}.{number}", words_of_region, tuple(spans), marked.name)
 
 
 def _without_overlaps(marked: MarkedText, losses: Losses) -> list[Mark]:

@@ -17,14 +17,14 @@ class WrittenEntity:
 
     Args:
         places: start and end of each of its parts.
-        said: its text.
+        text: its text.
         type: its type.
         line: file and line.
         names: ids by which relations name it.
     """
 
     places: Sequence[tuple[int, int]]
-    said: str
+    text: str
     type: str
     line: str
     names: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ def placed(text: str, entities: Sequence[WrittenEntity], losses: Losses) -> tupl
 
     If some are not at their offsets in characters, the unit in which most are is taken, with a note.
     """
-    taken, here = "", [_joined(text, entity) for entity in entities]
+    taken, here = "", [_join_parts(text, entity) for entity in entities]
     wrong = [not _fits(text, entity) for entity in here]
     for unit, others in _in_other_units(text, entities) if any(wrong) else ():
         differ = [not _fits(text, entity) for entity in others]
@@ -74,20 +74,20 @@ def _in_other_units(
 ) -> Iterator[tuple[str, list[WrittenEntity]]]:
     for unit, width in WIDTHS.items():
         widths = [width(text, at) for at in range(len(text))]
-        if any(each != 1 for each in widths):
+        if any(size != 1 for size in widths):
             place = {offset: at for at, offset in enumerate(accumulate(widths, initial=0))}
-            yield unit, [_moved(text, entity, place) for entity in entities]
+            yield unit, [_move_entity(text, entity, place) for entity in entities]
     place = {at + 1: at for at in range(len(text) + 1)}
-    yield FROM_ONE, [_moved(text, entity, place) for entity in entities]
+    yield FROM_ONE, [_move_entity(text, entity, place) for entity in entities]
 
 
-def _moved(text: str, entity: WrittenEntity, place: Mapping[int, int]) -> WrittenEntity:
+def _move_entity(text: str, entity: WrittenEntity, place: Mapping[int, int]) -> WrittenEntity:
     outside = len(text) + 1
     places = [(place.get(start, outside), place.get(end, outside)) for start, end in entity.places]
-    return _joined(text, replace(entity, places=places))
+    return _join_parts(text, replace(entity, places=places))
 
 
-def _joined(text: str, entity: WrittenEntity) -> WrittenEntity:
+def _join_parts(text: str, entity: WrittenEntity) -> WrittenEntity:
     """Join parts with only white space between them: BRAT divides entities at the ends of lines."""
     places = [*sorted(entity.places)[:1]]
     for start, end in sorted(entity.places)[1:]:
@@ -104,17 +104,17 @@ def _ends(entity: WrittenEntity) -> tuple[int, int]:
 
 def _fits(text: str, entity: WrittenEntity) -> bool:
     start, end = _ends(entity)
-    return 0 <= start <= end <= len(text) and _written(text, entity).split() == entity.said.split()
+    return 0 <= start <= end <= len(text) and _text_at(text, entity).split() == entity.text.split()
 
 
-def _written(text: str, entity: WrittenEntity) -> str:
+def _text_at(text: str, entity: WrittenEntity) -> str:
     return " ".join(text[start:end] for start, end in entity.places)
 
 
 def _error(text: str, entity: WrittenEntity) -> DataError:
     return DataError(
         f"`{entity.line}`: another text is at its offsets",
-        got=_written(text, entity),
-        allowed=entity.said,
+        got=_text_at(text, entity),
+        allowed=entity.text,
         then="check the encoding, the ends of lines and the offsets",
     )

@@ -51,7 +51,7 @@ def read_pubtator(file: Path, losses: Losses) -> Iterator[MarkedText]:
         text, entity = TEXT.fullmatch(line), _ENTITY.fullmatch(line)
         if not line.strip() or (text and article.id not in ("", text[1])):
             if article.id:
-                yield _marked(article, losses)
+                yield _read_article(article, losses)
             article = _Article()
         if text:
             article.id = text[1]
@@ -81,7 +81,7 @@ def identifiers(cell: str) -> tuple[str, ...]:
     return tuple(name for name in re.split(r"[|;,+]", cell) if name.strip() not in NO_IDENTIFIER)
 
 
-def _marked(article: _Article, losses: Losses) -> MarkedText:
+def _read_article(article: _Article, losses: Losses) -> MarkedText:
     text = f"{article.title} {article.abstract}"
     border = len(article.title)
     regions = ((0, border), (border + 1, len(text)))

@@ -68,7 +68,7 @@ def relations_corpus(
         description="How two marked entities of a text are related, if at all.",
         main_metric="f1_micro_positive",
     )
-    roles = Counter(" and ".join(span.type for span in each.mentions or ()) for each in examples)
+    roles = Counter(" and ".join(span.type for span in example.mentions or ()) for example in examples)
     pairs = f"{len(examples)} pairs of entities in one document ({by_type(roles)}): {by_type(counts)}"
     notes = (missing, pairs, *losses.notes())
     return answers_corpus(replace(card, other_tasks=(made,)), examples, class_answers, *notes)
@@ -107,15 +107,15 @@ def relation_examples(texts: Sequence[tuple[str, MarkedText]], losses: Losses) -
 
 def _related_types(texts: Iterable[MarkedText]) -> set[Types]:
     """Return the types between which there are relations."""
-    found: set[Types] = set()
+    pairs: set[Types] = set()
     for text in texts:
         types: dict[str, set[str]] = {}
         for mark in text.marks:
             for name in mark.names:
                 types.setdefault(name, set()).add(mark.type)
         for relation in text.relations:
-            found |= {*product(types.get(relation.first, ()), types.get(relation.second, ()))}
-    return found
+            pairs |= {*product(types.get(relation.first, ()), types.get(relation.second, ()))}
+    return pairs
 
 
 def _examples(text: MarkedText, part: str, types: set[Types], losses: Losses) -> Iterator[Example]:
@@ -184,7 +184,7 @@ def _example(
     is_forward, is_backward = (left.type, right.type) in types, (right.type, left.type) in types
     answer = NONE if relation is None else relation.type
     if relation is not None and relation.is_directed and is_forward and is_backward:
-        answer += REVERSED * (relation.first not in left.names)
+        answer += "" if relation.first in left.names else REVERSED
     roles = (left, right) if is_forward else (right, left)
     places = "-".join(f"{mark.start}.{mark.end}.{mark.type}" for mark in (left, right))
     return Example(

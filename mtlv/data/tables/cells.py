@@ -16,7 +16,7 @@ from mtlv.plan.spans import Span
 QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes
 ITEM = re.compile(rf"{QUOTED.pattern}|-?\d+(?:\.0*)?(?![\d.])|True|False")
 # A list, tuple or set of Python, or an array of NumPy, which has no commas.
-OF_PYTHON = re.compile(rf"[\[({{](?:(?:{ITEM.pattern})[\s,]*)*[\])}}]|set\(\)")
+PYTHON_LIST = re.compile(rf"[\[({{](?:(?:{ITEM.pattern})[\s,]*)*[\])}}]|set\(\)")
 PAIR_OF_PLACES = "lists of [start, end] or [start, end, role], in characters"
 
 
@@ -54,10 +54,10 @@ def words_of(cell: object) -> tuple[str, ...]:
     Raises:
         ValueError: they are not a list of words.
     """
-    found = _listed(cell)
-    if found is None or not all(is_text(word) and word.strip() for word in found):
+    words = _list_in(cell)
+    if words is None or not all(is_text(word) and word.strip() for word in words):
         raise ValueError('a list of words, or one in JSON: ["The", "heart"]')
-    return tuple(map(str, found))
+    return tuple(map(str, words))
 
 
 def are_words(cell: object) -> bool:
@@ -82,9 +82,9 @@ def mentions_of(cell: object) -> tuple[Span, ...]:
     Raises:
         ValueError: they are not marked entities.
     """
-    found = _listed(cell)
-    spans = [] if found is None else [_span(one) for one in found]
-    if found is None or None in spans:
+    entities = _list_in(cell)
+    spans = [] if entities is None else [_span(one) for one in entities]
+    if entities is None or None in spans:
         raise ValueError(f'{PAIR_OF_PLACES}: [[0, 7, "DRUG"]]')
     return tuple(span for span in spans if span is not None)
 
@@ -109,7 +109,7 @@ def tags_of(cell: object) -> list[str]:
     Raises:
         ValueError: they are invalid.
     """
-    numbers = _listed(cell)
+    numbers = _list_in(cell)
     return [str(int(tag)) for tag in numbers] if numbers and all(map(_is_whole, numbers)) else list_of(cell)
 
 
@@ -149,15 +149,15 @@ def number_of(cell: Any) -> float:
 
 def has_decimal_comma(cell: str) -> bool:
     """Whether a text is a number with one comma that does not separate thousands."""
-    whole, comma, rest = cell.strip().lstrip("+-").partition(",")
-    is_number = bool(comma) and whole.isdecimal() and rest.isdecimal()
-    return is_number and (len(rest) != 3 or len(whole) > 3 or whole.startswith("0"))
+    units, comma, rest = cell.strip().lstrip("+-").partition(",")
+    is_number = bool(comma) and units.isdecimal() and rest.isdecimal()
+    return is_number and (len(rest) != 3 or len(units) > 3 or units.startswith("0"))
 
 
-def _span(found: object) -> Span | None:
-    if isinstance(found, Mapping):
-        found = [found.get("start"), found.get("end"), found.get("type", "")]
-    values = _listed(found)
+def _span(entity: object) -> Span | None:
+    if isinstance(entity, Mapping):
+        entity = [entity.get("start"), entity.get("end"), entity.get("type", "")]
+    values = _list_in(entity)
     if values is None or len(values) not in (2, 3):
         return None
     start, end, role = (*values, "")[:3]
@@ -170,7 +170,7 @@ def _is_whole(value: Any) -> bool:
     return not isinstance(value, bool) and hasattr(value, "__index__")
 
 
-def _listed(cell: object) -> list[Any] | None:
+def _list_in(cell: object) -> list[Any] | None:
     """Return the content of a list, tuple or array, or of a list in JSON or Python."""
     if isinstance(cell, str):
         text = cell.strip()
@@ -187,10 +187,10 @@ def python_list(text: str) -> list[str] | None:
 
     Example: `python_list("['a' 'b']")` is `["a", "b"]`, and `python_list("(1., 0.)")` is `["1", "0"]`.
     """
-    return [_unquoted(item) for item in ITEM.findall(text)] if OF_PYTHON.fullmatch(text) else None
+    return [_unquote(item) for item in ITEM.findall(text)] if PYTHON_LIST.fullmatch(text) else None
 
 
-def _unquoted(item: str) -> str:
+def _unquote(item: str) -> str:
     if item[0] in "'\"":
         return item[1:-1]
     return str(int(item == "True")) if item in ("True", "False") else item.partition(".")[0]

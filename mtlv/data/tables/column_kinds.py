@@ -34,7 +34,8 @@ def list_in(column: Sequence[object], name: str) -> tuple[dict[str, object], dic
         if any(fault for _, fault in read):
             return None
         settings: dict[str, object] = {"kind": "binary", "label_list": name}
-        settings |= {} if as_list or max(map(len, lists), default=0) < 2 else {"separator": mark}
+        if not as_list and max(map(len, lists), default=0) >= 2:
+            settings["separator"] = mark
         if (positions := positions_of(lists)) is not None:
             labels = position_names(name, len(positions[0]))
             return settings, dict(zip(labels, map(list, zip(*positions, strict=True)), strict=True))
@@ -76,8 +77,8 @@ def _recombine(lists: Sequence[Sequence[str]]) -> bool:
     return not fixed and sum(holders[name] > 1 for name in parts) >= RECUR * len(parts)
 
 
-def of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) -> Part | None:
-    """Return a column of classes or numbers, also of `whole` ones that are too many for classes, or None.
+def of_kind(column: Sequence[object], name: str = "", *, can_be_whole: bool = False) -> Part | None:
+    """Return a column of classes or numbers, or None; `can_be_whole` allows too many whole ones for classes.
 
     Empty cells are not known.
     """
@@ -90,13 +91,13 @@ def of_kind(column: Sequence[object], name: str = "", *, whole: bool = False) ->
         return number
     if counts := classes_in(filled):
         return {"kind": "multiclass", "target": name, **missing}, counts
-    return number if whole and are_numbers(filled, whole=True) else None
+    return number if can_be_whole and are_numbers(filled, can_be_whole=True) else None
 
 
 def can_be_named(column: Sequence[object]) -> bool:
     """Whether it could be learned if `--labels` names it; whole numbers that never repeat are likely ids."""
     repeats = len(set(map(str, column))) < len(column)
-    return of_kind(column, whole=repeats) is not None
+    return of_kind(column, can_be_whole=repeats) is not None
 
 
 def classes_in(filled: Sequence[object]) -> dict[str, int]:
@@ -108,13 +109,13 @@ def classes_in(filled: Sequence[object]) -> dict[str, int]:
     return dict(counts) if 2 <= len(counts) <= min(MOST_CLASSES, len(filled) // FEWEST) else {}
 
 
-def are_numbers(filled: Sequence[object], *, whole: bool = False) -> bool:
-    """Whether these are numbers, and not all of them whole, unless `whole`: whole ones may be classes."""
+def are_numbers(filled: Sequence[object], *, can_be_whole: bool = False) -> bool:
+    """Whether these are numbers; if all are whole, they may be classes, unless `can_be_whole`."""
     try:
         rests = [number_of(cell) % 1 for cell in filled]
     except ValueError:
         return False
-    return whole or any(rests)
+    return can_be_whole or any(rests)
 
 
 def are_three_classes(flags: Mapping[str, Sequence[int | None]], name: str) -> bool:

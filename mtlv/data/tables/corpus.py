@@ -52,7 +52,9 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
     if kind.by_word:
         words = tuple(tuple(list_of(cells.get(_text_column(columns)))) for _, cells in rows)
     divided = any(document.part for document in documents)
-    found = Corpus(
+    if dropped:
+        notes = (*notes, f"{many(dropped, 'row')} without text dropped")
+    corpus = Corpus(
         name=name,
         tasks=tasks,
         ids=tuple(document.id for document in documents),
@@ -65,22 +67,20 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
         prose=_prose(rows, columns) if kind.by_word else None,
         mentions=_column(rows, columns.mentions, mentions_of),
         groups=_column(rows, columns.group, str),
-        notes=tuple(
-            note for note in (*notes, f"{many(dropped, 'row')} without text dropped" * bool(dropped)) if note
-        ),
+        notes=tuple(filter(None, notes)),
     )
-    note = _missing_note(found)
-    return replace(found, notes=(*found.notes, note)) if note else found
+    note = _missing_note(corpus)
+    return replace(corpus, notes=(*corpus.notes, note)) if note else corpus
 
 
 def _missing_note(corpus: Corpus) -> str:
     """Say how many labels are missing, of all tasks and of each; empty if all are there."""
     counts = {name: int((~corpus.known(name)).sum()) for name in corpus.names}
     missing, cells = sum(counts.values()), len(corpus) * len(corpus.names)
-    each = enumerated([f"`{name}` {count:,}" for name, count in counts.items() if count])
-    of_tasks = f": {each}" if len(counts) > 1 else ""
-    said = f"{missing:,} of {cells:,} labels are missing, and neither learned nor tested{of_tasks}"
-    return said if missing else ""
+    of_each = enumerated([f"`{name}` {count:,}" for name, count in counts.items() if count])
+    of_tasks = f": {of_each}" if len(counts) > 1 else ""
+    sentence = f"{missing:,} of {cells:,} labels are missing, and neither learned nor tested{of_tasks}"
+    return sentence if missing else ""
 
 
 def columns_of(columns: Columns) -> tuple[str, ...]:
@@ -94,9 +94,9 @@ def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Docum
     for part, table in tables.items():
         start = f"{table.path.stem}." if len(tables) > 1 else ""
         for line, row in _with_text(table, columns):
-            own = f"{start}{line}" if columns.id is None else str(row.get(columns.id))
-            said = part if columns.part is None else part_of(row.get(columns.part))
-            yield _Document(own, said, row)
+            id_ = f"{start}{line}" if columns.id is None else str(row.get(columns.id))
+            part_of_row = part if columns.part is None else part_of(row.get(columns.part))
+            yield _Document(id_, part_of_row, row)
 
 
 def _text_column(columns: Columns) -> str:
@@ -116,8 +116,8 @@ def is_blank(cell: object) -> bool:
 
 def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
     """Return the texts, stripped unless positions in them are used."""
-    found = (row[columns.text] for _, row in rows)
-    return tuple(text if columns.mentions is not None else text.strip() for text in found)
+    texts = (row[columns.text] for _, row in rows)
+    return tuple(text if columns.mentions is not None else text.strip() for text in texts)
 
 
 def _rule(rows: Rows, columns: Columns) -> str:

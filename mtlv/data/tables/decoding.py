@@ -153,7 +153,7 @@ def text_file(path: Path, encoding: str | None = None) -> TextFile:
     except _Invalid as error:
         if encoding is not None or guessed is not None:
             raise error.as_error(path, guessed or "") from None
-        guessed = _guessed(path, error)
+        guessed = _guess_encoding(path, error)
         note = f"`{path.name}` is not UTF-8, and is read as {guessed}; {ENCODING} sets another encoding"
         try:
             _need_valid(path, guessed, most)
@@ -223,7 +223,7 @@ def _need_valid(path: Path, encoding: str, most: int) -> None:
                 return
 
 
-def _guessed(path: Path, error: _Invalid) -> str:
+def _guess_encoding(path: Path, error: _Invalid) -> str:
     """Return the encoding of bytes that are not UTF-8.
 
     Raises:
@@ -235,14 +235,14 @@ def _guessed(path: Path, error: _Invalid) -> str:
     sample = b"\n".join(lines)[:SAMPLE]
     if len(lines) > 1 and b"\n" in sample:
         sample = sample[: sample.rindex(b"\n")]  # no character is cut
-    found = [] if b"\0" in sample else list(from_bytes(sample, cp_isolation=[*ONE_BYTE, *SEVERAL_BYTES]))
-    if not found:
+    guesses = [] if b"\0" in sample else list(from_bytes(sample, cp_isolation=[*ONE_BYTE, *SEVERAL_BYTES]))
+    if not guesses:
         raise error.as_error(path, "")
-    first = found[0]
+    first = guesses[0]
     wide = first.encoding in SEVERAL_BYTES
     near = {
         "cp1252" if "cp1252" in one.could_be_from_charset else one.encoding: str(one)
-        for one in found
+        for one in guesses
         if one.chaos - first.chaos < (0.1 if wide else 0.02)
         and (first.coherence - one.coherence < 0.05 or wide)
         and (one.encoding in SEVERAL_BYTES) == wide
@@ -250,7 +250,7 @@ def _guessed(path: Path, error: _Invalid) -> str:
     if "cp1252" in near:  # by far the most frequent one in Western Europe and America
         return "cp1252"
     if len(set(near.values())) > 1:
-        names = ", ".join(one.encoding for one in found if (one.encoding in SEVERAL_BYTES) == wide)
+        names = ", ".join(one.encoding for one in guesses if (one.encoding in SEVERAL_BYTES) == wide)
         then = f"save the file as UTF-8, or set {ENCODING}: it may be {names}"
         raise error.as_error(path, "", then)
     return first.encoding

@@ -126,11 +126,11 @@ def guess(
         raise DataError(f"`--labels`: `{taken[0]}` is the column of the {PLACES[key]}", then="leave it out")
     left = {name: cells[name] for name in labels or cells if name not in columns.values()}
     units = _units(cells, columns, texts, _parts(table, path))
-    proposals = Proposals(table, left, tags, units, given=bool(labels))
-    learned, possible = _learned(proposals)
+    proposals = Proposals(table, left, tags, units, are_named=bool(labels))
+    learned, possible = _select_learned(proposals)
     if named:
         columns["names"] = list(named)
-    described = _described(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
+    described = _describe(table, cells, columns, proposals, learned, possible, tags=tags, lengths=lengths)
     return replace(described, path=path)  # a folder has several tables
 
 
@@ -150,9 +150,9 @@ def _texts(
     if text:
         return {"text": text}
     derived = {name for name in lengths if is_derived(name, cells[name])}
-    found = text_column(table, lengths, tags=tags, derived=derived)
-    pair = pair_of(found, {name: cells[name] for name in lengths if name not in derived})
-    return {"text": found} if pair is None else {"text": pair[0], "text_pair": pair[1]}
+    column = text_column(table, lengths, tags=tags, derived=derived)
+    pair = pair_of(column, {name: cells[name] for name in lengths if name not in derived})
+    return {"text": column} if pair is None else {"text": pair[0], "text_pair": pair[1]}
 
 
 def _units(
@@ -180,20 +180,20 @@ def _parts(table: Table, path: Path) -> list[str] | None:
     return [names[place] for place in accumulate(starts, initial=0)]
 
 
-def _learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]:
+def _select_learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]:
     """Return what is learned, and all that can be.
 
     Raises:
         DataError: nothing can be learned, or a column that the user named cannot.
     """
-    possible = proposals.each()
+    possible = proposals.possible()
     usable = [one for one in possible if one.counts or one.columns["kind"] != "binary"]
-    found = usable if proposals.given else chosen(usable, proposals.cells)
+    selected = usable if proposals.are_named else chosen(usable, proposals.cells)
     wrong = [name for name in proposals.cells if not any(name in one.read for one in usable)]
-    if found and not (proposals.given and wrong):
-        return _told_apart(found), possible
+    if selected and not (proposals.are_named and wrong):
+        return _without_repeated_tasks(selected), possible
     rare = {name: count for one in possible for name, count in one.rare.items()}
-    if rare and not found and not proposals.given:
+    if rare and not selected and not proposals.are_named:
         raise DataError(
             f"no label of `{proposals.table.path.name}` can be learned",
             got=", ".join(f"{name}: {count} documents" for name, count in list(rare.items())[:20]),
@@ -204,10 +204,10 @@ def _learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]:
 
 
 def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[str]) -> DataError:
-    """Return the error of a table from which what is wanted cannot be learned."""
+    """Return the error of a table whose named columns cannot be learned, or that has none to learn."""
     file = f"`{proposals.table.path.name}`"
     names = [name for one in usable for name in one.read]
-    if proposals.given:
+    if proposals.are_named:
         rest = f"the others can be learned: `--labels {quoted(names)}`" if names else ""
         then = "; ".join(filter(None, [_reasons(proposals, wrong), rest]))
         if set(wrong) <= set(proposals.flaws):
@@ -220,7 +220,7 @@ def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[st
     )
     names = [name for name in names if _is_other(name, proposals.cells[name], proposals)]
     kinds = ["no column", "a column of whole numbers", "several columns"]
-    if len(names) == 1 and not are_numbers(proposals.cells[names[0]], whole=True):
+    if len(names) == 1 and not are_numbers(proposals.cells[names[0]], can_be_whole=True):
         kinds[1] = "only a column about its rows"
     named = f"name what to learn with `--labels`, such as `--labels {quoted(names[:1])}`" if names else ""
     reasons = _reasons(proposals, proposals.flaws if names else proposals.cells)
@@ -243,20 +243,20 @@ def _reasons(proposals: Proposals, names: Iterable[str]) -> str:
     return "; ".join(proposals.reasons[name] for name in names if name in proposals.reasons)
 
 
-def _told_apart(learned: Sequence[Learned]) -> list[Learned]:
+def _without_repeated_tasks(learned: Sequence[Learned]) -> list[Learned]:
     """Return what is learned without labels of lists whose name another task has."""
     lists = [one for one in learned if "label_list" in one.columns]
     taken = {task for one in learned if one not in lists for task in one.tasks}
-    found = []
+    distinct = []
     for one in learned:
         if one in lists:
             one = without(one, taken)
             taken |= set(one.tasks)
-        found.append(one)
-    return [one for one in found if one.tasks]
+        distinct.append(one)
+    return [one for one in distinct if one.tasks]
 
 
-def _described(
+def _describe(
     table: Table,
     cells: Mapping[str, Sequence[object]],
     columns: dict[str, object],
@@ -267,7 +267,7 @@ def _described(
     tags: Mapping[str, str],
     lengths: Mapping[str, float],
 ) -> TableGuess:
-    """Return what was found, with all that is said about it."""
+    """Return the guess: columns, sizes of texts, unused columns and notes."""
     learned = [_with_words(one, cells, tags) for one in learned]
     if any(one.columns["kind"] == "tagging" for one in learned):
         columns.pop("text_pair", None)
@@ -286,8 +286,8 @@ def _described(
     notes = [*table.notes, *proposals.notes]
     if "group" in columns:
         notes.append(group_note(str(columns["group"]), cells[str(columns["group"])]))
-    whole = columns | dict(learned[0].columns)
-    shown = cells[str(whole.get("words") or whole["text"])]
+    settings = columns | dict(learned[0].columns)
+    shown = cells[str(settings.get("words") or settings["text"])]
     pairs = cells[str(columns["text_pair"])] if "text_pair" in columns else [""] * len(shown)
     joined = [f"{one} {two}".strip() for one, two in zip(shown, pairs, strict=True)]
     size, english = size_of(joined)
@@ -301,7 +301,7 @@ def _described(
     return TableGuess(
         table.path,
         len(table.rows),
-        whole,
+        settings,
         tuple(learned),
         size,
         tuple(joined),

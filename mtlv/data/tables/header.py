@@ -32,7 +32,9 @@ def _vote(name: str, cells: Sequence[str]) -> int:
     """Return whether a name is like the cells below it: above 0 for yes, below for no."""
     numbers = sum(bool(NUMBER.fullmatch(cell)) for cell in cells)
     if numbers >= 0.95 * len(cells):
-        return 2 if NUMBER.fullmatch(name) else -6 * (numbers > 0)
+        if NUMBER.fullmatch(name):
+            return 2
+        return -6 if numbers else 0
     words = median(len(cell.split()) for cell in cells)
     counts = Counter(cells)
     if len(cells) >= REPEATS * len(counts):
@@ -48,19 +50,19 @@ def _vote(name: str, cells: Sequence[str]) -> int:
 
 def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return names with a number at those that repeat, and a note about these."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     changed: list[str] = []
     numbers: Counter[str] = Counter()
     for place, name in enumerate(names, start=1):
         new = name
-        while new in found or (new != name and new in names):
+        while new in unique or (new != name and new in names):
             numbers[name] += 1
             new = f"{name or 'column'}.{numbers[name] + 1}"
         if new != name:
             changed.append(f"column {place} is called `{new}`")
-        found[new] = None
+        unique[new] = None
     note = f"several columns have the same name; {', '.join(changed[:10])}" if changed else ""
-    return tuple(found), note
+    return tuple(unique), note
 
 
 def numbered(count: int) -> tuple[str, ...]:

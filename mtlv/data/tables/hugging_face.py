@@ -33,7 +33,7 @@ _ADDRESS = re.compile(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Selection:
     """What is read of a data set."""
 
     columns: frozenset[str]
@@ -50,7 +50,7 @@ class HubData:
     notes: tuple[str, ...]  # notes on what was left out
 
 
-def read_folder(path: Path, wanted: Wanted) -> HubData:
+def read_folder(path: Path, selection: Selection) -> HubData:
     """Read columns of a folder of `save_to_disk`, or of one of Parquet, CSV, JSON, text or Arrow files.
 
     Raises:
@@ -59,8 +59,8 @@ def read_folder(path: Path, wanted: Wanted) -> HubData:
     if not path.is_dir():
         raise DataError(f"`{path}` is not a folder", then="use `data.name: table` for a single file")
     if was_saved(path):
-        return _read(path.name, lambda package: package.load_from_disk(str(path)), wanted)
-    return _read(path.name, lambda package: _built(package, str(path)), wanted)
+        return _read(path.name, lambda package: package.load_from_disk(str(path)), selection)
+    return _read(path.name, lambda package: _built(package, str(path)), selection)
 
 
 def was_saved(path: Path) -> bool:
@@ -68,7 +68,7 @@ def was_saved(path: Path) -> bool:
     return any((path / name).is_file() for name in SAVED)
 
 
-def read_hub(address: str, wanted: Wanted) -> HubData:
+def read_hub(address: str, selection: Selection) -> HubData:
     """Read columns of a data set of the hub, downloaded into the package's own cache.
 
     `address` is `owner/name`, optionally with `:subset` and `@revision`.
@@ -76,15 +76,15 @@ def read_hub(address: str, wanted: Wanted) -> HubData:
     Raises:
         DataError: an invalid address, the package is missing, or the data set cannot be downloaded or read.
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
         allowed = "owner/name, owner/name:subset or owner/name:subset@revision"
         raise DataError("`data.hub` is not a name of a data set", got=address, allowed=allowed)
-    if os.path.exists(found["name"]):  # which `datasets` would read instead
+    if os.path.exists(match["name"]):  # which `datasets` would read instead
         then = "set `data.path` to it, or run from another folder"
-        raise DataError(f"`data.hub`: `{found['name']}` is also a file or folder here", then=then)
-    more = {"name": found["subset"], "revision": found["revision"]}
-    return _read(address, lambda package: _built(package, found["name"], **more), wanted)
+        raise DataError(f"`data.hub`: `{match['name']}` is also a file or folder here", then=then)
+    more = {"name": match["subset"], "revision": match["revision"]}
+    return _read(address, lambda package: _built(package, match["name"], **more), selection)
 
 
 def _package() -> Any:
@@ -111,13 +111,13 @@ def _built(package: Any, path: str, **more: str | None) -> Any:
     return builder.as_dataset()
 
 
-def _read(name: str, load: Callable[[Any], Any], wanted: Wanted) -> HubData:
+def _read(name: str, load: Callable[[Any], Any], selection: Selection) -> HubData:
     package = _package()
     try:
-        found = load(package)
-        splits = dict(found) if isinstance(found, package.DatasetDict) else {"": found}
+        dataset = load(package)
+        splits = dict(dataset) if isinstance(dataset, package.DatasetDict) else {"": dataset}
         parts, notes = _parts(splits)
-        read = {part: _split(Path(name) / split, data, wanted) for part, (split, data) in parts.items()}
+        read = {part: _split(Path(name) / split, data, selection) for part, (split, data) in parts.items()}
     except DataError:
         raise
     except Exception as error:  # errors of the package, its readers and the hub's client have no common class
@@ -149,7 +149,7 @@ def _parts(splits: Mapping[str, Any]) -> tuple[dict[str, tuple[str, Any]], list[
     notes = [
         f"split `{split}`: {len(splits[split])} rows left out, because it is not a part" for split in others
     ]
-    return {part: (split, splits[split]) for part in PARTS for own, split in named if own == part}, notes
+    return {part: (split, splits[split]) for part in PARTS for name, split in named if name == part}, notes
 
 
 @dataclass(frozen=True)
@@ -159,22 +159,22 @@ class _Split:
     note: str
 
 
-def _split(place: Path, data: Any, wanted: Wanted) -> _Split:
+def _split(place: Path, data: Any, selection: Selection) -> _Split:
     """Return the rows of a split; only columns that are read are decoded. A missing class is None."""
     need_header(place, data.column_names)
     need_size(place, data.data.nbytes, MOST_BYTES)
-    read = [name for name in data.column_names if name in wanted.columns]
+    read = [name for name in data.column_names if name in selection.columns]
     rows = data.select_columns(read).with_format(None).to_list() if read else [{}] * len(data)
-    found = {name: names for name in read if (names := _class_names(data.features[name]))}
-    classes = {name: names for name, names in found.items() if name in wanted.named}
-    told = [
-        (number, row | {name: _by_name(row[name], classes.get(name, ())) for name in found})
+    class_names = {name: names for name in read if (names := _class_names(data.features[name]))}
+    classes = {name: names for name, names in class_names.items() if name in selection.named}
+    named_rows = [
+        (number, row | {name: _by_name(row[name], classes.get(name, ())) for name in class_names})
         for number, row in enumerate(rows, start=1)
-        if wanted.unclassed or all(row[name] != NO_CLASS for name in classes)
+        if selection.unclassed or all(row[name] != NO_CLASS for name in classes)
     ]
-    dropped = len(rows) - len(told)
+    dropped = len(rows) - len(named_rows)
     note = f"{dropped} rows of `{place}` left out: their class is missing" if dropped else ""
-    return _Split(Table(place, tuple(data.column_names), tuple(told)), classes, note)
+    return _Split(Table(place, tuple(data.column_names), tuple(named_rows)), classes, note)
 
 
 def _class_names(feature: Any) -> tuple[str, ...]:
@@ -186,7 +186,9 @@ def _class_names(feature: Any) -> tuple[str, ...]:
 def _by_name(value: Any, names: tuple[str, ...]) -> Any:
     """Return the name of a class, or the names of a list of them; without names, the same value."""
     if isinstance(value, list):
-        return [names[each] if each is not None and 0 <= each < len(names) else each for each in value]
+        return [
+            names[number] if number is not None and 0 <= number < len(names) else number for number in value
+        ]
     if value == NO_CLASS:
         return None
     return names[value] if value is not None and 0 <= value < len(names) else value

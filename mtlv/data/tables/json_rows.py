@@ -16,11 +16,11 @@ Row = tuple[int, dict[str, Any]]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"a duplicate key `{shorten(twice)}` in one object")
-    return found
+    return fields
 
 
 _JSON = json.JSONDecoder(object_pairs_hook=_object)

@@ -104,8 +104,8 @@ def are_whole(names: Iterable[str]) -> bool:
 
 def by_number(name: str) -> tuple[bool, int, str]:
     """Return a key to sort names by which numbers are sorted as numbers."""
-    whole = are_whole([name])
-    return not whole, int(name) if whole else 0, name
+    is_number = are_whole([name])
+    return not is_number, int(name) if is_number else 0, name
 
 
 def renamed(lists: Sequence[Collection[str]], classes: Sequence[str]) -> list[set[str]]:

@@ -77,8 +77,8 @@ def look_at(
     without = [table for table in tables.values() if table.is_headless]
     if without and names is None:
         names = _names_for(without, [table for table in tables.values() if not table.is_headless])
-        tables = {part: _renamed(table, names) for part, table in tables.items()}
-    found = _joined(path, tables)
+        tables = {part: _rename_columns(table, names) for part, table in tables.items()}
+    joined = _join_rows(path, tables)
     notes = (missing,) if (missing := absent(files)) else ()
     if without:
         what = ", ".join(f"`{table.path.name}`" for table in without)
@@ -88,7 +88,7 @@ def look_at(
             f"{', '.join(names or ())} (`--columns a,b,c` names them, `--header` takes the first "
             "line as their names)",
         )
-    return replace(found, notes=(*found.notes, *notes)), tuple(names) if without and names else None
+    return replace(joined, notes=(*joined.notes, *notes)), tuple(names) if without and names else None
 
 
 def _names_for(without: Sequence[Table], others: Sequence[Table]) -> tuple[str, ...]:
@@ -111,14 +111,14 @@ def _is_index(cells: Sequence[object]) -> bool:
     return texts == [str(start + place) for place in range(len(texts))]
 
 
-def _renamed(table: Table, names: Sequence[str]) -> Table:
+def _rename_columns(table: Table, names: Sequence[str]) -> Table:
     if not table.is_headless or len(table.columns) != len(names):
         return table
     rows = tuple((line, dict(zip(names, row.values(), strict=True))) for line, row in table.rows)
     return replace(table, columns=tuple(names), rows=rows)
 
 
-def _joined(path: Path, tables: Mapping[str, Table]) -> Table:
+def _join_rows(path: Path, tables: Mapping[str, Table]) -> Table:
     """Return the rows of all parts, with the columns of the first one.
 
     Raises:

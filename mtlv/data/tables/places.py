@@ -57,18 +57,18 @@ def is_about_rows(name: str) -> bool:
 
 def places_of(cells: Mapping[str, Sequence[object]], texts: Sequence[object]) -> dict[str, object]:
     """Return the columns of ids, of parts and of groups, if there are any."""
-    found: dict[str, object] = {}
+    columns: dict[str, object] = {}
     for name, column in cells.items():
         plain = [str(cell).strip() for cell in column]
         if name in texts or any(map(is_missing, column)):
             continue
         if name.lower() in ("id", "uid", "doc_id", "document_id") and len(set(plain)) == len(plain):
-            found.setdefault("id", name)
+            columns.setdefault("id", name)
         if {"train", "test"} <= {NAMES.get(cell.lower()) for cell in plain} <= set(NAMES.values()):
-            found.setdefault("part", name)
-    if group := _group_column({x: c for x, c in cells.items() if x not in (*texts, *found.values())}):
-        found["group"] = group
-    return found
+            columns.setdefault("part", name)
+    if group := _group_column({x: c for x, c in cells.items() if x not in (*texts, *columns.values())}):
+        columns["group"] = group
+    return columns
 
 
 def share_of_repeats(column: Sequence[object]) -> float:
@@ -97,7 +97,9 @@ def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
     ):
         return None
     words = words_of_name(name)
-    if are_numbers(column) or (are_numbers(column, whole=True) and words & GRADES and "id" not in words):
+    if are_numbers(column) or (
+        are_numbers(column, can_be_whole=True) and words & GRADES and "id" not in words
+    ):
         return None
     if words & WHOSE or words & WITHIN:
         return int(not words & WHOSE), len(counts)
@@ -108,7 +110,7 @@ def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:
 
 
 def group_note(name: str, column: Sequence[object]) -> str:
-    """Return what is said of a column that is read as group."""
+    """Return the note on a column that is read as group."""
     return (
         f"`{shorten(name)}` repeats: {share_of_repeats(column):.0%} of the rows share its value "
         "with another; rows of one value stay in one part (`group`)"

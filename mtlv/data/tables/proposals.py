@@ -126,14 +126,14 @@ class Proposals:
         cells: N cells of each of these columns.
         tags: columns of tags of words, with the column of their words.
         units: documents that are split together.
-        given: whether the user named the columns.
+        are_named: whether the user named the columns.
     """
 
     table: Table
     cells: Mapping[str, Sequence[object]]
     tags: Mapping[str, str]
     units: Units
-    given: bool
+    are_named: bool
 
     def __post_init__(self) -> None:
         self.flags = {name: [flag_of(cell) for cell in column] for name, column in self.cells.items()}
@@ -142,7 +142,7 @@ class Proposals:
         self.copies: set[str] = set()  # columns that say the same as another
         self.notes: list[str] = []  # what was decided and may be decided in another way
 
-    def each(self) -> list[Learned]:
+    def possible(self) -> list[Learned]:
         """Return what can be learned: yes/no labels first, then the others in the order of the table."""
         yes_no = self._without_copies([name for name in self.cells if self._is_yes_no(name)])
         marks = [name for name in yes_no if not {0, UNKNOWN} & set(self.flags[name])]
@@ -158,7 +158,7 @@ class Proposals:
         kept: list[str] = []
         for name in names:
             same = next((x for x in kept if self.flags[x] == self.flags[name]), None)
-            if same is None or self.given:
+            if same is None or self.are_named:
                 kept.append(name)
             else:
                 self.notes.append(f"`{shorten(name)}` says the same as `{shorten(same)}`, and is not learned")
@@ -170,7 +170,7 @@ class Proposals:
         column, flags = self.cells[name], self.flags[name]
         if any(flag is None and not is_missing(cell) for flag, cell in zip(flags, column, strict=True)):
             return False
-        if are_three_classes(self.flags, name) and are_numbers(column, whole=True):
+        if are_three_classes(self.flags, name) and are_numbers(column, can_be_whole=True):
             self.notes.append(
                 f"`{shorten(name)}` has -1, 0 and 1, which are learned as three classes; if -1 means "
                 "uncertain, set `kind: binary`, `labels` and `uncertain: unknown` (docs/data.md)"
@@ -178,7 +178,7 @@ class Proposals:
             return False
         values = set(flags) - {None}
         if values == {UNKNOWN, 1}:  # -1 and 1 are no and yes; unknown and yes are two classes
-            return are_numbers([cell for cell in column if not is_missing(cell)], whole=True)
+            return are_numbers([cell for cell in column if not is_missing(cell)], can_be_whole=True)
         return {0, 1} <= values or values == {1} or (values == {0} and None not in flags)
 
     def _labels(self, names: Sequence[str], *, marks: bool = False) -> Learned | None:
@@ -201,7 +201,8 @@ class Proposals:
         if empty or marks:
             settings["missing_labels"] = "no" if marks else "unknown"
         uncertain = {name: n for name, n in uncertain.items() if name in tasks}
-        settings |= {"uncertain": meaning} if uncertain else {}
+        if uncertain:
+            settings["uncertain"] = meaning
         if marks and tasks:
             self.notes.append(
                 f"only yes and empty cells: {', '.join(map(shorten, tasks))}; an empty cell is read as no "
@@ -216,16 +217,16 @@ class Proposals:
             self.reasons[name] = self.flaws[name] = f"`{shorten(name)}`: {spoiled}"
             return None
         if self.tags.get(name):
-            return self._tagged(name)
+            return self._propose_tags(name)
         if reason := why_not(name, column, tags=self.tags):
             self._refuse(name, reason)
             return None
         if name in self.tags.values():
             return None
-        if (found := list_in(column, name)) is not None:
-            return self._listed(*found)
+        if (label_list := list_in(column, name)) is not None:
+            return self._propose_list(*label_list)
         # Whole numbers that never repeat are likely ids.
-        if (part := of_kind(column, name, whole=self.given)) is None:
+        if (part := of_kind(column, name, can_be_whole=self.are_named)) is None:
             self._refuse(name, self._why_no_kind(column))
             return None
         read = number_of if part[0]["kind"] == "regression" else class_of
@@ -236,7 +237,7 @@ class Proposals:
         empty = sum(map(is_missing, column))
         return Learned(*part, empty={name: empty} if empty else {})
 
-    def _tagged(self, name: str) -> Learned | None:
+    def _propose_tags(self, name: str) -> Learned | None:
         column = self.cells[name]
         marked = [1 if {OUTSIDE} < {OUTSIDE, *list_or_empty(cell)} else 0 for cell in column]
         rows = {n for n, flag in enumerate(marked) if flag}
@@ -245,7 +246,7 @@ class Proposals:
             return None
         return Learned({"kind": "tagging", "tags": name}, {})
 
-    def _listed(self, settings: dict[str, object], has: Mapping[str, list[int]]) -> Learned:
+    def _propose_list(self, settings: dict[str, object], has: Mapping[str, list[int]]) -> Learned:
         counts = {label: sum(column) for label, column in has.items()}
         rare = {label: count for label, count in counts.items() if self.units.few(has[label])}
         return Learned(settings, {x: n for x, n in counts.items() if x not in rare}, rare)
@@ -281,7 +282,7 @@ class Proposals:
         values = set(map(str, filled))
         if len(values) < 2:
             return f"has only the value {shorten(next(iter(values)), 40)}" if values else "is empty"
-        if are_numbers(filled, whole=True):
+        if are_numbers(filled, can_be_whole=True):
             return ""
         most = min(MOST_CLASSES, len(filled) // FEWEST)
         return (
@@ -302,7 +303,7 @@ def chosen(proposals: Sequence[Learned], cells: Mapping[str, Sequence[object]]) 
         return tagged
     rest = [one for one in proposals if one not in first and not is_record(one.name, cells[one.name])]
     classes = [one for one in rest if one.columns["kind"] == "multiclass" and not is_tree(cells[one.name])]
-    named = [one for one in classes if not are_numbers(list(one.counts), whole=True)]
+    named = [one for one in classes if not are_numbers(list(one.counts), can_be_whole=True)]
     usual = [one for one in named if not is_about_rows(one.name)]
     if first or usual:
         flags = [name for one in first if "labels" in one.columns for name in one.counts]

@@ -255,15 +255,15 @@ def _bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
         )
 
 
-def _classes(columns: Columns, found: Set[str], key: str) -> tuple[str, ...]:
+def _classes(columns: Columns, values: Set[str], key: str) -> tuple[str, ...]:
     """Return the named classes, or those in the data; numbers are sorted numerically.
 
     Raises:
         DataError: too many classes, one that is not named, or a negative class that is not a class.
     """
-    classes = columns.classes or tuple(sorted(found, key=by_number))
+    classes = columns.classes or tuple(sorted(values, key=by_number))
     _need_few("classes", classes, getattr(columns, key), f"check `data.columns.{key}`")
-    for key_, names in ((key, sorted(found)), ("negative", columns.negative)):
+    for key_, names in ((key, sorted(values)), ("negative", columns.negative)):
         unknown = [name for name in names if name not in classes]
         if unknown:
             raise DataError(
@@ -347,9 +347,9 @@ def _of_lists(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
     return targets_of(renamed(lists, classes), classes)
 
 
-def _wrong_classes(found: str, classes: Collection[str] | None) -> NoReturn:
+def _wrong_classes(fault: str, classes: Collection[str] | None) -> NoReturn:
     raise DataError(
-        f"`data.columns.label_list` {found}, which `data.columns.classes` does not name",
+        f"`data.columns.label_list` {fault}, which `data.columns.classes` does not name",
         got=", ".join(classes or ()),
         then="name all labels, in the order of the positions or numbers from 0",
     )
@@ -398,15 +398,15 @@ def _has_numbers(cell: object) -> bool:
 
 def _tags_fault(tags: object, words: object, *, named: bool) -> str:
     try:
-        found = tags_of(tags)
+        names = tags_of(tags)
     except ValueError:
         return "is empty" if is_missing(tags) else "is not a list of tags"
-    if not named and all(tag.isdecimal() for tag in found):
+    if not named and all(tag.isdecimal() for tag in names):
         return "has numbers as tags, without names"
-    if strange := unknown_tags(found):
+    if strange := unknown_tags(names):
         return f"has an unknown tag `{strange[0]}`"
     try:
         count = len(list_of(words))
     except ValueError:
         return ""  # reported for the words
-    return "" if len(found) == count else f"has {len(found)} tags for {count} words"
+    return "" if len(names) == count else f"has {len(names)} tags for {count} words"

@@ -32,12 +32,12 @@ from mtlv.errors import DataError
 from mtlv.formatting import many
 
 ENDINGS = (".txt", ".jsonl")
-OWN: dict[str, Callable[[object], str]] = {"part": part_of, "group": str}  # columns that are held
+KEPT: dict[str, Callable[[object], str]] = {"part": part_of, "group": str}  # columns that are kept in memory
 
 
 @dataclass
 class _File:
-    """What is held of a file: numbers, and the values of a few columns."""
+    """What is kept of a file: numbers, and the values of a few columns."""
 
     path: Path
     columns: Columns  # settings
@@ -47,7 +47,7 @@ class _File:
     starts: array[int] = field(default_factory=lambda: array("Q"))
     numbers: array[int] = field(default_factory=lambda: array("Q"))
     # values of each document by key of `data.columns`
-    own: dict[str, list[str]] = field(default_factory=dict)
+    values: dict[str, list[str]] = field(default_factory=dict)
     # by number of the check, the first invalid cell and the lines of the others
     bad: dict[int, tuple[tuple[int, Any, str], array[int]]] = field(default_factory=dict)
     version: Version = field(init=False)  # the file as it was read
@@ -58,9 +58,9 @@ class _File:
         Raises:
             DataError: a line is invalid, or there is none.
         """
-        kept = [key for key in OWN if getattr(self.columns, key) is not None]
-        self.own = {key: [] for key in kept}
-        shared: dict[str, str] = {}  # equal values are held once
+        kept = [key for key in KEPT if getattr(self.columns, key) is not None]
+        self.values = {key: [] for key in kept}
+        shared: dict[str, str] = {}  # equal values are kept once
         for number, at, row in self._rows():
             if is_blank(row.get(self.columns.text)):
                 self.blank.append(number)
@@ -74,8 +74,8 @@ class _File:
                 elif fault:
                     self.bad[place] = (number, row.get(check.column), fault), array("Q")
             for key in kept:
-                value = OWN[key](row.get(getattr(self.columns, key)))
-                self.own[key].append(shared.setdefault(value, value))
+                value = KEPT[key](row.get(getattr(self.columns, key)))
+                self.values[key].append(shared.setdefault(value, value))
         need_rows(self.path, len(self.starts) + len(self.blank))
 
     def _rows(self) -> Iterator[tuple[int, int, Cells]]:
@@ -100,7 +100,7 @@ class _File:
         return Table(self.path, tuple(self.names), ())
 
     def faults(self, checks: Sequence[ColumnCheck]) -> Iterator[DataError]:
-        """Yield all errors, as of a table that is held."""
+        """Yield all errors, as for a table in memory."""
         for check in checks:
             yield from check.absence(self.table)
         if self.columns.text in self.names and not self.starts:
@@ -113,14 +113,15 @@ class _File:
     def dropped(self) -> str:
         """A note on the rows without a text, with the first lines; empty if there are none."""
         where = also("line", self.blank).removeprefix("; also at ")
-        found = f"{many(len(self.blank), 'row')} without text dropped: `{self.path.name}`, {where}"
-        return found * bool(where)
+        if not where:
+            return ""
+        return f"{many(len(self.blank), 'row')} without text dropped: `{self.path.name}`, {where}"
 
     def texts(self, column: str) -> Lines:
         """Return the texts of a column; those of documents without spaces around them."""
-        own = column == self.columns.text
+        is_text = column == self.columns.text
         plain = self.path.suffix.lower() == ".txt"
-        text = line_text if plain else JsonText(column, stripped=own)
+        text = line_text if plain else JsonText(column, stripped=is_text)
         return Lines(self.version, _array(self.starts), text)
 
 
@@ -139,24 +140,24 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
     """
     kind = KINDS[columns.kind]
     checks = list(document_checks(columns, kind))
-    found = {part: _File(path, columns) for part, path in files.items()}
-    for each in found.values():
-        each.read(checks)
-    faults = [*settings_faults(kind, columns, {part: each.table for part, each in found.items()})]
-    faults = faults or [fault for each in found.values() for fault in each.faults(checks)]
+    parts = {part: _File(path, columns) for part, path in files.items()}
+    for file in parts.values():
+        file.read(checks)
+    faults = [*settings_faults(kind, columns, {part: file.table for part, file in parts.items()})]
+    faults = faults or [fault for file in parts.values() for fault in file.faults(checks)]
     if faults:
         raise DataError.all_of(faults)
-    texts = chained([each.texts(columns.text) for each in found.values()])
+    texts = chained([file.texts(columns.text) for file in parts.values()])
     task = text_task(f"{name}.text", name)
     return Corpus(
         name=name,
         tasks=(task,),
-        ids=_ids(name, found.values(), columns.id),
+        ids=_ids(name, parts.values(), columns.id),
         texts=texts,
         targets={task.name: TARGETS[task.kind].none(len(texts))},
-        parts=_parts(found),
-        groups=_own(found.values(), "group"),
-        notes=tuple(note for note in (*notes, *(each.dropped for each in found.values())) if note),
+        parts=_parts(parts),
+        groups=_values(parts.values(), "group"),
+        notes=tuple(note for note in (*notes, *(file.dropped for file in parts.values())) if note),
     )
 
 
@@ -167,9 +168,9 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
         DataError: two are equal.
     """
     if column is None:
-        several = [f"{each.path.stem}." if len(files) > 1 else "" for each in files]
-        return chained([Made(_array(each.numbers), str) for each in files], Prefixed(several))
-    ids = chained([each.texts(column) for each in files])
+        several = [f"{file.path.stem}." if len(files) > 1 else "" for file in files]
+        return chained([Made(_array(file.numbers), str) for file in files], Prefixed(several))
+    ids = chained([file.texts(column) for file in files])
     first, which = first_rows(digests_of(ids, len(ids)))
     if len(first) < len(ids):
         raise duplicate_id(name, ids[int(np.flatnonzero(first[which] != np.arange(len(ids)))[0])])
@@ -177,13 +178,13 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
 
 
 def _parts(files: Mapping[str, _File]) -> tuple[str, ...] | None:
-    own = [each.own.get("part", [part] * len(each.starts)) for part, each in files.items()]
-    return tuple(chain(*own)) if any(map(any, own)) else None
+    parts_of_files = [file.values.get("part", [part] * len(file.starts)) for part, file in files.items()]
+    return tuple(chain(*parts_of_files)) if any(map(any, parts_of_files)) else None
 
 
-def _own(files: Collection[_File], key: str) -> tuple[str, ...] | None:
-    held = [each.own[key] for each in files if key in each.own]
-    return tuple(chain(*held)) if held else None
+def _values(files: Collection[_File], key: str) -> tuple[str, ...] | None:
+    values_of_files = [file.values[key] for file in files if key in file.values]
+    return tuple(chain(*values_of_files)) if values_of_files else None
 
 
 def _array(numbers: array[int]) -> NDArray[np.uint64]:

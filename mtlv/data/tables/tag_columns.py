@@ -24,7 +24,7 @@ SPANS = (
 def tag_columns(cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
     """Return the columns of tags (`B-Drug`, `O`), each with the column of their words, or ""."""
     lists = {name: tags for name, column in cells.items() if (tags := _tags(column))}
-    found = {}
+    words_of_tags = {}
     for name, tags in lists.items():
         # Words as a list first: texts are only split at spaces.
         others = sorted(
@@ -32,8 +32,8 @@ def tag_columns(cells: Mapping[str, Sequence[object]]) -> dict[str, str]:
         )
         words = next((other for other in others if _lengths(cells[other]) == [*map(len, tags)]), "")
         if words or any("-" in tag for tag in chain.from_iterable(tags)):  # bare letters may be anything
-            found[name] = words
-    return found
+            words_of_tags[name] = words
+    return words_of_tags
 
 
 def why_not(name: str, column: Sequence[object], *, tags: Mapping[str, str]) -> str:
@@ -91,9 +91,9 @@ def _are_marked(column: Sequence[object], texts: Sequence[object]) -> bool:
         rows = [*map(mentions_of, column)]
     except ValueError:
         return False
-    whole = all(
+    is_valid = all(
         span.type and 0 <= span.start < span.end <= len(str(text))
         for row, text in zip(rows, texts, strict=True)
         for span in row
     )
-    return whole and all(rows) and len(set(map(len, rows))) == 1
+    return is_valid and all(rows) and len(set(map(len, rows))) == 1

@@ -39,8 +39,8 @@ PAIR_ENDS = (("1", "2"), ("a", "b"))  # of names such as `sentence1` and `senten
 def size_of(texts: Sequence[object]) -> tuple[tuple[float, float, float], bool]:
     """Return the number of words of a text (median, 95th percentile, mean), and whether they look English."""
     split = [WORD.findall(str(cell).lower()) for cell in texts if not is_missing(cell)]
-    words = [len(each) for each in split] or [0]
-    common = sum(word in ENGLISH for each in split for word in each)
+    words = [len(text) for text in split] or [0]
+    common = sum(word in ENGLISH for text in split for word in text)
     size = (float(np.median(words)), float(np.percentile(words, 95)), fmean(words))
     return size, common >= SHARE * sum(words)
 
@@ -114,8 +114,13 @@ def pair_of(text: str, cells: Mapping[str, Sequence[object]]) -> tuple[str, str]
 def _is_pair(pair: tuple[str, str], cells: Mapping[str, Sequence[object]]) -> bool:
     """Whether every row has both texts or neither, and the second ones are no single words."""
     first, second = (cells[name] for name in pair)
-    whole = all(is_missing(one) == is_missing(two) for one, two in zip(first, second, strict=True))
-    texts = all(is_missing(cell) or isinstance(cell, str) for column in (first, second) for cell in column)
+    is_complete = all(is_missing(one) == is_missing(two) for one, two in zip(first, second, strict=True))
+    are_texts = all(
+        is_missing(cell) or isinstance(cell, str) for column in (first, second) for cell in column
+    )
     return (
-        whole and texts and lengths_of({"": first}).get("", 0) > 1 and lengths_of({"": second}).get("", 0) > 1
+        is_complete
+        and are_texts
+        and lengths_of({"": first}).get("", 0) > 1
+        and lengths_of({"": second}).get("", 0) > 1
     )

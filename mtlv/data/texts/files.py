@@ -29,8 +29,8 @@ class Version:
     @classmethod
     def of(cls, path: Path, file: BinaryIO) -> Version:
         """Return the version of an open file."""
-        found = os.fstat(file.fileno())
-        return cls(path, found.st_size, found.st_mtime_ns)
+        status = os.fstat(file.fileno())
+        return cls(path, status.st_size, status.st_mtime_ns)
 
     def need(self, file: BinaryIO) -> None:
         """Raise an error if an open file is not of this version.
@@ -73,10 +73,10 @@ def lines(file: BinaryIO, *, universal: bool) -> Iterator[tuple[int, int, bytes]
     If `universal`, a line also ends at a carriage return alone.
     """
     number = at = 0
-    for held in file:
-        if not at and held.startswith(MARK):
-            held, at = held[len(MARK) :], len(MARK)
-        for line in held.splitlines(keepends=True) if universal and b"\r" in held else (held,):
+    for block in file:
+        if not at and block.startswith(MARK):
+            block, at = block[len(MARK) :], len(MARK)
+        for line in block.splitlines(keepends=True) if universal and b"\r" in block else (block,):
             number += 1
             yield number, at, line
             at += len(line)
@@ -147,5 +147,5 @@ class JsonText:
         self._column, self._stripped = column, stripped
 
     def __call__(self, line: bytes) -> str:
-        found = str(read_json(line.decode()).get(self._column))
-        return found.strip() if self._stripped else found
+        text = str(read_json(line.decode()).get(self._column))
+        return text.strip() if self._stripped else text

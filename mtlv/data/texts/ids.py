@@ -33,13 +33,13 @@ class JoinedIds:
 
     def __getitem__(self, which: slice) -> NDArray:
         start, stop, _ = which.indices(len(self))
-        found: list[NDArray] = []
+        pieces: list[NDArray] = []
         number = bisect_right(self._starts, start, hi=len(self._parts)) - 1
-        while not found or start < stop:
+        while not pieces or start < stop:
             first, end = self._starts[number : number + 2]
-            found.append(self._parts[number][start - first : min(stop, end) - first])
+            pieces.append(self._parts[number][start - first : min(stop, end) - first])
             start, number = end, number + 1
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 class CutIds:
@@ -71,8 +71,8 @@ class CutIds:
         start, stop, _ = which.indices(len(self))
         first = int(np.searchsorted(self._rows, start, "right")) - 1
         last = max(int(np.searchsorted(self._rows, stop, "left")), first + 1)
-        whole = np.concatenate([self._row(row) for row in range(first, last)])
-        return whole[start - self._rows[first] : stop - self._rows[first]]
+        ids = np.concatenate([self._row(row) for row in range(first, last)])
+        return ids[start - self._rows[first] : stop - self._rows[first]]
 
     def _row(self, row: int) -> NDArray[np.int32]:
         document = self._layout.documents[row]

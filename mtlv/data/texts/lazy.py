@@ -77,10 +77,10 @@ class Chained(Lazy[T]):
         return self._ends[-1]
 
     def read(self, rows: Iterable[int]) -> Iterator[T]:
-        for number, own in groupby(rows, lambda row: bisect_right(self._ends, row)):
+        for number, rows_of_part in groupby(rows, lambda row: bisect_right(self._ends, row)):
             part = self._parts[number]
             first = self._ends[number] - len(part)
-            for value in read(part, (row - first for row in own)):
+            for value in read(part, (row - first for row in rows_of_part)):
                 yield value if self._change is None else self._change(number, value)
 
 
@@ -106,5 +106,5 @@ def picked(values: Sequence[T], rows: Rows) -> Sequence[T]:
 
 def chained(parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> Sequence[T]:
     """Return several sequences as one: a tuple, or a lazy sequence if one of them is lazy."""
-    found = Chained(parts, change)
-    return found if any(isinstance(part, Lazy) for part in parts) else tuple(found)
+    sequence = Chained(parts, change)
+    return sequence if any(isinstance(part, Lazy) for part in parts) else tuple(sequence)

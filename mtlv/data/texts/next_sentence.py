@@ -43,12 +43,12 @@ def next_sentences(corpus: Corpus, seed: int) -> Corpus:
     exact, near = corpus.digests[0], corpus.near_digests[0]
     rows = np.sort(first_rows(near)[0]).tolist()
     texts = zip(rows, read(corpus.texts, rows), strict=True)
-    halves = {row: found for row, text in texts if (found := _halves(text.strip())) is not None}
+    halves = {row: pair for row, text in texts if (pair := _halves(text.strip())) is not None}
     rng = np.random.default_rng(seed_from(seed, NEXT_SENTENCE))
     pairs: list[tuple[int, int, int]] = []
     for number, block in enumerate(_blocks(corpus, list(halves), rng)):
-        for own, others in zip(block, (*block[1:], block[0]), strict=True):
-            seconds = ((row, row if rng.random() < 0.5 else int(rng.choice(others))) for row in own)
+        for unit, others in zip(block, (*block[1:], block[0]), strict=True):
+            seconds = ((row, row if rng.random() < 0.5 else int(rng.choice(others))) for row in unit)
             pairs += [(row, second, number) for row, second in seconds]
     if not pairs:
         raise DataError(
@@ -82,6 +82,6 @@ def _blocks(corpus: Corpus, rows: list[int], rng: np.random.Generator) -> Iterat
     for row in rows:
         part = corpus.parts[row] if corpus.parts else ""
         units.setdefault(part, {}).setdefault(corpus.groups[row] if corpus.groups else row, []).append(row)
-    for held in (list(own.values()) for own in units.values() if len(own) > 1):
-        for block in np.array_split(rng.permutation(len(held)), len(held) // 2):
-            yield [held[number] for number in block]
+    for members in (list(by_unit.values()) for by_unit in units.values() if len(by_unit) > 1):
+        for block in np.array_split(rng.permutation(len(members)), len(members) // 2):
+            yield [members[number] for number in block]

@@ -11,7 +11,7 @@ import pytest
 from mtlv.data.folds import Fold
 from mtlv.data.joined import join, join_folds, merge
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.splits import make_folds, of_same_documents, wholes
+from mtlv.data.splits import group_same_documents, make_folds, units_of
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -169,7 +169,7 @@ def test_columns_of_one_table_are_known_by_texts_parts_and_groups() -> None:
     parts = replace(alike, parts=one.parts[::-1])
     groups = replace(alike, groups=tuple(f"file {n // 2}" for n in range(len(one))))
     others = replace(alike, seconds=one.seconds[::-1])
-    assert of_same_documents([one, alike, other, parts, groups, others, alike]) == [
+    assert group_same_documents([one, alike, other, parts, groups, others, alike]) == [
         [0, 1, 6],
         [2],
         [3],
@@ -190,7 +190,7 @@ def test_a_lone_corpus_is_not_copied_to_be_split() -> None:
 def test_columns_of_one_table_have_the_same_whole_documents() -> None:
     one, other = source("one", pairs=False), source("other", pairs=False)
     alike = replace(other, name="alike", texts=one.texts)
-    found = list(wholes(replace(join([one, other]), members=(one, alike, other))))
+    found = list(units_of(replace(join([one, other]), members=(one, alike, other))))
     size = len(one)
     assert found[:size] == found[size : 2 * size]
     assert set(found[:size]).isdisjoint(found[2 * size :])

@@ -12,7 +12,7 @@ from mtlv.data.folds import folds_digest
 from mtlv.data.joined import join
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
-from mtlv.data.splits import is_plentiful, make_folds, wholes
+from mtlv.data.splits import is_plentiful, make_folds, units_of
 from mtlv.errors import DataError
 from mtlv.plan.task import UNKNOWN, Task
 
@@ -469,16 +469,16 @@ def test_groups_follow_their_rows():
 
 
 def test_documents_of_a_group_or_of_one_text_are_one_whole():
-    assert wholes(grouped("aba", ["x", "x", "y"])) == ("a", "b", "a")
+    assert units_of(grouped("aba", ["x", "x", "y"])) == ("a", "b", "a")
     pairs = replace(made(np.ones((3, 1)), ["premise", "other", "premise"]), seconds=("1", "2", "3"))
-    first, second, third = wholes(pairs)
+    first, second, third = units_of(pairs)
     assert first == third == pairs.ids[0] != second
 
 
 def test_wholes_of_a_joined_corpus_keep_their_sources_apart():
     one, other = grouped("aab", "xyz"), grouped("abb", "uvw")
     other = replace(other, name="other", tasks=(Task("of other"),), targets={"of other": np.ones(3, np.int8)})
-    assert wholes(join([one, other])) == (
+    assert units_of(join([one, other])) == (
         *(f"{one.name}/{g}" for g in "aab"),
         "other/a",
         "other/b",

@@ -41,7 +41,7 @@ def test_values_of_rows_put_together_are_those_of_the_documents(
     rows = [np.array(row, int) for row in made.words(texts)]
     assert len(rows) == made.counts.sum()
     assert max(map(len, rows)) <= size
-    assert [row.tolist() for row in made.whole(rows, range(len(lengths)))] == texts
+    assert [row.tolist() for row in made.combine(rows, range(len(lengths)))] == texts
 
 
 @pytest.mark.parametrize("scheme", [BIO, BIOUL, IO], ids=lambda scheme: scheme.name)
@@ -55,7 +55,7 @@ def test_spans_come_back_from_the_tags_of_windows(scheme: Scheme) -> None:
     column = SpanTargets(scheme).column(TASK, spans_column(true), tokens)
     rows = [column.batch(np.array([row])).numpy()[0] for row in range(len(tokens))]
     tags = Tags(scheme, TASK.classes)
-    assert [tags.decode(row) for row in made.whole(rows, range(len(LENGTHS)))] == true
+    assert [tags.decode(row) for row in made.combine(rows, range(len(LENGTHS)))] == true
 
 
 def test_joined_tokens_hold_the_windows_of_each_source() -> None:

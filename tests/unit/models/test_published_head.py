@@ -19,7 +19,7 @@ from mtlv.settings import load_suite
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 from mtlv.units.model import model_of
-from mtlv.units.train import _masked
+from mtlv.units.train import _add_masking
 
 HEADS = ["bert", "roberta", "distilbert"]
 
@@ -103,7 +103,7 @@ def test_the_loss_before_training_is_that_of_the_published_model(name: str, tmp_
     theirs = published(name, tmp_path / "folder")
     cache, found = resolved(tmp_path, tmp_path / "folder")
     job = the_job(found)
-    inputs = _masked(job, cache.inputs(job.settings))
+    inputs = _add_masking(job, cache.inputs(job.settings))
     model: MultiTaskModel = model_of(job, inputs).eval()
     (part,) = inputs.parts(job.unit.model.tasks, job.fold.train)
     for batch in part.training(8, seed=0, epoch=0):

@@ -10,7 +10,7 @@ import pytest
 from mtlv.data.folds import Fold
 from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
-from mtlv.data.splits import make_folds, wholes
+from mtlv.data.splits import make_folds, units_of
 from mtlv.errors import PlanError
 from mtlv.plan import Task
 from mtlv.planning.crossfit import inner_folds
@@ -28,7 +28,7 @@ def test_each_document_is_held_out_once_and_never_with_its_mates_elsewhere(
     assert len(found) == parts
     assert np.concatenate([each.test for each in found]).tolist() != fold.train.tolist()
     assert sorted(np.concatenate([each.test for each in found]).tolist()) == fold.train.tolist()
-    units = wholes(corpus)
+    units = units_of(corpus)
     for each in found:
         assert sorted([*each.train, *each.test]) == fold.train.tolist()
         assert np.array_equal(each.validation, fold.validation)

@@ -27,7 +27,7 @@ from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.model import model_of
-from mtlv.units.teacher_outputs import taught, teacher_outputs_of
+from mtlv.units.teacher_outputs import add_teacher_outputs, teacher_outputs_of
 from mtlv.units.train import _training, train_unit
 from mtlv.units.validation import UnitCallbacks
 
@@ -79,7 +79,7 @@ def test_students_are_taught_also_where_a_label_is_unknown(suite: Callable, tabl
         assert {name: len(values) for name, values in outputs.items()} == {names[number]: len(train)}
         found.append((teacher, outputs))
     assert len(found) == 3
-    (part,) = _training(student, taught(inputs, found)).parts
+    (part,) = _training(student, add_teacher_outputs(inputs, found)).parts
     known = np.stack([inputs.corpus.known(name)[part.index] for name in names], axis=1)
     assert known.any(axis=1).all()
     assert not known.all()
@@ -213,5 +213,5 @@ def test_scores_know_which_labels_are_known(unit: Callable, tmp_path: Path) -> N
             assert task.targets.tolist() == targets.tolist()
             assert len(task.outputs) == len(rows), "they are predicted all the same"
         assert scores.tasks["heart"].mask.sum() < scores.tasks["lung"].mask.sum() < len(rows)
-    again = inputs.placed(record.test, job.fold.test)
+    again = inputs.align_scores(record.test, job.fold.test)
     assert again.tasks["heart"].mask.tolist() == record.test.tasks["heart"].mask.tolist()

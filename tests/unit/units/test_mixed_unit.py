@@ -10,7 +10,7 @@ import pytest
 
 from mtlv.data.joined import begins, join, join_folds
 from mtlv.data.source import Corpus
-from mtlv.data.splits import make_folds, wholes
+from mtlv.data.splits import make_folds, units_of
 from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
 from mtlv.plan import Unit, with_own_heads
@@ -88,7 +88,7 @@ def test_scores_are_of_all_documents_and_targets_of_the_own(
     assert all(len(task.outputs) == len(job.fold.test) for task in record.test.tasks.values())
     assert record.test.tasks["relation"].outputs.shape[1] == 3
     assert all(isinstance(spans, tuple) for spans in record.test.tasks["organs"].outputs)
-    of = dict(zip(inputs.corpus.ids, wholes(inputs.corpus), strict=True))
+    of = dict(zip(inputs.corpus.ids, units_of(inputs.corpus), strict=True))
     for scores in (record.validation, record.test):
         assert scores.groups == tuple(of[id_] for id_ in scores.ids)
         assert any("/file " in group for group in scores.groups)

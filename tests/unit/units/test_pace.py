@@ -20,7 +20,7 @@ from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.teacher_outputs import taught, teacher_outputs_of
+from mtlv.units.teacher_outputs import add_teacher_outputs, teacher_outputs_of
 from mtlv.units.train import _training, train_unit
 from mtlv.units.validation import UnitCallbacks
 
@@ -79,7 +79,7 @@ def judged(suite: Suite, tmp_path: Path) -> tuple[Job, UnitInputs]:
         _, kept = train_unit(each, inputs, SILENT, Checkpoints(tmp_path / each.unit.key))
         (weights,) = kept.values()
         teacher_outputs.append((each, teacher_outputs_of(each, inputs, [(each.unit.model.tasks, weights)])))
-    return job, taught(cache.inputs(job.settings), teacher_outputs)
+    return job, add_teacher_outputs(cache.inputs(job.settings), teacher_outputs)
 
 
 def test_a_document_with_wrong_labels_comes_last_and_does_not_judge_itself(

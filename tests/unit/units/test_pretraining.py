@@ -20,7 +20,7 @@ from mtlv.settings import load_suite
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import EpochRecord
 from mtlv.units.input_cache import InputCache
-from mtlv.units.train import _masked, train_unit
+from mtlv.units.train import _add_masking, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 TEXTS = ("heart large shadow", "lung hazy air", "old rib fracture", "no acute disease", "liver is clear")
@@ -93,7 +93,7 @@ def test_the_same_pieces_are_hidden_wherever_the_source_stands(member: Callable,
         cache = InputCache()
         (child,) = resolve(cache, load_suite(tmp_path / name).members[0]).children
         job = child.earlier[0]
-        inputs = _masked(job, cache.inputs(job.settings))
+        inputs = _add_masking(job, cache.inputs(job.settings))
         (part,) = inputs.parts(job.unit.model.tasks, child.fold.train)
         batches = [*part.training(8, seed=1, epoch=0), *part.inference(8)]
         hidden.append([batch.input_ids.tolist() for batch in batches])

@@ -24,7 +24,7 @@ from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.model import model_of
-from mtlv.units.teacher_outputs import entropies, taught, teacher_outputs_of
+from mtlv.units.teacher_outputs import add_teacher_outputs, entropies, teacher_outputs_of
 
 ORDER = ("biosses", "conll", "chemprot")  # words are not those of the first documents
 
@@ -54,7 +54,9 @@ def weights_of(job: Job, inputs: UnitInputs, seed: int) -> dict[str, torch.Tenso
 def test_a_batch_has_the_lessons_of_its_documents(unit: tuple[Job, UnitInputs]) -> None:
     job, inputs = unit
     state, rows = weights_of(job, inputs, 1), job.fold.train
-    found = taught(inputs, [(job, teacher_outputs_of(job, inputs, [(job.unit.model.tasks, state)]))])
+    found = add_teacher_outputs(
+        inputs, [(job, teacher_outputs_of(job, inputs, [(job.unit.model.tasks, state)]))]
+    )
     assert found.teacher_outputs.keys() == set(job.unit.model.tasks)
     assert not inputs.teacher_outputs
     model = model_of(job, inputs).eval()
@@ -117,11 +119,11 @@ def test_teachers_of_parts_fill_the_places_of_their_own(unit: tuple[Job, UnitInp
     inner = [replace(job, fold=fold, teaching_part="test") for fold in inner_folds(corpus, job.fold, 3)]
     states = [weights_of(job, inputs, seed) for seed in range(3)]
     given = [(job.unit.model.tasks, state) for state in states]
-    found = taught(
+    found = add_teacher_outputs(
         inputs, [(one, teacher_outputs_of(one, inputs, [own])) for one, own in zip(inner, given, strict=True)]
     )
     for one, own in zip(inner, given, strict=True):
-        whole = taught(inputs, [(job, teacher_outputs_of(job, inputs, [own]))])
+        whole = add_teacher_outputs(inputs, [(job, teacher_outputs_of(job, inputs, [own]))])
         for part in inputs.parts(job.unit.model.tasks, one.fold.test):
             for name in part.targets:
                 wanted = whole.teacher_outputs[name].batch(part.index)
@@ -143,14 +145,14 @@ def test_predictions_are_what_they_were(unit: tuple[Job, UnitInputs]) -> None:
 
 def test_without_lessons_inputs_stay_the_same_object(unit: tuple[Job, UnitInputs]) -> None:
     _, inputs = unit
-    assert taught(inputs, []) is inputs
+    assert add_teacher_outputs(inputs, []) is inputs
 
 
 def test_teacher_outputs_of_other_documents_are_refused(unit: tuple[Job, UnitInputs]) -> None:
     job, inputs = unit
     found = teacher_outputs_of(job, inputs, [(job.unit.model.tasks, weights_of(job, inputs, 1))])
     with pytest.raises(ValueError, match=r"teacher outputs of \d+ items for \d+"):
-        taught(inputs, [(replace(job, teaching_part="test"), found)])
+        add_teacher_outputs(inputs, [(replace(job, teaching_part="test"), found)])
 
 
 def test_a_full_device_is_told(unit: tuple[Job, UnitInputs], monkeypatch: pytest.MonkeyPatch) -> None:
