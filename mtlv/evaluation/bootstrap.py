@@ -76,9 +76,9 @@ def resampled_f1(decisions: Decisions, weights: Weights, names: Sequence[str] = 
     either = decisions.truth.astype(np.float32) + decisions.predicted
     cells = np.concatenate([2 * hits, either], axis=1)  # integers, so float32 is exact
     above, below = np.split((weights @ cells).astype(np.float64), 2, axis=1)  # [R, T] each
-    each = ratio(above, below)
-    of_tasks = dict(zip(names, each.T, strict=False))
-    return Resampled(each.mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)), of_tasks)
+    task_f1 = ratio(above, below)
+    of_tasks = dict(zip(names, task_f1.T, strict=False))
+    return Resampled(task_f1.mean(axis=1), ratio(above.sum(axis=1), below.sum(axis=1)), of_tasks)
 
 
 def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
@@ -107,14 +107,14 @@ def resampled(
     joint = resampled_f1(decide(scores, names, thresholds), weights, names) if names else None
     if joint is not None and len(names) == len(tasks):
         return joint
-    found: dict[str, Floats] = {} if joint is None else dict(joint.tasks)
+    by_task: dict[str, Floats] = {} if joint is None else dict(joint.tasks)
     for task in tasks:
-        if task.name not in found:
-            own = scores.tasks[task.name]
-            sums = SCORING[task.kind].sums(task, own)[task.main_metric]
-            found[task.name] = sums.of_draws(weights[:, np.asarray(own.mask, bool)])
-    sources = [np.mean([found[name] for name in each], axis=0) for each in by_source(tasks).values()]
-    return Resampled(np.mean(sources, axis=0), tasks=found)
+        if task.name not in by_task:
+            task_scores = scores.tasks[task.name]
+            sums = SCORING[task.kind].sums(task, task_scores)[task.main_metric]
+            by_task[task.name] = sums.of_draws(weights[:, np.asarray(task_scores.mask, bool)])
+    sources = [np.mean([by_task[name] for name in names], axis=0) for names in by_source(tasks).values()]
+    return Resampled(np.mean(sources, axis=0), tasks=by_task)
 
 
 def document_interval(first: Sequence[Floats], second: Sequence[Floats], *, groups: int) -> Interval | None:
@@ -139,12 +139,12 @@ def task_intervals(
     first: Sequence[Resampled], second: Sequence[Resampled], *, groups: int
 ) -> dict[str, Interval]:
     """Return `document_interval` for the main metric of each task that all results have."""
-    names = [name for name in first[0].tasks if all(name in each.tasks for each in (*first, *second))]
-    found = {}
+    names = [name for name in first[0].tasks if all(name in result.tasks for result in (*first, *second))]
+    intervals = {}
     for name in names:
-        pair = ([each.tasks[name] for each in runs] for runs in (first, second))
-        found[name] = document_interval(*pair, groups=groups)
-    return {name: interval for name, interval in found.items() if interval is not None}
+        pair = ([result.tasks[name] for result in runs] for runs in (first, second))
+        intervals[name] = document_interval(*pair, groups=groups)
+    return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def expanded_interval(resampled: Floats, n: int) -> Interval:

@@ -49,19 +49,19 @@ class Bin:
 
 def known_pairs(scores: Scores, tasks: Sequence[str]) -> tuple[Floats, Truth]:
     """Return M probabilities of yes/no tasks, of the documents with a target, and whether each is true."""
-    held = [scores.tasks[name] for name in tasks]
-    outputs = [np.asarray(each.outputs, np.float64)[each.mask] for each in held]
-    return np.concatenate(outputs), np.concatenate([(each.targets == 1)[each.mask] for each in held])
+    task_scores = [scores.tasks[name] for name in tasks]
+    outputs = [np.asarray(task.outputs, np.float64)[task.mask] for task in task_scores]
+    return np.concatenate(outputs), np.concatenate([(task.targets == 1)[task.mask] for task in task_scores])
 
 
 def squared_errors(scores: Scores, tasks: Sequence[str], temperature: float = 1.0) -> tuple[Floats, Floats]:
     """Return the sum of squared errors of each document's probabilities [N], and their number [N]; after
     the logits were divided by `temperature`."""
     errors, count = np.zeros(len(scores.ids)), np.zeros(len(scores.ids))
-    for held in (scores.tasks[name] for name in tasks):
-        own = (at_temperature(held.outputs, temperature) - (held.targets == 1)) ** 2
-        errors += np.where(held.mask, own, 0.0)
-        count += held.mask
+    for task_scores in (scores.tasks[name] for name in tasks):
+        squares = (at_temperature(task_scores.outputs, temperature) - (task_scores.targets == 1)) ** 2
+        errors += np.where(task_scores.mask, squares, 0.0)
+        count += task_scores.mask
     return errors, count
 
 
@@ -78,7 +78,7 @@ def reliability(probabilities: Floats, truth: Truth) -> list[Bin]:
     place = np.minimum((probabilities * BINS).astype(int), BINS - 1)
     count = np.bincount(place, minlength=BINS)
     sums, hits = (np.bincount(place, values, BINS).tolist() for values in (probabilities, truth))
-    return [Bin(sums[n] / held, hits[n] / held, held) for n, held in enumerate(count.tolist()) if held]
+    return [Bin(sums[n] / size, hits[n] / size, size) for n, size in enumerate(count.tolist()) if size]
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
@@ -86,7 +86,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 
     Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
     """
-    return sum(each.count * abs(each.probability - each.share) for each in bins) / sum(b.count for b in bins)
+    return sum(b.count * abs(b.probability - b.share) for b in bins) / sum(b.count for b in bins)
 
 
 def temperature(probabilities: Floats, truth: NDArray) -> float | None:
@@ -113,9 +113,9 @@ def temperature(probabilities: Floats, truth: NDArray) -> float | None:
     def loss(power: float) -> float:
         return float((logsumexp(logs / exp(power), axis=1) - of_truth / exp(power)).mean())
 
-    found = minimize_scalar(loss, bounds=tuple(map(log, RANGE)), method="bounded", options={"xatol": 1e-4})
-    inside = RANGE[0] * 1.01 < exp(found.x) < RANGE[1] / 1.01
-    return exp(found.x) if inside else None
+    minimum = minimize_scalar(loss, bounds=tuple(map(log, RANGE)), method="bounded", options={"xatol": 1e-4})
+    inside = RANGE[0] * 1.01 < exp(minimum.x) < RANGE[1] / 1.01
+    return exp(minimum.x) if inside else None
 
 
 def temperatures(validation: Scores, tasks: Sequence[Task]) -> dict[str, float]:
@@ -125,10 +125,10 @@ def temperatures(validation: Scores, tasks: Sequence[Task]) -> dict[str, float]:
     """
     labels = thresholded(tasks)
     shared = temperature(*known_pairs(validation, labels)) if labels else None
-    found: dict[str, float | None] = dict.fromkeys(labels, shared)
+    by_task: dict[str, float | None] = dict.fromkeys(labels, shared)
     for task in tasks:
-        held = validation.tasks[task.name]
-        if task.classes and held.outputs.ndim == 2:
-            outputs = np.asarray(held.outputs, np.float64)[held.mask]
-            found[task.name] = temperature(outputs, held.targets[held.mask])
-    return {name: value for name, value in found.items() if value is not None}
+        scores = validation.tasks[task.name]
+        if task.classes and scores.outputs.ndim == 2:
+            outputs = np.asarray(scores.outputs, np.float64)[scores.mask]
+            by_task[task.name] = temperature(outputs, scores.targets[scores.mask])
+    return {name: value for name, value in by_task.items() if value is not None}

@@ -61,8 +61,8 @@ class AgainstRandom:
     @property
     def same(self) -> int:
         """Number of controls whose random groups are those of the run."""
-        own = _partition(self.run)
-        return sum(_partition(control) == own for control in self.controls)
+        partition = _partition(self.run)
+        return sum(_partition(control) == partition for control in self.controls)
 
     @property
     def better(self) -> bool:
@@ -79,22 +79,23 @@ def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | 
     """
     if run.groups is None or is_random(run):
         return None
-    found: dict[Pairs, dict[Draw, tuple[ComparedRun, float]]] = defaultdict(dict)
+    controls_by_pairs: dict[Pairs, dict[Draw, tuple[ComparedRun, float]]] = defaultdict(dict)
     for other in comparison.runs:
         pairs = _pairs(other)
         score = _score(other, pairs)
         if is_random(other) and score is not None and pairs <= _pairs(run) and _like(run, other):
-            found[pairs].setdefault(
+            controls_by_pairs[pairs].setdefault(
                 (other.params.get("grouping.seed", other.key), _partition(other)), (other, score)
             )
-    if not found:
+    if not controls_by_pairs:
         return None
-    pairs, controls = max(found.items(), key=lambda each: (len(each[1]), len(each[0])))
-    own = _score(run, pairs)
-    if own is None:
+    pairs, controls = max(controls_by_pairs.items(), key=lambda item: (len(item[1]), len(item[0])))
+    run_score = _score(run, pairs)
+    if run_score is None:
         return None
     others, scores = zip(*controls.values(), strict=True)
-    return AgainstRandom(run, own, others, scores, any(map(_selected, _children(run, pairs))))
+    selected = any(map(_is_selected, _children(run, pairs)))
+    return AgainstRandom(run, run_score, others, scores, selected)
 
 
 def _pairs(run: ComparedRun) -> Pairs:
@@ -105,12 +106,12 @@ def _children(run: ComparedRun, pairs: Pairs) -> list[ComparedFold]:
     return [child for child in run.children if child.pair in pairs]
 
 
-def _selected(child: ComparedFold) -> bool:
+def _is_selected(child: ComparedFold) -> bool:
     """Whether a group's model was measured with this seed, and chosen for its validation scores."""
-    found = child.prediction
-    if found is None or (found.seeds and child.seed not in found.seeds):
+    prediction = child.prediction
+    if prediction is None or (prediction.seeds and child.seed not in prediction.seeds):
         return False
-    return any(found.chosen_for_scores)
+    return any(prediction.chosen_for_scores)
 
 
 def _score(run: ComparedRun, pairs: Pairs) -> float | None:

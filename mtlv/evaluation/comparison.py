@@ -101,8 +101,8 @@ class ComparedFold:
     @property
     def main_curve(self) -> list[float]:
         """Main validation metric after each epoch; empty if unknown."""
-        found = (self.curves.get(key.replace("test/", "val/")) for key in (SCORE, F1))
-        return [value for _, value in next(filter(None, found), ())]
+        curves = (self.curves.get(key.replace("test/", "val/")) for key in (SCORE, F1))
+        return [value for _, value in next(filter(None, curves), ())]
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ class ComparedRun:
     def seconds(self) -> list[float]:
         """Return the seconds of training, with those of earlier stages, one per child that has them."""
         of_stages = ("time/train_seconds", "time/earlier_stages_seconds")
-        each = ([child.metrics.get(key) for key in of_stages] for child in self.children)
-        return [own + (earlier or 0.0) for own, earlier in each if own is not None]
+        pairs = ([child.metrics.get(key) for key in of_stages] for child in self.children)
+        return [last + (earlier or 0.0) for last, earlier in pairs if last is not None]
 
     @property
     def mains(self) -> list[float]:
@@ -197,13 +197,13 @@ class Comparison:
 
     def _learning(self, run: ComparedRun) -> Learning:
         def scores(task: Task) -> list[tuple[float, float]]:
-            held = [child.tasks.get(task.name, {}) for child in run.children]
+            metrics = [child.tasks.get(task.name, {}) for child in run.children]
             needed = {CONSTANT, task.main_metric}
-            return [(each[task.main_metric], each[CONSTANT]) for each in held if needed <= each.keys()]
+            return [(row[task.main_metric], row[CONSTANT]) for row in metrics if needed <= row.keys()]
 
         end = training_end(child.main_curve for child in run.children)
-        found = ((child.main, child.metrics.get(BAG_OF_WORDS)) for child in run.children)
-        beside = [(own, words) for own, words in found if own is not None and words is not None]
+        pairs = ((child.main, child.metrics.get(BAG_OF_WORDS)) for child in run.children)
+        beside = [(main, words) for main, words in pairs if main is not None and words is not None]
         return learning(end, self.tasks, scores, beside, lambda task: run.of_task(task, "average_precision"))
 
     @property

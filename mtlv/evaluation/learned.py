@@ -71,12 +71,12 @@ def training_end(curves: Iterable[Sequence[float]]) -> TrainingEnd | None:
     Returns:
         None if a fold has no curve, or if there are none.
     """
-    found = list(curves)
-    if not found or not all(found):
+    fold_curves = list(curves)
+    if not fold_curves or not all(fold_curves):
         return None
-    if any(len(curve) == 1 for curve in found):
+    if any(len(curve) == 1 for curve in fold_curves):
         return TrainingEnd(None)
-    return TrainingEnd(fmean(curve[-1] - curve[-1 - max(1, round(len(curve) / 3))] for curve in found))
+    return TrainingEnd(fmean(curve[-1] - curve[-1 - max(1, round(len(curve) / 3))] for curve in fold_curves))
 
 
 def constant_scores(test: Scores, tasks: Sequence[Task], training: Mapping[str, NDArray]) -> dict[str, float]:
@@ -91,10 +91,10 @@ def constant_scores(test: Scores, tasks: Sequence[Task], training: Mapping[str, 
         Metrics by task name, without tasks on which no test document counts.
     """
     answers = {t.name: CONSTANT_ANSWERS[t.kind].outputs(t, training[t.name], len(test.ids)) for t in tasks}
-    own = Scores(test.units, test.split, test.ids, {task.name: test.tasks[task.name] for task in tasks})
+    scores = Scores(test.units, test.split, test.ids, {task.name: test.tasks[task.name] for task in tasks})
     always = dict.fromkeys(answers, 0.5)
-    found = evaluate_all(own.with_outputs(answers), tasks, always).tasks
-    return {name: metrics.main for name, metrics in found.items() if metrics.support}
+    by_task = evaluate_all(scores.with_outputs(answers), tasks, always).tasks
+    return {name: metrics.main for name, metrics in by_task.items() if metrics.support}
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def _yes(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG
 
 def _best_class(task: Task, training: NDArray, documents: int) -> NDArray:
     """Return probabilities [N, C] of the class that is best on the training documents, on ties the first."""
-    each = np.eye(len(task.classes))
-    counts = np.bincount(training.astype(np.int64), minlength=len(each)).astype(np.float32)
-    found = [_of_class(task, row, counts) for row in each]
-    return np.tile(each[int(np.argmax(found))], (documents, 1))
+    one_hot = np.eye(len(task.classes))
+    counts = np.bincount(training.astype(np.int64), minlength=len(one_hot)).astype(np.float32)
+    scores = [_of_class(task, row, counts) for row in one_hot]
+    return np.tile(one_hot[int(np.argmax(scores))], (documents, 1))
 
 
 def _of_class(task: Task, row: NDArray, counts: NDArray[np.float32]) -> float:
@@ -133,9 +133,9 @@ def _mean(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: AR
 
 
 def _nothing(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
-    found = np.empty(documents, object)
-    found[:] = [()] * documents
-    return found
+    outputs = np.empty(documents, object)
+    outputs[:] = [()] * documents
+    return outputs
 
 
 def _no_piece(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
@@ -190,8 +190,8 @@ class Learning:
     @property
     def tied(self) -> bool:
         """Whether a run that learned something is as good as a bag of words, in three digits."""
-        own, words = self.behind or (0.0, 1.0)
-        return not self.nothing and f"{own:.3f}" == f"{words:.3f}"
+        main, words = self.behind or (0.0, 1.0)
+        return not self.nothing and f"{main:.3f}" == f"{words:.3f}"
 
     @property
     def ended(self) -> bool:
@@ -215,16 +215,16 @@ def learning(
             both.
         beside: main score and that of a bag of words, for each fold and seed that has both.
     """
-    pairs = [(task, found) for task in tasks if (found := scores(task))]
+    pairs = [(task, values) for task in tasks if (values := scores(task))]
     unlearned = (
         Unlearned(
             task,
-            fmean(score for score, _ in found),
-            fmean(constant for _, constant in found),
+            fmean(score for score, _ in values),
+            fmean(constant for _, constant in values),
             fmean(precisions) if (precisions := average_precision(task.name)) else None,
         )
-        for task, found in pairs
-        if fmean(score - constant for score, constant in found) <= 0
+        for task, values in pairs
+        if fmean(score - constant for score, constant in values) <= 0
     )
-    means = (fmean(own for own, _ in beside), fmean(words for _, words in beside)) if beside else None
+    means = (fmean(main for main, _ in beside), fmean(words for _, words in beside)) if beside else None
     return Learning(end, len(pairs), tuple(unlearned), means)

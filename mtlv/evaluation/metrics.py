@@ -253,8 +253,8 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
     d = decide(scores, names, thresholds)
     outputs, _ = scores.matrix(names)
     of_known = [(d.truth[k, t], outputs[k, t]) for t, k in enumerate(d.known.T)]
-    precisions = [average_precision(*each) for each in of_known]
-    areas = [roc_auc(*each) for each in of_known]
+    precisions = [average_precision(*pair) for pair in of_known]
+    areas = [roc_auc(*pair) for pair in of_known]
     hits, predicted, support = counts(d)
     precision, recall, f1 = precision_recall_f1(hits, predicted, support)  # [T] each
     tasks = {

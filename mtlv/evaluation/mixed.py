@@ -42,10 +42,10 @@ class MixedMetrics:
 
 def by_source(tasks: Sequence[Task]) -> dict[str, list[str]]:
     """Return the names of the tasks of each source, in order."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for task in tasks:
-        found.setdefault(task.source, []).append(task.name)
-    return found
+        names.setdefault(task.source, []).append(task.name)
+    return names
 
 
 def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> Metrics:
@@ -63,15 +63,15 @@ def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str,
     joint = evaluate(scores, names, thresholds) if names else None
     if joint is not None and len(names) == len(tasks):
         return joint
-    found: dict[str, TaskMetricValues] = {} if joint is None else dict(joint.tasks)
-    found |= {task.name: _other(task, scores) for task in tasks if task.name not in found}
+    by_task: dict[str, TaskMetricValues] = {} if joint is None else dict(joint.tasks)
+    by_task |= {task.name: _other(task, scores) for task in tasks if task.name not in by_task}
     sources = {
-        source: fmean(found[name].main for name in names) for source, names in by_source(tasks).items()
+        source: fmean(by_task[name].main for name in names) for source, names in by_source(tasks).items()
     }
-    return Metrics(MixedMetrics(sources), {task.name: found[task.name] for task in tasks})
+    return Metrics(MixedMetrics(sources), {task.name: by_task[task.name] for task in tasks})
 
 
 def _other(task: Task, scores: Scores) -> OtherMetrics:
-    own = scores.tasks[task.name]
-    figures = task_figures(task, own)
-    return OtherMetrics(figures, main_figure(task, figures), int(own.mask.sum()))
+    task_scores = scores.tasks[task.name]
+    figures = task_figures(task, task_scores)
+    return OtherMetrics(figures, main_figure(task, figures), int(task_scores.mask.sum()))

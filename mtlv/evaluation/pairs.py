@@ -27,7 +27,7 @@ def alike(run: ComparedRun, other: ComparedRun, but: Sequence[str]) -> bool:
         run, other: the runs.
         but: keys, and sections that end with a dot, in which they may differ.
     """
-    sections = tuple(each for each in but if each.endswith("."))
+    sections = tuple(key for key in but if key.endswith("."))
 
     def kept(one: ComparedRun) -> dict[str, str]:
         return {k: value for k, value in one.params.items() if k not in but and not k.startswith(sections)}
@@ -67,7 +67,7 @@ def short_names(runs: Sequence[ComparedRun]) -> dict[str, str]:
     """
     parts = {run.key: run.name.split(PART) for run in runs}
     common = set.intersection(*map(set, parts.values())) if len(runs) > 1 else set()
-    short = {key: PART.join(part for part in own if part not in common) for key, own in parts.items()}
+    short = {key: PART.join(part for part in words if part not in common) for key, words in parts.items()}
     taken = list(short.values())
     return {
         run.key: short[run.key] if short[run.key] and taken.count(short[run.key]) == 1 else run.name

@@ -53,9 +53,9 @@ class Partner:
 
 def best_partners(transfers: Transfers) -> tuple[Partner, ...]:
     """Return one partner per target, in the order of the rows."""
-    found = effects(transfers)
+    cells = effects(transfers)
     return tuple(
-        _partner(transfers, target, [cell for cell in found if cell.target == target])
+        _partner(transfers, target, [cell for cell in cells if cell.target == target])
         for target in transfers.targets
     )
 

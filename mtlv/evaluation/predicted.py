@@ -81,7 +81,7 @@ class Validated:
     @property
     def alike(self) -> bool:
         """Whether the measured groups were trained as those that follow."""
-        return all(each.alike for each in self.predictions.values())
+        return all(prediction.alike for prediction in self.predictions.values())
 
     @property
     def level(self) -> bool:
@@ -94,7 +94,7 @@ class Validated:
     @property
     def both(self) -> list[TaskOutcome]:
         """Return the tasks whose gain on validation was predicted and measured."""
-        return [each for each in self.tasks if None not in (each.predicted_gain, each.validation_gain)]
+        return [task for task in self.tasks if None not in (task.predicted_gain, task.validation_gain)]
 
 
 def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
@@ -114,18 +114,18 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
         predictions,
         reference,
         tuple(tasks),
-        _order({(each.fold, each.task): (each.predicted_gain, each.validation_gain) for each in tasks}),
-        _order({(each.fold, each.task): (each.predicted_gain, each.test_gain) for each in tasks}),
+        _order({(task.fold, task.task): (task.predicted_gain, task.validation_gain) for task in tasks}),
+        _order({(task.fold, task.task): (task.predicted_gain, task.test_gain) for task in tasks}),
         *of_measured_groups(list(predictions.values())),
     )
 
 
 def _reference(comparison: Comparison, run: ComparedRun) -> tuple[ComparedRun, ...]:
-    found = [each for each in comparison.runs if is_random(each) and trained_alike(run, each)]
+    controls = [other for other in comparison.runs if is_random(other) and trained_alike(run, other)]
     baseline = comparison.run(comparison.baseline)
-    if not found and baseline is not run and comparable(run, baseline):
-        found = [baseline]
-    return tuple(found)
+    if not controls and baseline is not run and comparable(run, baseline):
+        controls = [baseline]
+    return tuple(controls)
 
 
 def _outcomes(
@@ -139,14 +139,16 @@ def _outcomes(
         row = prediction.row(group)
         for name in group:
             at = prediction.tasks.index(name)
-            others, said = np.isfinite(prediction.scores[:, at]), prediction.chosen[at]
+            others, expected = np.isfinite(prediction.scores[:, at]), prediction.chosen[at]
             if row is not None and prediction.alike:  # its units are among those from which it is predicted
-                others[row], said = False, prediction.held_out[row, at]
+                others[row], expected = False, prediction.held_out[row, at]
             usual = _mean(prediction.scores[others, at].tolist())
-            base = usual if prediction.alike else _mean(_kept(each, fold, name) for each in reference)
-            validation, test = _kept(run, fold, name), _tested(run, fold, name, watched)
-            on_test = _mean(_tested(each, fold, name, watched) for each in reference)
-            predicted = float(said) if np.isfinite(said) else None
+            base = usual
+            if not prediction.alike:
+                base = _mean(_validation_score(other, fold, name) for other in reference)
+            validation, test = _validation_score(run, fold, name), _test_score(run, fold, name, watched)
+            on_test = _mean(_test_score(other, fold, name, watched) for other in reference)
+            predicted = float(expected) if np.isfinite(expected) else None
             yield TaskOutcome(
                 fold,
                 name,
@@ -160,13 +162,13 @@ def _outcomes(
             )
 
 
-def _kept(run: ComparedRun, fold: int, task: str) -> float | None:
+def _validation_score(run: ComparedRun, fold: int, task: str) -> float | None:
     return _mean(child.kept.get(task) for child in run.children if child.fold == fold)
 
 
-def _tested(run: ComparedRun, fold: int, task: str, watched: Mapping[str, str]) -> float | None:
-    own = (child.tasks.get(task, {}) for child in run.children if child.fold == fold)
-    return _mean(figures.get(watched.get(task, "")) for figures in own)
+def _test_score(run: ComparedRun, fold: int, task: str, watched: Mapping[str, str]) -> float | None:
+    metrics = (child.tasks.get(task, {}) for child in run.children if child.fold == fold)
+    return _mean(figures.get(watched.get(task, "")) for figures in metrics)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -187,5 +189,5 @@ def _order(pairs: Mapping[tuple[int, str], tuple[float | None, float | None]]) -
         return None
     table = np.array([[pairs[fold, name] for name in names] for fold in folds], np.float64)  # [F, T, 2]
     drawn = draws(names)
-    resampled = np.mean([spearman(each[drawn, 0], each[drawn, 1]) for each in table], axis=0)
+    resampled = np.mean([spearman(rows[drawn, 0], rows[drawn, 1]) for rows in table], axis=0)
     return correlation(float(spearman(table[..., 0], table[..., 1]).mean()), resampled, len(names))

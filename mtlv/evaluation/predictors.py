@@ -79,39 +79,39 @@ def of_measured_groups(predictions: Sequence[Prediction]) -> tuple[dict[str, Pre
     Args:
         predictions: of each fold, of one feature.
     """
-    of_others = [gains_of_others(each) for each in predictions]
-    folds = [(each.tasks, *gains) for each, gains in zip(predictions, of_others, strict=True)]
-    held_out = [each.held_out for each in predictions]
-    found = {predictions[0].feature: _judged(predictions, folds, held_out)}
-    for name, said in _untrained(predictions).items():
-        folds = [(each.tasks, own, each.scores) for each, own in zip(predictions, said, strict=True)]
-        found[name] = _judged(predictions, folds, said)
-    again = [(each, each.repeated) for each in predictions if each.repeated is not None]
+    of_others = [gains_of_others(one) for one in predictions]
+    folds = [(one.tasks, *gains) for one, gains in zip(predictions, of_others, strict=True)]
+    held_out = [one.held_out for one in predictions]
+    predictors = {predictions[0].feature: _judge(predictions, folds, held_out)}
+    for name, tables in _predict_without_training(predictions).items():
+        folds = [(one.tasks, table, one.scores) for one, table in zip(predictions, tables, strict=True)]
+        predictors[name] = _judge(predictions, folds, tables)
+    again = [(one, one.repeated) for one in predictions if one.repeated is not None]
     if again:
-        others = [replace(each, scores=rest) for each, (_, rest) in again]
-        folds = [(each.tasks, first, rest) for each, (first, rest) in again]
-        found[REPEATED] = _judged(others, folds, [first for _, (first, _) in again])
-    return found, regret(predictions, [np.where(each.member, 0.0, np.nan) for each in predictions])
+        others = [replace(one, scores=rest) for one, (_, rest) in again]
+        folds = [(one.tasks, first, rest) for one, (first, rest) in again]
+        predictors[REPEATED] = _judge(others, folds, [first for _, (first, _) in again])
+    return predictors, regret(predictions, [np.where(one.member, 0.0, np.nan) for one in predictions])
 
 
-def _judged(predictions: Sequence[Prediction], folds: Sequence[Fold], said: Sequence[Floats]) -> Predictor:
-    order, sign = (order_within_tasks(folds, statistic=each) for each in (spearman, sign_auc))
-    return Predictor(order, sign, regret(predictions, said))
+def _judge(predictions: Sequence[Prediction], folds: Sequence[Fold], tables: Sequence[Floats]) -> Predictor:
+    signs = order_within_tasks(folds, statistic=sign_auc)
+    return Predictor(order_within_tasks(folds), signs, regret(predictions, tables))
 
 
-def _untrained(predictions: Sequence[Prediction]) -> dict[str, list[Floats]]:
-    """Return what is said of the tasks of measured groups [n, T] without training, of each fold.
+def _predict_without_training(predictions: Sequence[Prediction]) -> dict[str, list[Floats]]:
+    """Return, for each predictor that needs no training, its table for each fold.
 
-    A task alone is near to no other.
+    A table [n, T] has a value for each task of each measured group. A single-task group has no distance.
     """
-    said = [
-        {SIZE: np.where(each.member, each.member.sum(axis=1)[:, None], np.nan)}
-        | {name: -mean_distances(each.member, table) for name, table in each.distances.items()}
-        | dict(each.gains)
-        for each in predictions
+    tables = [
+        {SIZE: np.where(prediction.member, prediction.member.sum(axis=1)[:, None], np.nan)}
+        | {name: -mean_distances(prediction.member, table) for name, table in prediction.distances.items()}
+        | dict(prediction.gains)
+        for prediction in predictions
     ]
-    common = set.intersection(*map(set, said))
-    return {name: [each[name] for each in said] for name in said[0] if name in common}
+    common = set.intersection(*map(set, tables))
+    return {name: [by_name[name] for by_name in tables] for name in tables[0] if name in common}
 
 
 def mean_distances(member: NDArray[np.bool_], distances: Floats) -> Floats:
@@ -126,30 +126,31 @@ def mean_distances(member: NDArray[np.bool_], distances: Floats) -> Floats:
         return np.where(member & (others > 0), member @ distances / others, np.nan)
 
 
-def regret(predictions: Sequence[Prediction], said: Sequence[Floats]) -> float | None:
-    """Return what is lost by the measured partition that is said to be best, to the best; mean over folds.
+def regret(predictions: Sequence[Prediction], tables: Sequence[Floats]) -> float | None:
+    """Return the regret: the best measured partition's score minus that of the one the predictor ranks first.
 
-    Scores of a partition are means over all tasks. Of several that are said to be equally good, their mean.
+    The score of a partition is the mean over all tasks, and the regret that over folds. If a predictor ranks
+    several partitions first, the mean of their scores counts.
 
     Args:
-        predictions: of each fold.
-        said: of each fold, what is said of the tasks of the measured groups [n, T].
+        predictions: the prediction of each fold.
+        tables: the predicted values for the tasks of the measured groups [n, T], for each fold.
     """
     lost = []
-    for prediction, table in zip(predictions, said, strict=True):
-        came, expected = of_partitions(prediction, prediction.scores), of_partitions(prediction, table)
-        known = np.isfinite(came) & np.isfinite(expected)
+    for prediction, table in zip(predictions, tables, strict=True):
+        measured, predicted = of_partitions(prediction, prediction.scores), of_partitions(prediction, table)
+        known = np.isfinite(measured) & np.isfinite(predicted)
         if known.sum() < FEWEST:
             return None
-        first = known & (expected >= expected[known].max() - EQUAL)
-        lost.append(float(np.nanmax(came) - came[first].mean()))
+        first = known & (predicted >= predicted[known].max() - EQUAL)
+        lost.append(float(np.nanmax(measured) - measured[first].mean()))
     return fmean(lost)
 
 
 def of_partitions(prediction: Prediction, table: Floats) -> Floats:
     """Return the mean over tasks of a table [n, T] for each measured partition [P]; NaN if one is unknown."""
     rows = [list(groups) for groups in prediction.partitions.values()]
-    means = [np.where(prediction.member[own], table[own], 0.0).sum(axis=0).mean() for own in rows]
+    means = [np.where(prediction.member[groups], table[groups], 0.0).sum(axis=0).mean() for groups in rows]
     return np.array(means, dtype=np.float64)
 
 
@@ -157,8 +158,8 @@ def spearman(first: Floats, second: Floats) -> Floats:
     """Return Spearman's correlation along the last axis; NaN where all values are equal."""
     from scipy.stats import rankdata
 
-    one, two = (rankdata(each, axis=-1) for each in (first, second))
-    one, two = (each - each.mean(axis=-1, keepdims=True) for each in (one, two))
+    one, two = (rankdata(values, axis=-1) for values in (first, second))
+    one, two = (values - values.mean(axis=-1, keepdims=True) for values in (one, two))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((one * two).sum(axis=-1) / np.sqrt((one**2).sum(axis=-1) * (two**2).sum(axis=-1)))
 
@@ -172,17 +173,17 @@ def order_within_tasks(
         folds: of each fold the names of its tasks [T], and what was predicted and measured [n, T].
         statistic: function of both for one task.
     """
-    found: dict[str, list[float]] = {}
+    by_task: dict[str, list[float]] = {}
     for tasks, *values in folds:
-        for name, predicted, measured in zip(tasks, *(each.T for each in values), strict=True):
+        for name, predicted, measured in zip(tasks, *(table.T for table in values), strict=True):
             known = np.isfinite(predicted) & np.isfinite(measured)
             value = float(statistic(predicted[known], measured[known])) if known.sum() >= FEWEST else math.nan
             if math.isfinite(value):
-                found.setdefault(name, []).append(value)
-    if len(found) < FEWEST:
+                by_task.setdefault(name, []).append(value)
+    if len(by_task) < FEWEST:
         return None
-    means = np.array([fmean(values) for values in found.values()])
-    return correlation(float(means.mean()), means[draws(list(found))].mean(axis=1), len(found))
+    means = np.array([fmean(values) for values in by_task.values()])
+    return correlation(float(means.mean()), means[draws(list(by_task))].mean(axis=1), len(by_task))
 
 
 def draws(names: Sequence[str]) -> NDArray[np.int64]:

@@ -9,8 +9,8 @@ from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import alike
 from mtlv.registries import BALANCERS
 
-OF_THE_OBJECTIVE = "training.objective."
-MAY_DIFFER = (OF_THE_OBJECTIVE, "store.", "tracking.", "execution.")
+OBJECTIVE_KEYS = "training.objective."
+MAY_DIFFER = (OBJECTIVE_KEYS, "store.", "tracking.", "execution.")
 
 
 def has_random_factors(run: ComparedRun) -> bool:
@@ -34,9 +34,10 @@ def in_words(
     if not ours:
         return ""
     controls = [run for run in ranked if has_random_factors(run)]
-    found = ((run, other) for run in ours for other in controls if alike(run, other, MAY_DIFFER))
-    run, control = next(found, (ours[0], None))
-    if control is None and any(has_random_factors(each) and alike(run, each, MAY_DIFFER) for each in others):
+    pairs = ((run, other) for run in ours for other in controls if alike(run, other, MAY_DIFFER))
+    run, control = next(pairs, (ours[0], None))
+    similar = [other for other in others if alike(run, other, MAY_DIFFER)]
+    if control is None and any(map(has_random_factors, similar)):
         return ""
     if control is None:
         return (
@@ -46,10 +47,10 @@ def in_words(
 
 
 def _balancer(run: ComparedRun) -> Any:
-    name = run.params.get(f"{OF_THE_OBJECTIVE}name", "sum")
+    name = run.params.get(f"{OBJECTIVE_KEYS}name", "sum")
     return BALANCERS[name if name in BALANCERS else "sum"]
 
 
 def _balances(run: ComparedRun) -> bool:
-    per_head = run.params.get(f"{OF_THE_OBJECTIVE}per", "task") == "head"
+    per_head = run.params.get(f"{OBJECTIVE_KEYS}per", "task") == "head"
     return any((len(heads) if per_head else sum(map(len, heads))) > 1 for heads in run.plan)

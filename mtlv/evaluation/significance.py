@@ -98,7 +98,7 @@ def by_fold(values: Mapping[tuple[int, int], float]) -> list[float]:
     folds: dict[int, list[float]] = {}
     for (fold, _), value in values.items():
         folds.setdefault(fold, []).append(value)
-    return list(values.values()) if len(folds) == 1 else [fmean(each) for each in folds.values()]
+    return list(values.values()) if len(folds) == 1 else [fmean(seeds) for seeds in folds.values()]
 
 
 def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedComparison:
@@ -140,7 +140,7 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     ranks = mean_ranks(np.abs(moved))
     above = float(ranks[moved > 0].sum())
     below = float(ranks[moved < 0].sum())
-    p, method = _decided(moved, ranks, above)
+    p, method = _p_and_method(moved, ranks, above)
     reason = ""
     if p is None:
         pairs = many(moved.size, "unequal pair" if equal else "pair")
@@ -151,7 +151,7 @@ def wilcoxon(differences: Sequence[float] | Floats) -> PairedTest:
     return PairedTest(p, effect, method + left_out, reason, least)
 
 
-def _decided(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, str]:
+def _p_and_method(moved: Floats, ranks: Floats, above: float) -> tuple[float | None, str]:
     """Return p and its method, for nonzero differences [n]."""
     if smallest_p(moved.size) > ALPHA:
         return None, "none"
@@ -186,8 +186,8 @@ def paired_t(differences: Sequence[float] | Floats) -> PairedTest:
     """
     values = np.asarray(differences, np.float64)
     if values.size < FEWEST:
-        said = "one pair is" if values.size == 1 else f"{values.size} pairs are"
-        return PairedTest(None, None, "none", f"{said} too few for the t-test, which needs {FEWEST}")
+        subject = "one pair is" if values.size == 1 else f"{values.size} pairs are"
+        return PairedTest(None, None, "none", f"{subject} too few for the t-test, which needs {FEWEST}")
     spread = float(values.std(ddof=1))
     if spread <= 10.0**-DECIMALS:
         return PairedTest(None, None, "none", "all differences are equal, so there is no t")

@@ -35,6 +35,6 @@ class Sums:
         return self.figure((weights.astype(kind) @ self.cells.astype(kind)).astype(np.float64))
 
 
-def values(found: Mapping[str, Sums]) -> dict[str, float]:
+def values(metrics: Mapping[str, Sums]) -> dict[str, float]:
     """The metrics of all documents, by name."""
-    return {name: each.value for name, each in found.items()}
+    return {name: sums.value for name, sums in metrics.items()}

@@ -57,11 +57,11 @@ def log_me(vectors: ArrayLike, labels: ArrayLike) -> float:
     spectrum, basis = np.linalg.eigh(features.T @ features)  # [H]
     spectrum = np.maximum(spectrum, 0)
     turned = basis.T @ (features.T @ columns)  # [H, C]
-    found = [
-        _evidence(spectrum, each, float(column @ column), len(features))
-        for each, column in zip(turned.T, columns.T, strict=True)
+    evidence = [
+        _evidence(spectrum, projection, float(column @ column), len(features))
+        for projection, column in zip(turned.T, columns.T, strict=True)
     ]
-    return float(np.mean(found))
+    return float(np.mean(evidence))
 
 
 def _evidence(spectrum: Floats, turned: Floats, square: float, count: int) -> float:
@@ -85,14 +85,14 @@ def _evidence(spectrum: Floats, turned: Floats, square: float, count: int) -> fl
     precision = prior + noise * spectrum
     weights = noise * turned / precision
     missed = max(square - 2 * float(weights @ turned) + float((spectrum * weights) @ weights), 0.0)
-    whole = (
+    total = (
         len(spectrum) * np.log(prior)
         + count * np.log(noise / (2 * np.pi))
         - float(np.log(precision).sum())
         - noise * missed
         - prior * float(weights @ weights)
     )
-    return float(whole / (2 * count))
+    return float(total / (2 * count))
 
 
 def leep(outputs: ArrayLike, labels: ArrayLike) -> float:
@@ -110,7 +110,7 @@ def leep(outputs: ArrayLike, labels: ArrayLike) -> float:
         >>> round(leep([[0.5, 0.5]] * 4, [0, 0, 1, 1]), 4)
         -0.6931
     """
-    given, member = np.asarray(outputs, dtype=np.float64), one_hot(labels)
-    mass = given.sum(axis=0)  # [Z]
-    of_class = (given.T @ member) / np.where(mass > 0, mass, 1.0)[:, None]  # [Z, C], P(y | z)
-    return float(np.log(((given @ of_class) * member).sum(axis=1)).mean())
+    probabilities, member = np.asarray(outputs, dtype=np.float64), one_hot(labels)
+    mass = probabilities.sum(axis=0)  # [Z]
+    of_class = (probabilities.T @ member) / np.where(mass > 0, mass, 1.0)[:, None]  # [Z, C], P(y | z)
+    return float(np.log(((probabilities @ of_class) * member).sum(axis=1)).mean())

@@ -34,7 +34,7 @@ class Verdict:
     @property
     def said(self) -> frozenset[int]:
         """Results of the tests that can decide."""
-        return frozenset(found for found in (self.wilcoxon, self.t) if found is not None)
+        return frozenset(result for result in (self.wilcoxon, self.t) if result is not None)
 
     @property
     def sign(self) -> int:
@@ -48,16 +48,16 @@ class Verdict:
 
 def verdicts(comparisons: Sequence[PairedComparison]) -> list[Verdict]:
     """Return the verdict for each of all pairs of runs, by the rule of this module."""
-    wilcoxon = holm([found.wilcoxon.p for found in comparisons])
-    t = holm([found.t.p for found in comparisons])
+    wilcoxon = holm([pair.wilcoxon.p for pair in comparisons])
+    t = holm([pair.t.p for pair in comparisons])
     counts = [sum(p is not None for p in corrected) for corrected in (wilcoxon, t)]
     return [
-        Verdict(_shown(found.wilcoxon, w, counts[0]), _shown(found.t, p, counts[1]), w, p, max(counts))
-        for found, w, p in zip(comparisons, wilcoxon, t, strict=True)
+        Verdict(_direction(pair.wilcoxon, w, counts[0]), _direction(pair.t, p, counts[1]), w, p, max(counts))
+        for pair, w, p in zip(comparisons, wilcoxon, t, strict=True)
     ]
 
 
-def _shown(test: PairedTest, corrected: float | None, tests: int) -> int | None:
+def _direction(test: PairedTest, corrected: float | None, tests: int) -> int | None:
     """Return the direction of the test's own statistic, not of the mean."""
     if corrected is None or test.effect is None:
         return None

@@ -35,10 +35,10 @@ def alone(view: VectorSource, feature: str) -> list[tuple[str, UnitRecord]]:
         GroupingError: a task was not learned alone.
     """
     names = view.corpus.names
-    found = [(next(iter(record.validation.tasks)), record) for record in view.records]
-    found = [(name, each) for name, each in found if name in names and len(each.validation.tasks) == 1]
-    each_alone(feature, names, {frozenset((name,)) for name, _ in found})
-    return found
+    pairs = [(next(iter(record.validation.tasks)), record) for record in view.records]
+    pairs = [(name, record) for name, record in pairs if name in names and len(record.validation.tasks) == 1]
+    each_alone(feature, names, {frozenset((name,)) for name, _ in pairs})
+    return pairs
 
 
 def weights_alone(view: VectorSource, feature: str) -> list[tuple[str, Path]]:
@@ -50,15 +50,15 @@ def weights_alone(view: VectorSource, feature: str) -> list[tuple[str, Path]]:
     """
     store = view.cache.store
     units = alone(view, feature)
-    found = [(name, None if store is None else store.weights(each.key)) for name, each in units]
-    lost = [name for name, path in found if path is None]
+    paths = [(name, None if store is None else store.weights(record.key)) for name, record in units]
+    lost = [name for name, path in paths if path is None]
     if lost:
         raise WeightsNotKeptError(
             f"`grouping.features: {feature}` reads weights that were not kept",
             got=f"none of {enumerated(lost)}",
             then="train them again with `store.keep_weights: true`: `mtlv run CONFIG --if-exists rerun`",
         )
-    return [(name, path) for name, path in found if path is not None]
+    return [(name, path) for name, path in paths if path is not None]
 
 
 @task_feature(cover=partial(each_alone, "task_vectors"), weights=True)
@@ -82,7 +82,7 @@ def task_vectors(view: VectorSource) -> NDArray[np.float64]:
     if not length.all():
         raise GroupingError(
             "`grouping.features: task_vectors`: training did not change the encoder",
-            got=enumerated([name for name, each in zip(names, length, strict=True) if not each]),
+            got=enumerated([name for name, norm in zip(names, length, strict=True) if not norm]),
             then="lower `encoder.frozen_layers`, or take other features",
         )
     return np.asarray(products / np.outer(length, length))

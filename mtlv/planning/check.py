@@ -78,15 +78,15 @@ def check_suite(suite: Suite) -> SuiteCheck:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
     data = KnownData()
-    found, problems = [], []
+    checks, problems = [], []
     for member in suite.members:
-        own = list(problems_of(member.settings, (), data))
-        if not own:
+        member_problems = list(problems_of(member.settings, (), data))
+        if not member_problems:
             try:
-                found.append(_checked(member, suite, data))
+                checks.append(_check_member(member, suite, data))
             except (PlanError, GroupingError) as error:
-                own = [Problem(line) for line in error.problems]
-        problems += [problem.line(member.places, str(suite.path)) for problem in own]
+                member_problems = [Problem(line) for line in error.problems]
+        problems += [problem.line(member.places, str(suite.path)) for problem in member_problems]
     if problems:
         problems += [
             problem.line(member.places, str(suite.path))
@@ -94,10 +94,10 @@ def check_suite(suite: Suite) -> SuiteCheck:
             for problem in data.absent(member.settings.data)
         ]
         raise ConfigError(list(dict.fromkeys(problems)))
-    return SuiteCheck(tuple(found))
+    return SuiteCheck(tuple(checks))
 
 
-def _checked(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
+def _check_member(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
     """Return the description of a member.
 
     Raises:
@@ -106,8 +106,9 @@ def _checked(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
     check_sources(member, suite.members)
     trains = outline(member, data.tasks, suite.members)
     stages = member.settings.each_stage
-    warnings = dict.fromkeys(text for own in stages for text in _warnings(own, layers(own)))
-    warnings |= dict.fromkeys([NO_PRIVATE] if trains.no_private else [])
+    warnings = dict.fromkeys(text for settings in stages for text in _warnings(settings, layers(settings)))
+    if trains.no_private:
+        warnings[NO_PRIVATE] = None
     warnings |= dict.fromkeys(data.constant(member.settings.data))
     return MemberCheck(member.name, trains.lines, trains.units, tuple(warnings), trains.learned is None)
 
@@ -122,11 +123,11 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
     training = settings.training
     if training.select_per == "task" and training.select == "last" and training.patience is None:
         out.append("`training.select_per: task` chooses nothing: set `training.select: best` or `patience`")
-    if any(catalog.card(each.name).generated for each in settings.data.each):
+    if any(catalog.card(source.name).generated for source in settings.data.each):
         out.append("the corpus is generated; its metrics say nothing about real reports")
     if settings.tracking.models != "none" and not settings.store.keep_weights:
         out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
-    absent = (catalog.absence(each.name, options_of(each)) for each in settings.data.each)
+    absent = (catalog.absence(source.name, options_of(source)) for source in settings.data.each)
     out += [f"it cannot run yet: {text.rstrip('.')}" for text in absent if text]
     used = (settings.encoder.name, settings.grouping.encoder if clusters(settings) else None)
     for name in PACKAGED:

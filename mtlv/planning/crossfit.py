@@ -34,21 +34,21 @@ def inner_folds(corpus: Corpus, fold: Fold, parts: int) -> tuple[Fold, ...]:
     part = np.zeros(len(corpus), np.int64)
     for source, first, end in sources_of(corpus):
         rows = fold.train[(fold.train >= first) & (fold.train < end)]
-        own = sorted({units[row] for row in rows}, key=lambda unit: (seed_from("crossfit", unit), unit))
-        if len(own) < parts:
+        distinct = sorted({units[row] for row in rows}, key=lambda unit: (seed_from("crossfit", unit), unit))
+        if len(distinct) < parts:
             raise PlanError(
                 "`training.teach.crossfit` is above the number of different training documents of "
                 f"`{source.name}`",
                 got=parts,
-                allowed=f"2 to {len(own)}, or null",
+                allowed=f"2 to {len(distinct)}, or null",
             )
-        at = {unit: number % parts for number, unit in enumerate(own)}
+        at = {unit: number % parts for number, unit in enumerate(distinct)}
         part[rows] = [at[units[row]] for row in rows]
-    texts, found = TextsOfSources(corpus.members or (corpus,), keep=False), []
+    texts, folds = TextsOfSources(corpus.members or (corpus,), keep=False), []
     near = texts.texts.documents.near * len(texts.names) + texts.source  # within a source
     for number in range(parts):
         test = fold.train[part[fold.train] == number]
         train = fold.train[~np.isin(near[fold.train], near[test])]
         train, _ = texts.without(train, test, "training", "test")
-        found.append(replace(fold, train=np.sort(train), test=test))
-    return tuple(found)
+        folds.append(replace(fold, train=np.sort(train), test=test))
+    return tuple(folds)

@@ -72,32 +72,34 @@ def task_groups(view: VectorSource) -> TaskGroups:
     section, names = view.settings.grouping, view.corpus.names
     spec, method = grouping_spec(view.settings), GROUPINGS[section.method]
     if method.of_names is not None:
-        found = method.of_names(spec, names)
-        return TaskGroups(names, found, None, None, {}, "; ".join(found.notes))
+        grouping = method.of_names(spec, names)
+        return TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
     feature = FEATURES[section.features]
     raw: Any = feature.compute(view)
     if method.search is not None and feature.kind != "vectors":
-        found = method.search(raw, None if spec.k == "auto" else spec.k, spec)
-        follow = TaskGroups(names, found, None, None, {}, "; ".join(found.notes))
+        grouping = method.search(raw, None if spec.k == "auto" else spec.k, spec)
+        follow = TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
         predict = None if method.random else feature.predict
         if predict is None or spec.place > 1:  # a place below the first is a choice, not a prediction
             return follow
         prediction = predict(view, follow.groups)
-        near, gains = _untrained(view, spec, prediction.member)
+        near, gains = _distances_and_gains(view, spec, prediction.member)
         return replace(follow, prediction=replace(prediction, distances=near, gains=gains))
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
     if not method.takes_k:
-        found = group(raw, spec)
-        return TaskGroups(names, found, None, scaled, {}, f"{spec.method} found {found.k} groups by itself")
+        grouping = group(raw, spec)
+        return TaskGroups(
+            names, grouping, None, scaled, {}, f"{spec.method} found {grouping.k} groups by itself"
+        )
     distinct = len(np.unique(scaled, axis=0))  # more groups cannot be distinguished
     curve = elbow(raw, spec, k_max=min(section.k_max, distinct))
     k = curve.recommended if spec.k == "auto" else spec.k
-    found = group(raw, spec, k=k)
+    grouping = group(raw, spec, k=k)
     reason = curve.reason if spec.k == "auto" else f"k = {k} is set; the elbow recommends {curve.recommended}"
-    return TaskGroups(names, found, curve, scaled, _stability(view, spec, raw, found), reason)
+    return TaskGroups(names, grouping, curve, scaled, _stability(view, spec, raw, grouping), reason)
 
 
-def _untrained(
+def _distances_and_gains(
     view: VectorSource, spec: GroupingSpec, member: NDArray[np.bool_]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return distances of tasks, and gains in n groups, by each feature that does not follow from scores.
@@ -133,14 +135,14 @@ def _untrained(
     return near, gains
 
 
-def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grouping) -> dict[str, float]:
-    """Return the adjusted Rand index between `found` and groups with the same k and one setting changed."""
+def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, grouping: Grouping) -> dict[str, float]:
+    """Return the adjusted Rand index between a grouping and those with the same k and one setting changed."""
     from sklearn.metrics import adjusted_rand_score
 
-    if GROUPINGS[spec.method].random or not 1 < found.k < len(found.labels):
+    if GROUPINGS[spec.method].random or not 1 < grouping.k < len(grouping.labels):
         return {}
     variants = {
-        f"scaling {how}": group(raw, replace(spec, scaling=how), k=found.k).labels
+        f"scaling {how}": group(raw, replace(spec, scaling=how), k=grouping.k).labels
         for how in ("minmax", "l2", "none")
         if how != spec.scaling and (how != "l2" or raw.shape[1] > 1)  # l2 changes every single number to 1
     }
@@ -149,8 +151,8 @@ def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, found: Grou
         other = replace(view, special_tokens=not view.special_tokens)
         vectors: Any = feature.compute(other)
         name = "with special tokens" if other.special_tokens else "without special tokens"
-        variants[name] = group(vectors, spec, k=found.k).labels
+        variants[name] = group(vectors, spec, k=grouping.k).labels
     for seed in range(1, SEEDS + 1):
         started = replace(spec, init="random", restarts=1, seed=spec.seed + seed)
-        variants[f"seed {spec.seed + seed}"] = group(raw, started, k=found.k).labels
-    return {name: float(adjusted_rand_score(found.labels, labels)) for name, labels in variants.items()}
+        variants[f"seed {spec.seed + seed}"] = group(raw, started, k=grouping.k).labels
+    return {name: float(adjusted_rand_score(grouping.labels, labels)) for name, labels in variants.items()}

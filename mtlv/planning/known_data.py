@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
 
-OF_READING = tuple(f"data.{key}" for key in (*OF_A_SOURCE, "columns", "documents", "descriptions", "sources"))
+READ_KEYS = tuple(f"data.{key}" for key in (*OF_A_SOURCE, "columns", "documents", "descriptions", "sources"))
 """Keys that determine the documents and tasks of a corpus."""
 MOST_BYTES = 50_000_000  # of a corpus of the catalog, which is read in a few seconds
 MOST_DOCUMENTS = 10_000  # of a generated corpus
@@ -58,38 +58,38 @@ class KnownData:
             PlanError: `settings.tasks` contains none of them.
         """
         return select_tasks(
-            [task for each in settings.data.each for task in self._of(each).tasks], settings.tasks
+            [task for source in settings.data.each for task in self._of(source).tasks], settings.tasks
         )
 
     def readable(self, data: DataSettings) -> bool:
         """Return whether all corpora can be read, and have different tasks."""
-        return not any(self._of(each).errors for each in data.each) and self._repeated(data) is None
+        return not any(self._of(source).errors for source in data.each) and self._find_repeated(data) is None
 
     def problems(self, data: DataSettings, *, split: bool) -> Iterator[Problem]:
         """Yield why corpora cannot be read or, if `split`, not be split, each at its own place."""
-        for number, each in enumerate(data.each):
+        for number, source_data in enumerate(data.each):
             source = None if data.sources is None else f"data.sources[{number}]"
-            lines = [line for error in self._of(each).errors for line in error.problems]
-            for line in (*lines, *(self._unsplit(each) if split else ())):
+            lines = [line for error in self._of(source_data).errors for line in error.problems]
+            for line in (*lines, *(self._unsplit(source_data) if split else ())):
                 yield _problem(line, source)
-        if error := self._repeated(data):
+        if error := self._find_repeated(data):
             yield from (Problem(line) for line in error.problems)
 
     def absent(self, data: DataSettings) -> Iterator[Problem]:
         """Yield which corpora of the catalog are missing; a config may be meant for another machine."""
-        for number, each in enumerate(data.each):
-            if not self._of(each).errors and (line := catalog.absence(each.name, options_of(each))):
+        for number, source in enumerate(data.each):
+            if not self._of(source).errors and (line := catalog.absence(source.name, options_of(source))):
                 yield _problem(line, None if data.sources is None else f"data.sources[{number}]")
 
     def constant(self, data: DataSettings) -> Iterator[str]:
         """Yield a warning on each label that all documents have."""
-        for each in data.each:
-            corpus = self._of(each).corpus
-            for task, said in (corpus.constant if corpus else {}).items():
-                yield f"`{task}` {said}, so that a constant answer is right"
+        for source in data.each:
+            corpus = self._of(source).corpus
+            for task, reason in (corpus.constant if corpus else {}).items():
+                yield f"`{task}` {reason}, so that a constant answer is right"
 
-    def _repeated(self, data: DataSettings) -> DataError | None:
-        return repeated_tasks(task for each in data.each for task in self._of(each).tasks)
+    def _find_repeated(self, data: DataSettings) -> DataError | None:
+        return repeated_tasks(task for source in data.each for task in self._of(source).tasks)
 
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)
@@ -110,15 +110,15 @@ def _problem(line: str, source: str | None) -> Problem:
     """Return a problem of the only corpus, or of one of several, whose keys are in the list of `source`."""
     if source is None:
         return Problem(line, ("data.path", "data.name"))
-    own = "|".join((*OF_A_SOURCE, "columns"))
-    return Problem(re.sub(rf"`data\.(?={own}\b)", f"`{source}.", line), (f"{source}.path", source))
+    keys = "|".join((*OF_A_SOURCE, "columns"))
+    return Problem(re.sub(rf"`data\.(?={keys}\b)", f"`{source}.", line), (f"{source}.path", source))
 
 
 def _look(name: str, options: DataOptions) -> _Known:
     try:
         return _read(name, options)
     except MtlvError as error:
-        return _Known((), _of_right_labels(name, options), (error,))
+        return _Known((), _with_right_labels(name, options), (error,))
 
 
 def _read(name: str, options: DataOptions) -> _Known:
@@ -138,22 +138,22 @@ def _is_small(name: str, options: DataOptions) -> bool:
     if catalog.card(name).generated:
         return options.documents <= MOST_DOCUMENTS
     place = catalog.location(name, options)
-    files = [place] if place.is_file() else [each for each in place.glob("**/*") if each.is_file()]
+    files = [place] if place.is_file() else [path for path in place.glob("**/*") if path.is_file()]
     return sum(os.path.getsize(file) for file in files) <= MOST_BYTES
 
 
-def _of_right_labels(name: str, options: DataOptions) -> Corpus | None:
+def _with_right_labels(name: str, options: DataOptions) -> Corpus | None:
     """Return the corpus with the labels that it has, if wrong names of others are why it cannot be read."""
     if not (options.labels or options.descriptions):
         return None
     try:
-        found = _read(name, replace(options, labels=None, descriptions={})).corpus
+        corpus = _read(name, replace(options, labels=None, descriptions={})).corpus
     except MtlvError:
         return None
-    kept = (
-        tuple(task for task in found.tasks if task.name in (options.labels or found.names)) if found else ()
-    )
-    return replace(found, tasks=kept) if found and kept else None
+    if corpus is None:
+        return None
+    tasks = tuple(task for task in corpus.tasks if task.name in (options.labels or corpus.names))
+    return replace(corpus, tasks=tasks) if tasks else None
 
 
 def _unsplit(data: DataSettings, corpus: Corpus | None) -> tuple[str, ...]:

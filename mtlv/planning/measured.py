@@ -33,25 +33,25 @@ def measured(view: VectorSource) -> Measured:
     labels), of the kept weights; the mean over all units of a group, such as those of several seeds. Units
     that also learned other tasks are left out.
     """
-    return _means(_each_unit(view))
+    return _means(_scores_of_units(view))
 
 
 def _means(units: Units) -> Measured:
     return {
-        group: {name: fmean(each[name] for each in scores) for name in group}
+        group: {name: fmean(unit_scores[name] for unit_scores in scores) for name in group}
         for group, scores in units.items()
     }
 
 
-def _each_unit(view: VectorSource) -> Units:
+def _scores_of_units(view: VectorSource) -> Units:
     known = {task.name: task for task in view.corpus.tasks}
-    found: Units = {}
+    units: Units = {}
     for record in view.records:
         scores = record.validation.tasks
         if scores.keys() <= known.keys():
-            each = {name: validation_score(known[name], scores[name]) for name in scores}
-            found.setdefault(frozenset(scores), []).append(each)
-    return found
+            unit_scores = {name: validation_score(known[name], scores[name]) for name in scores}
+            units.setdefault(frozenset(scores), []).append(unit_scores)
+    return units
 
 
 def validation_score(task: Task, scores: TaskScores) -> float:
@@ -62,7 +62,7 @@ def validation_score(task: Task, scores: TaskScores) -> float:
 def _as_tables(names: Sequence[str], scores: Measured) -> tuple[NDArray[np.bool_], Floats]:
     """Return whether a task is in each measured group [n, T], and its scores [n, T], NaN elsewhere."""
     member = np.array([[name in group for name in names] for group in scores])
-    return member, np.array([[each.get(name, np.nan) for name in names] for each in scores.values()])
+    return member, np.array([[row.get(name, np.nan) for name in names] for row in scores.values()])
 
 
 def _prediction(view: VectorSource, units: Units, groups: Parts, chosen: Floats) -> Prediction:
@@ -70,7 +70,7 @@ def _prediction(view: VectorSource, units: Units, groups: Parts, chosen: Floats)
     names = view.corpus.names
     member, scores = _as_tables(names, _means(units))
     unknown = np.full((len(names), len(names)), np.nan)
-    counts = np.array([len(each) for each in units.values()])
+    counts = np.array([len(unit_scores) for unit_scores in units.values()])
     epochs = [len(record.epochs) for record in view.records]
     return Prediction(
         feature=view.settings.grouping.features,
@@ -88,21 +88,23 @@ def _prediction(view: VectorSource, units: Units, groups: Parts, chosen: Floats)
         partitions={},
         alike=False,
         epochs=(min(epochs), max(epochs)),
-        repeated=_repeated(names, units),
+        repeated=_first_and_rest(names, units),
     )
 
 
-def _repeated(names: Sequence[str], units: Units) -> tuple[Floats, Floats] | None:
+def _first_and_rest(names: Sequence[str], units: Units) -> tuple[Floats, Floats] | None:
     """Return the scores of each group's first unit, and the means of its others; None if all have one."""
     if not any(others for _, *others in units.values()):
         return None
     first = {group: scores if others else {} for group, (scores, *others) in units.items()}
     rest = _means({group: scores[1:] for group, scores in units.items() if scores[1:]})
-    tables = [_as_tables(names, each)[1] for each in (first, {group: rest.get(group, {}) for group in units})]
+    tables = [
+        _as_tables(names, table)[1] for table in (first, {group: rest.get(group, {}) for group in units})
+    ]
     return tables[0], tables[1]
 
 
-def _pairs_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
+def _need_pairs(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
     needed = [frozenset((name,)) for name in names] + [frozenset(pair) for pair in combinations(names, 2)]
     missing = [
         " with ".join(name for name in names if name in group) for group in needed if group not in groups
@@ -116,7 +118,7 @@ def _pairs_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> 
         )
 
 
-def _tasks_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
+def _need_tasks(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
     missing = [name for name in names if not any(name in group for group in groups)]
     if missing:
         raise GroupingError(
@@ -126,12 +128,12 @@ def _tasks_covered(names: Sequence[str], groups: Collection[frozenset[str]]) -> 
         )
 
 
-def _predicted_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
+def _predict_by_pairs(view: VectorSource, groups: Parts) -> Prediction:
     """Predict a task's score: alone, and the mean (`grouping.value: sum`: the sum) of its gains in the group.
 
     Errors of gains are known of several units each, such as those of several seeds.
     """
-    names, units = view.corpus.names, _each_unit(view)
+    names, units = view.corpus.names, _scores_of_units(view)
     scores = _means(units)
     gains = _gains(names, scores)
     combined = np.sum if view.settings.grouping.value == "sum" else np.mean
@@ -167,7 +169,7 @@ def _standard_error(*samples: Sequence[float]) -> float:
     return float(np.sqrt(sum(parts)) * t.ppf(0.975, freedom) / norm.ppf(0.975))
 
 
-@task_feature(kind="affinity", cover=_pairs_covered, predict=_predicted_by_pairs)
+@task_feature(kind="affinity", cover=_need_pairs, predict=_predict_by_pairs)
 def pair_gain(view: VectorSource) -> NDArray[np.float64]:
     """Return what each task gains with each other [T, T]: its validation score with it, minus that alone.
 
@@ -178,7 +180,7 @@ def pair_gain(view: VectorSource) -> NDArray[np.float64]:
         GroupingError: a pair, or a task alone, was not learned.
     """
     scores, names = measured(view), view.corpus.names
-    _pairs_covered(names, scores)
+    _need_pairs(names, scores)
     return _gains(names, scores)
 
 
@@ -188,15 +190,15 @@ def _gains(names: Sequence[str], scores: Measured) -> NDArray[np.float64]:
     return np.array(together) - np.array(alone)[:, None]
 
 
-def _as_measured(view: VectorSource, groups: Parts) -> Prediction:
+def _predict_as_measured(view: VectorSource, groups: Parts) -> Prediction:
     """Predict that scores will be as they were measured."""
-    units = _each_unit(view)
+    units = _scores_of_units(view)
     scores = _means(units)
     known = {name: scores[frozenset(group)][name] for group in groups for name in group}
     return _prediction(view, units, groups, np.array([known[name] for name in view.corpus.names]))
 
 
-@task_feature(kind="group values", cover=_tasks_covered, predict=_as_measured)
+@task_feature(kind="group values", cover=_need_tasks, predict=_predict_as_measured)
 def group_score(view: VectorSource) -> ListedValues:
     """Return the value of each group that was learned: the sum of its tasks' validation scores.
 
@@ -206,15 +208,15 @@ def group_score(view: VectorSource) -> ListedValues:
         GroupingError: a task is in no group.
     """
     scores, names = measured(view), view.corpus.names
-    _tasks_covered(names, scores)
+    _need_tasks(names, scores)
     numbers = {name: number for number, name in enumerate(names)}
     values: dict[Sequence[int], float] = {
-        tuple(sorted(numbers[name] for name in group)): fsum(each.values()) for group, each in scores.items()
+        tuple(sorted(numbers[name] for name in group)): fsum(row.values()) for group, row in scores.items()
     }
     return ListedValues(values, len(names))
 
 
-def _pairs_met(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
+def _need_meetings(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
     few = [name for name in names if sum(name in group for group in groups) < FEWEST]
     if few:
         raise GroupingError(
@@ -224,36 +226,36 @@ def _pairs_met(names: Sequence[str], groups: Collection[frozenset[str]]) -> None
             "`grouping.from`",
         )
     pairs = list(combinations(names, 2))
-    apart = [pair for pair in pairs if not any(set(pair) <= group for group in groups)]
-    if apart:
+    never = [pair for pair in pairs if not any(set(pair) <= group for group in groups)]
+    if never:
         raise GroupingError(
             "`grouping.features: surrogate` needs every two tasks together in one group at least",
-            got=f"{len(apart)} of {len(pairs)} pairs were never together, such as {' with '.join(apart[0])}",
+            got=f"{len(never)} of {len(pairs)} pairs were never together, such as {' with '.join(never[0])}",
             then="raise `explore.partitions`, or set a smaller `explore.k` or another `explore.seed`",
         )
 
 
-def _fitted(names: Sequence[str], scores: Measured) -> Surrogate:
-    _pairs_met(names, scores)
+def _fit(names: Sequence[str], scores: Measured) -> Surrogate:
+    _need_meetings(names, scores)
     return fit_surrogate(*_as_tables(names, scores))
 
 
-def _predicted_by_fit(view: VectorSource, groups: Parts) -> Prediction:
-    names, units = view.corpus.names, _each_unit(view)
-    fitted = _fitted(names, _means(units))
+def _predict_by_fit(view: VectorSource, groups: Parts) -> Prediction:
+    names, units = view.corpus.names, _scores_of_units(view)
+    fitted = _fit(names, _means(units))
     chosen = np.nansum([fitted.value.scores(np.isin(names, group)) for group in groups], axis=0)
     prediction = _prediction(view, units, groups, chosen)
     return replace(prediction, held_out=fitted.held_out, effects=fitted.value.effects, errors=fitted.errors)
 
 
-@task_feature(kind="group values", cover=_pairs_met, predict=_predicted_by_fit)
+@task_feature(kind="group values", cover=_need_meetings, predict=_predict_by_fit)
 def surrogate(view: VectorSource) -> GroupValue:
     """Return the predicted value of any group, from groups that were learned (`mtlv.grouping.surrogate`).
 
     Raises:
         GroupingError: a task is in too few groups, or two tasks were never learned together.
     """
-    fitted = _fitted(view.corpus.names, measured(view))
+    fitted = _fit(view.corpus.names, measured(view))
     member = np.isfinite(fitted.measured)
     together = member.astype(int).T @ member
     met = together[~np.eye(len(together), dtype=bool)].min()

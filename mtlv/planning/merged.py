@@ -42,14 +42,14 @@ def merge_gain(view: VectorSource) -> Pairs:
     view.cache.note(
         f"computing merge_gain: the documents' vectors by merged encoders of {many(len(pairs), 'pair')}"
     )
-    found = np.zeros((len(tasks), len(tasks)))
+    mean_gains = np.zeros((len(tasks), len(tasks)))
     for one, other in pairs:
         gains = [
-            _scores(view, [one, other], [path, with_path]) - np.array([own, with_own])
-            for (path, own), (with_path, with_own) in zip(of_task[one], of_task[other], strict=False)
+            _scores(view, [one, other], [path, with_path]) - np.array([score, with_score])
+            for (path, score), (with_path, with_score) in zip(of_task[one], of_task[other], strict=False)
         ]
-        found[one, other], found[other, one] = np.mean(gains, axis=0)
-    return found
+        mean_gains[one, other], mean_gains[other, one] = np.mean(gains, axis=0)
+    return mean_gains
 
 
 def _scores(view: VectorSource, tasks: Sequence[int], paths: Sequence[Path]) -> NDArray[np.float64]:
@@ -58,18 +58,18 @@ def _scores(view: VectorSource, tasks: Sequence[int], paths: Sequence[Path]) -> 
     encoder = view.cache.encoder(settings.encoder, settings.data).trained(*paths)
     known = [rows_and_labels(view, part) for part in ("train", "validation")]
     parts = [[part[at] for at in tasks] for part in known]
-    rows = np.unique(np.concatenate([own for part in parts for own, _ in part]))
+    rows = np.unique(np.concatenate([task_rows for part in parts for task_rows, _ in part]))
     vectors = vectors_of(view, encoder, rows).astype(np.float64)
-    found = []
-    for at, (train, labels), (held, truth) in zip(tasks, *parts, strict=True):
-        fitted, judged = (vectors[np.searchsorted(rows, own)] for own in (train, held))
-        outputs = _probed(view.corpus.tasks[at], fitted, labels, judged)
+    scores_of_tasks = []
+    for at, (train, labels), (validation, truth) in zip(tasks, *parts, strict=True):
+        fitted, judged = (vectors[np.searchsorted(rows, task_rows)] for task_rows in (train, validation))
+        outputs = _fit_probe(view.corpus.tasks[at], fitted, labels, judged)
         scores = TaskScores(outputs, truth, np.ones(len(truth), bool))
-        found.append(validation_score(view.corpus.tasks[at], scores))
-    return np.array(found)
+        scores_of_tasks.append(validation_score(view.corpus.tasks[at], scores))
+    return np.array(scores_of_tasks)
 
 
-def _probed(
+def _fit_probe(
     task: Task, vectors: NDArray[np.float64], labels: NDArray[np.int64], others: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the outputs of a ridge regression for other vectors, [N] of yes or [N, C].

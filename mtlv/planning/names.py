@@ -32,8 +32,8 @@ def wrong_encoders(settings: Settings) -> list[str]:
 
 def _near(encoder: str) -> str:
     known = known_names()
-    apart = encoder in known or "/" in encoder or encoder.startswith("~") or os.path.isdir(encoder)
-    return "" if apart else nearest(encoder, known)
+    is_known = encoder in known or "/" in encoder or encoder.startswith("~") or os.path.isdir(encoder)
+    return "" if is_known else nearest(encoder, known)
 
 
 def nearly_known(encoder: str) -> str:

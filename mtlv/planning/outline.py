@@ -40,8 +40,16 @@ class MemberOutline:
 
 
 @dataclass(frozen=True)
-class _Laid:
-    """The tasks of a stage, its models if they are known, a mark of each, and of its own inner teachers."""
+class _Sketch:
+    """What a stage would train.
+
+    Args:
+        lines: its plan as a tree, or how it will be made.
+        marks: a mark of each model; equal if two members share it.
+        tasks: names of its tasks.
+        models: its models; empty if their groups are not known yet.
+        inner: a mark of each teacher that is trained on inner folds.
+    """
 
     lines: tuple[str, ...]
     marks: tuple[str, ...]
@@ -65,75 +73,79 @@ def outline(
         GroupingError: groups follow from units that do not learn what the features need.
     """
     settings = member.settings
-    laid: dict[str, _Laid] = {}
+    sketches: dict[str, _Sketch] = {}
     lines: list[str] = []
-    for stage, own in zip(settings.stages or (None,), settings.each_stage, strict=True):
+    for stage, stage_settings in zip(settings.stages or (None,), settings.each_stage, strict=True):
         name = "" if stage is None else stage.name
-        first = _first(member, own, tasks_of, members, laid) if measures(own) else ""
-        laid[name] = _laid(stage, own, tasks_of(own), laid, first)
-        title = () if stage is None else (f"stage {name}{_begins(stage)}{_taught(stage)}",)
-        lines += [*title, *(f"{'  ' * len(title)}{line}" for line in laid[name].lines)]
-    trained = _trained(settings.stages or ())
-    marks = [mark for name in trained for mark in (*laid[name].marks, *laid[name].inner)]
+        first = ""
+        if measures(stage_settings):
+            first = _what_comes_before(member, stage_settings, tasks_of, members, sketches)
+        sketches[name] = _sketch_stage(stage, stage_settings, tasks_of(stage_settings), sketches, first)
+        title = () if stage is None else (f"stage {name}{_start_text(stage)}{_teacher_text(stage)}",)
+        lines += [*title, *(f"{'  ' * len(title)}{line}" for line in sketches[name].lines)]
+    trained = _trained_stages(settings.stages or ())
+    marks = [mark for name in trained for mark in (*sketches[name].marks, *sketches[name].inner)]
     children = [(fold, seed) for fold in range(settings.data.folds) for seed in settings.seeds]
-    last = laid[settings.stages[-1].name if settings.stages else ""]
+    last = sketches[settings.stages[-1].name if settings.stages else ""]
     learned = tuple(model.tasks for model in last.models) or None
     units = frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
-    every = [each.models for each in laid.values()]
+    every = [sketch.models for sketch in sketches.values()]
     no_private = all(every) and lacks_private_layers(member, [model for models in every for model in models])
     return MemberOutline(tuple(lines), units, learned, no_private)
 
 
 def lacks_private_layers(member: Member, models: Iterable[ModelSpec]) -> bool:
     """Return whether a member's settings ask for private layers, but none of its models has any."""
-    wanted = any(own.architecture.private_layers for own in member.settings.each_stage)
-    return wanted and not any(head.private for model in models for head in model.heads)
+    has_setting = any(settings.architecture.private_layers for settings in member.settings.each_stage)
+    return has_setting and not any(head.private for model in models for head in model.heads)
 
 
-def _first(
+def _what_comes_before(
     member: Member,
-    own: Settings,
+    settings: Settings,
     tasks_of: Callable[[Settings], Sequence[Task]],
     members: Sequence[Member],
-    laid: Mapping[str, _Laid],
+    sketches: Mapping[str, _Sketch],
 ) -> str:
     """Return the units that come before the groups of a stage, in words.
 
     Raises:
         GroupingError: they do not learn what its features need.
     """
-    stages, others = named_by(member, own, members)
+    stages, others = named_by(member, settings, members)
     outlines = [outline(other, tasks_of, members) for other in others]
-    groups = [model.tasks for name in stages for model in laid[name].models]
-    groups += [tasks for each in outlines for tasks in each.learned or ()]
-    names = [task.name for task in tasks_of(own)]
-    cover = FEATURES[own.grouping.features].cover
-    known = all(laid[name].models for name in stages) and all(each.learned for each in outlines)
+    groups = [model.tasks for name in stages for model in sketches[name].models]
+    groups += [tasks for one in outlines for tasks in one.learned or ()]
+    names = [task.name for task in tasks_of(settings)]
+    cover = FEATURES[settings.grouping.features].cover
+    known = all(sketches[name].models for name in stages) and all(one.learned for one in outlines)
     if cover is not None and known:
         cover(names, {frozenset(tasks) for tasks in groups if set(tasks) <= set(names)})
-    runs = own.data.folds * len(own.seeds)
-    units = sum(len(laid[name].marks) for name in stages) * runs
-    units += len(frozenset[str]().union(*(each.units for each in outlines)))
+    runs = settings.data.folds * len(settings.seeds)
+    units = sum(len(sketches[name].marks) for name in stages) * runs
+    units += len(frozenset[str]().union(*(one.units for one in outlines)))
     return f"after {many(units, 'unit')} of {enumerated([*stages, *(o.name for o in others)])}"
 
 
-def _trained(stages: Sequence[StageSettings]) -> set[str]:
+def _trained_stages(stages: Sequence[StageSettings]) -> set[str]:
     """Return the names of the stages whose models are trained: the last, and those that it needs."""
     names = {stages[-1].name if stages else ""}
     for stage in reversed(stages):
         if stage.name in names:
             teach = stage.training.teach
-            names |= set() if stage.start is None else {stage.start.stage}
-            names |= set() if teach is None or teach.crossfit is not None else {teach.stage}
-            names |= {each.name for each in stages} & set(stage.grouping.sources or ())
+            if stage.start is not None:
+                names.add(stage.start.stage)
+            if teach is not None and teach.crossfit is None:
+                names.add(teach.stage)
+            names |= {one.name for one in stages} & set(stage.grouping.sources or ())
     return names
 
 
-def _begins(stage: StageSettings) -> str:
+def _start_text(stage: StageSettings) -> str:
     return "" if stage.start is None else f", from stage {stage.start.stage}"
 
 
-def _taught(stage: StageSettings) -> str:
+def _teacher_text(stage: StageSettings) -> str:
     teach = stage.training.teach
     if teach is None:
         return ""
@@ -141,57 +153,61 @@ def _taught(stage: StageSettings) -> str:
     return f", taught by stage {teach.stage}{how}"
 
 
-def _laid(
-    stage: StageSettings | None, own: Settings, tasks: Sequence[Task], before: dict[str, _Laid], first: str
-) -> _Laid:
+def _sketch_stage(
+    stage: StageSettings | None,
+    settings: Settings,
+    tasks: Sequence[Task],
+    before: dict[str, _Sketch],
+    first: str,
+) -> _Sketch:
     content: list[object] = [
-        own.data.model_dump(mode="json"),
-        own.encoder.model_dump(),
-        own.heads.model_dump(),
+        settings.data.model_dump(mode="json"),
+        settings.encoder.model_dump(),
+        settings.heads.model_dump(),
     ]
-    content.append(own.training.model_dump(mode="json"))
+    content.append(settings.training.model_dump(mode="json"))
     start = None if stage is None or stage.start is None else before[stage.start.stage]
-    plan, names = _plan(own, tasks), tuple(task.name for task in tasks)
-    taught_by = _teaching(own, names, before)
+    plan, names = _plan(settings, tasks), tuple(task.name for task in tasks)
+    taught_by = _teacher_marks(settings, names, before)
     content += [taught_by] if taught_by else []
-    inner = taught_by if own.training.teach and own.training.teach.crossfit else ()
+    inner = taught_by if settings.training.teach and settings.training.teach.crossfit else ()
     if plan is None:
-        lines, count = _unknown(own, tasks, first)
-        content += [own.architecture.model_dump(mode="json"), own.grouping.model_dump(mode="json")]
+        lines, count = _describe_unknown(settings, tasks, first)
+        content += [settings.architecture.model_dump(mode="json"), settings.grouping.model_dump(mode="json")]
         content += [start.marks if start else ()]
         marks = [content_key([*content, number]) for number in range(count)]
-        return _Laid(lines, tuple(marks), names, inner=inner)
-    budget, models = own.training.budget, len(plan.models)
+        return _Sketch(lines, tuple(marks), names, inner=inner)
+    budget, models = settings.training.budget, len(plan.models)
     # several sources and missing labels are counted when they are read
-    is_counted = [each.columns.missing_labels for each in own.data.each] == ["error"]
+    is_counted = [source.columns.missing_labels for source in settings.data.each] == ["error"]
     if budget is not None and budget < models and is_counted:
         raise budget_error(budget, models, models)
     marks = []
     for model in plan.models:
-        begun = _begun(stage, model, start)
-        marks.append(content_key([*content, list(map(head_key, model.heads)), begun]))
-    return _Laid(tuple(tree_lines(plan)), tuple(marks), names, plan.models, inner)
+        start_mark = _start_mark(stage, model, start)
+        marks.append(content_key([*content, list(map(head_key, model.heads)), start_mark]))
+    return _Sketch(tuple(tree_lines(plan)), tuple(marks), names, plan.models, inner)
 
 
-def _teaching(own: Settings, tasks: Sequence[str], before: dict[str, _Laid]) -> tuple[str, ...]:
+def _teacher_marks(settings: Settings, tasks: Sequence[str], before: dict[str, _Sketch]) -> tuple[str, ...]:
     """Return the marks of the models that teach a stage; empty without a teacher.
 
     Raises:
         PlanError: a task has no teacher.
     """
-    teach = own.training.teach
+    teach = settings.training.teach
     if teach is None:
         return ()
     teacher = before[teach.stage]
     learned = [model.tasks for model in teacher.models] or [teacher.tasks]
-    found = teachers(teach, tasks, learned)
-    marks = tuple(teacher.marks[number] for number in found) if teacher.models else teacher.marks
+    numbers = teachers(teach, tasks, learned)
+    marks = tuple(teacher.marks[number] for number in numbers) if teacher.models else teacher.marks
     if teach.crossfit is None:
         return marks
     return tuple(f"{mark} {part} of {teach.crossfit}" for mark in marks for part in range(teach.crossfit))
 
 
-def _begun(stage: StageSettings | None, model: ModelSpec, start: _Laid | None) -> object:
+def _start_mark(stage: StageSettings | None, model: ModelSpec, start: _Sketch | None) -> object:
     """Return the mark of the model to start from; the marks of all models if the plan is not known yet."""
     if stage is None or start is None or stage.start is None:
         return None
@@ -240,8 +256,8 @@ def groups_of_names(settings: Settings, tasks: Sequence[Task]) -> list[list[str]
     names, method = [task.name for task in tasks], GROUPINGS[settings.grouping.method]
     if method.of_names is None:
         return []
-    found = method.of_names(grouping_spec(settings), names)
-    return [[names[i] for i in members] for members in found.groups()]
+    grouping = method.of_names(grouping_spec(settings), names)
+    return [[names[i] for i in members] for members in grouping.groups()]
 
 
 def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
@@ -272,7 +288,7 @@ def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
     return [model for plan in plans for model in plan.models]
 
 
-def _unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tuple[str, ...], int]:
+def _describe_unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tuple[str, ...], int]:
     """Describe groups that are determined when the suite runs; return also the maximum number of models.
 
     Args:

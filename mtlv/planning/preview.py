@@ -31,9 +31,9 @@ def would_run_lines(suite: Suite) -> list[str]:
     ready, waiting = Resolver(InputCache(store), suite.members).ready(suite.members)
     plans = (*(member.jobs for member in ready), *(error.jobs for error in waiting.values()))
     jobs = each_once(job for plan in plans for job in plan)
-    found = {job.name: _why(store, job.unit.key) for job in jobs}
-    left = [(name, why) for name, why in found.items() if why != DONE]
-    done = f"{len(found) - len(left)} of {len(found)} units are {DONE}"
+    reasons = {job.name: _why(store, job.unit.key) for job in jobs}
+    left = [(name, why) for name, why in reasons.items() if why != DONE]
+    done = f"{len(reasons) - len(left)} of {len(reasons)} units are {DONE}"
     shown = [f"  {name}: {why}" for name, why in left[:SHOWN]]
     more = [f"  {count} more: {why}" for why, count in Counter(why for _, why in left[SHOWN:]).items()]
     later = [f"  then: the groups of `{name}` follow from these units, and its models" for name in waiting]

@@ -13,18 +13,18 @@ from mtlv.formatting import enumerated
 from mtlv.planning.task_vectors import VectorSource, task_feature
 
 
-def _pairs_probed(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
-    apart = [pair for pair in combinations(names, 2) if not any(set(pair) <= group for group in groups)]
-    if apart:
+def _need_probed_pairs(names: Sequence[str], groups: Collection[frozenset[str]]) -> None:
+    never = [pair for pair in combinations(names, 2) if not any(set(pair) <= group for group in groups)]
+    if never:
         raise GroupingError(
             "`grouping.features: gradient_affinity` needs every two tasks in one model that was probed",
-            got=f"none with {enumerated([' and '.join(pair) for pair in apart])}",
+            got=f"none with {enumerated([' and '.join(pair) for pair in never])}",
             then="name a member or stage that learns all tasks together in `grouping.from`, such as "
             "`architecture: mtl`",
         )
 
 
-@task_feature(kind="affinity", cover=_pairs_probed, probed=True)
+@task_feature(kind="affinity", cover=_need_probed_pairs, probed=True)
 def gradient_affinity(view: VectorSource) -> NDArray[np.float64]:
     """Return how much a step for each task lowers the loss of each other [T, T], as gradients say.
 
@@ -39,11 +39,11 @@ def gradient_affinity(view: VectorSource) -> NDArray[np.float64]:
     place = {name: number for number, name in enumerate(names)}
     total, count = np.zeros((len(names), len(names))), np.zeros((len(names), len(names)))
     for record in view.records:
-        found = record.probe
-        if found is not None and found.count and set(found.tasks) <= place.keys():
-            own = np.ix_(*[[place[name] for name in found.tasks]] * 2)
-            total[own] += found.affinity * found.count
-            count[own] += found.count
+        probe = record.probe
+        if probe is not None and probe.count and set(probe.tasks) <= place.keys():
+            cells = np.ix_(*[[place[name] for name in probe.tasks]] * 2)
+            total[cells] += probe.affinity * probe.count
+            count[cells] += probe.count
     np.fill_diagonal(total, 0.0)
     together = count + np.eye(len(names))
     if not together.all():

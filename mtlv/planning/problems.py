@@ -15,7 +15,7 @@ from mtlv.models.layers import check_frozen, check_private, check_probed, known_
 from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
-from mtlv.planning.known_data import OF_READING, KnownData
+from mtlv.planning.known_data import READ_KEYS, KnownData
 from mtlv.planning.names import encoders_of, wrong_encoders
 from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, learns_alone, several_sources
 from mtlv.planning.sources import check_feature
@@ -49,7 +49,7 @@ class Proof:
 
 
 PROOFS: list[Proof] = []
-OF_GROUPS = ("architecture", "grouping", "stages")
+GROUP_KEYS = ("architecture", "grouping", "stages")
 
 
 def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> Iterator[Problem]:
@@ -60,7 +60,7 @@ def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> It
         wrong: dotted keys with values that are wrong by themselves; what follows from them is left out.
         data: what is known of the data of all members.
     """
-    readable = not touches(OF_READING, wrong)
+    readable = not touches(READ_KEYS, wrong)
     if readable:
         yield from data.problems(settings.data, split=not touches(("data",), wrong))
     known = readable and data.readable(settings.data) and not touches(("tasks", "stages"), wrong)
@@ -105,8 +105,8 @@ def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa:
 @_proof("encoder.name", "data.max_length", "data.sources")
 def _prove_length(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     name, data = settings.encoder.name, settings.data
-    own = {f"data.sources[{n}].max_length": one.max_length for n, one in enumerate(data.sources or ())}
-    lengths = {key: length for key, length in own.items() if length is not None}
+    by_key = {f"data.sources[{n}].max_length": one.max_length for n, one in enumerate(data.sources or ())}
+    lengths = {key: length for key, length in by_key.items() if length is not None}
     if len(lengths) < len(data.each):  # a source has no length of its own
         lengths["data.max_length"] = data.max_length
     longest = known_longest(name)
@@ -167,7 +167,7 @@ def _prove_probe(settings: Settings, tasks: Sequence[Task]) -> None:
     check_probed(probe.layers, encoder.frozen_layers, known_layers(encoder.name), encoder.name)
 
 
-@_proof(*OF_GROUPS, tasks=True)
+@_proof(*GROUP_KEYS, tasks=True)
 def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
     section = settings.grouping
     if not clusters(settings) or not GROUPINGS[section.method].takes_k or section.k == "auto":
@@ -180,19 +180,19 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-@_proof(*OF_GROUPS, tasks=True)
+@_proof(*GROUP_KEYS, tasks=True)
 def _prove_features(settings: Settings, tasks: Sequence[Task]) -> None:
     if ARCHITECTURES[settings.architecture.name].grouped:
         check_feature(settings, tasks)
 
 
-@_proof(*OF_GROUPS, tasks=True)
+@_proof(*GROUP_KEYS, tasks=True)
 def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if clusters(settings) and settings.grouping.method == "kmedoids":
         check_engine(settings.grouping.engine)
 
 
-@_proof(*OF_GROUPS, tasks=True)
+@_proof(*GROUP_KEYS, tasks=True)
 def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
     if ARCHITECTURES[settings.architecture.name].grouped:
         groups_of_names(settings, tasks)
@@ -217,7 +217,7 @@ def _prove_class_weights(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-@_proof(*OF_GROUPS, "training", tasks=True)
+@_proof(*GROUP_KEYS, "training", tasks=True)
 def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     training = settings.training
     if (
@@ -234,7 +234,7 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     )
 
 
-@_proof(*OF_GROUPS, "training", "encoder", tasks=True)
+@_proof(*GROUP_KEYS, "training", "encoder", tasks=True)
 def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
     name, draw, encoder = settings.training.objective.name, settings.training.draw, settings.encoder
     frozen = encoder.features != "pooler" and encoder.frozen_layers == known_layers(encoder.name)
@@ -243,7 +243,7 @@ def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
             "`training.objective.name` compares gradients at the vectors that heads read, and nothing below "
             "them is trained",
             got=f"{name} with `encoder.frozen_layers: {encoder.frozen_layers}`, all of `{encoder.name}`",
-            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].gradients),
+            allowed=", ".join(other for other in BALANCERS if not BALANCERS[other].gradients),
             then="or lower `encoder.frozen_layers`",
         )
     if not several_sources(settings, tasks):
@@ -253,7 +253,7 @@ def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
             f"`training.objective.name` {name} compares all losses in each step, and with "
             f"`training.draw: {draw}` a batch has those of one data set",
             got=name,
-            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].looks_back),
+            allowed=", ".join(other for other in BALANCERS if not BALANCERS[other].looks_back),
             then="or set `training.draw: rounds`",
         )
     if BALANCERS[name].gradients:
@@ -261,7 +261,7 @@ def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
             "`training.objective.name` compares gradients of losses at the same documents, and a model "
             "learns from several data sets, which have none in common",
             got=name,
-            allowed=", ".join(each for each in BALANCERS if not BALANCERS[each].gradients),
+            allowed=", ".join(other for other in BALANCERS if not BALANCERS[other].gradients),
             then="or give each data set models of its own: `architecture: stl`, or groups of one data set",
         )
 
@@ -282,7 +282,7 @@ def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: AR
 
 
 @_proof("heads", "training", "stages", tasks=True)
-def _prove_taught(settings: Settings, tasks: Sequence[Task]) -> None:
+def _prove_teaching(settings: Settings, tasks: Sequence[Task]) -> None:
     if settings.training.teach is None:
         return
     if any(TARGETS[task.kind].by_word for task in tasks):

@@ -76,8 +76,8 @@ class ResolvedMember:
     @property
     def name(self) -> str:
         """Name of the member, with the number of groups that `auto` found if all folds agree."""
-        found = {child.groups.grouping.k for child in self.children if child.groups is not None}
-        return self.member.counted(found.pop()) if len(found) == 1 else self.member.name
+        counts = {child.groups.grouping.k for child in self.children if child.groups is not None}
+        return self.member.counted(counts.pop()) if len(counts) == 1 else self.member.name
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -129,10 +129,10 @@ def resolve_all(cache: InputCache, members: Sequence[Member]) -> list[ResolvedMe
     Raises:
         MtlvError: there is a problem that a user can solve.
     """
-    found, waiting = Resolver(cache, members).ready(members)
+    resolved, waiting = Resolver(cache, members).ready(members)
     if waiting:
         raise MtlvError.all_of(list(waiting.values()))
-    return found
+    return resolved
 
 
 def resolve(cache: InputCache, member: Member) -> ResolvedMember:
@@ -166,19 +166,19 @@ class Resolver:
         Raises:
             MtlvError: there is another problem; contains those of all members.
         """
-        found: list[ResolvedMember] = []
+        resolved: list[ResolvedMember] = []
         waiting: dict[str, UnfinishedError] = {}
         errors: list[MtlvError] = []
         for member in members:
             try:
-                found.append(self.resolve(member))
+                resolved.append(self.resolve(member))
             except UnfinishedError as unfinished:
                 waiting[member.name] = unfinished
             except MtlvError as error:
                 errors.append(error)
         if errors:
             raise MtlvError.all_of(errors)
-        return found, waiting
+        return resolved, waiting
 
     def resolve(self, member: Member) -> ResolvedMember:
         """Resolve a member; see the function `resolve`.
@@ -188,10 +188,10 @@ class Resolver:
             MtlvError: data, encoder, groups or device are wrong.
         """
         if member.name not in self._known:
-            self._known[member.name] = self._resolved(member)
+            self._known[member.name] = self._resolve(member)
         return self._known[member.name]
 
-    def _resolved(self, member: Member) -> ResolvedMember:
+    def _resolve(self, member: Member) -> ResolvedMember:
         settings, cache = member.settings, self.cache
         corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)
         data = content_key([corpus.digest, cache.folds_digest(settings.data)])
@@ -209,79 +209,92 @@ class Resolver:
         plans: list[Plan] = []
         read: set[str] = set()  # keys of the units of earlier stages from which groups follow
         groups: TaskGroups | None = None
-        for own in member.settings.each_stage:
+        for settings in member.settings.each_stage:
             sources: list[Job] = []
-            if measures(own):
-                laid = [job for builder in builders for stage in builder.stages(plans) for job in stage]
-                sources = self._sources(member, own, fold, laid)
-                read |= {job.unit.key for job in sources} & {job.unit.key for job in laid}
-            groups = self._explained(member, own, fold, sources, self._groups(member, own, fold, sources))
-            plans.append(plan_of(own, self.cache.tasks(own), groups.groups if groups else ()))
+            if measures(settings):
+                stage_jobs = [job for builder in builders for stage in builder.stages(plans) for job in stage]
+                sources = self._sources(member, settings, fold, stage_jobs)
+                read |= {job.unit.key for job in sources} & {job.unit.key for job in stage_jobs}
+            groups = self._groups(member, settings, fold, sources)
+            groups = self._complete_prediction(member, settings, fold, sources, groups)
+            plans.append(plan_of(settings, self.cache.tasks(settings), groups.groups if groups else ()))
         for builder in builders:
             *before, jobs = builder.stages(plans)
             needed = [job for stage in before for job in stage if job.unit.key in read] + list(jobs)
-            earlier = each_once(each for job in needed for each in (*job.before, job))
+            earlier = each_once(needed_job for job in needed for needed_job in (*job.before, job))
             last = {job.unit.key for job in jobs}
             rest = tuple(job for job in earlier if job.unit.key not in last)
             yield FoldRun(fold, builder.seed, plans[-1], groups, jobs, rest)
 
-    def _sources(self, member: Member, own: Settings, fold: Fold, laid: Sequence[Job]) -> list[Job]:
+    def _sources(
+        self, member: Member, settings: Settings, fold: Fold, stage_jobs: Sequence[Job]
+    ) -> list[Job]:
         """Return the jobs of a fold that `grouping.from` names, of all seeds, each once."""
-        stages, others = named_by(member, own, self.members)
-        found = [job for job in laid if job.unit.stage in stages]
+        stages, others = named_by(member, settings, self.members)
+        jobs = [job for job in stage_jobs if job.unit.stage in stages]
         for other in others:
             children = self.resolve(other).children
-            found += [job for child in children if child.fold.index == fold.index for job in child.jobs]
-        return each_once(found)
+            jobs += [job for child in children if child.fold.index == fold.index for job in child.jobs]
+        return each_once(jobs)
 
-    def _groups(self, member: Member, own: Settings, fold: Fold, sources: Sequence[Job]) -> TaskGroups | None:
+    def _groups(
+        self, member: Member, settings: Settings, fold: Fold, sources: Sequence[Job]
+    ) -> TaskGroups | None:
         """Return the groups of a stage, if its architecture has groups.
 
         Raises:
             UnfinishedError: they follow from units that are not finished.
         """
-        if not ARCHITECTURES[own.architecture.name].grouped:
+        if not ARCHITECTURES[settings.architecture.name].grouped:
             return None
         records = {job.unit.key: self._record(job.unit.key) for job in sources}
         unfinished = [job for job in sources if records[job.unit.key] is None]
         if unfinished:
-            needed = each_once(each for job in unfinished for each in (*job.before, job))
+            needed = each_once(needed_job for job in unfinished for needed_job in (*job.before, job))
             raise UnfinishedError(member.name, needed)
-        return resolve_groups(self.cache, own, fold, [each for each in records.values() if each is not None])
+        known = [record for record in records.values() if record is not None]
+        return resolve_groups(self.cache, settings, fold, known)
 
-    def _explained(
-        self, member: Member, own: Settings, fold: Fold, sources: Sequence[Job], groups: TaskGroups | None
+    def _complete_prediction(
+        self,
+        member: Member,
+        settings: Settings,
+        fold: Fold,
+        sources: Sequence[Job],
+        groups: TaskGroups | None,
     ) -> TaskGroups | None:
         """Add to a prediction its random partitions and seeds, and whether these were trained alike."""
         if groups is None or groups.prediction is None:
             return groups
-        found = groups.prediction
-        measured = [frozenset(np.array(found.tasks)[each]) for each in found.member]
+        prediction = groups.prediction
+        measured = [frozenset(np.array(prediction.tasks)[is_member]) for is_member in prediction.member]
         partitions: dict[str, tuple[int, ...]] = {}
-        for other in named_by(member, own, self.members)[1]:
+        for other in named_by(member, settings, self.members)[1]:
             if is_random(other.settings):
                 child = next(c for c in self.resolve(other).children if c.fold.index == fold.index)
                 rows = rows_of(measured, tuple(job.unit.model.tasks for job in child.jobs))
-                partitions |= {} if rows is None else {other.name: rows}
-        alike = own.training.budget is None and all(trained_alike(job, own) for job in sources)
-        behind = {job.unit.key for job in self._behind(member, own, fold)} - {job.unit.key for job in sources}
-        seconds = [each.train_seconds for each in map(self._record, behind) if each is not None]
-        found = replace(
-            found,
-            units=found.units + len(behind),
-            seconds=found.seconds + fsum(seconds),
+                if rows is not None:
+                    partitions[other.name] = rows
+        alike = settings.training.budget is None and all(trained_alike(job, settings) for job in sources)
+        behind = {job.unit.key for job in self._earlier_jobs(member, settings, fold)}
+        behind -= {job.unit.key for job in sources}
+        seconds = [record.train_seconds for record in map(self._record, behind) if record is not None]
+        prediction = replace(
+            prediction,
+            units=prediction.units + len(behind),
+            seconds=prediction.seconds + fsum(seconds),
             seeds=tuple(sorted({job.unit.seed for job in sources})),
             partitions=partitions,
             alike=alike,
         )
-        return replace(groups, prediction=found)
+        return replace(groups, prediction=prediction)
 
-    def _behind(self, member: Member, own: Settings, fold: Fold) -> Iterator[Job]:
+    def _earlier_jobs(self, member: Member, settings: Settings, fold: Fold) -> Iterator[Job]:
         """Yield the jobs of a fold from which the groups of members in `grouping.from` follow themselves."""
-        for other in named_by(member, own, self.members)[1]:
-            for each in filter(measures, other.settings.each_stage):
-                yield from self._sources(other, each, fold, ())
-                yield from self._behind(other, each, fold)
+        for other in named_by(member, settings, self.members)[1]:
+            for earlier in filter(measures, other.settings.each_stage):
+                yield from self._sources(other, earlier, fold, ())
+                yield from self._earlier_jobs(other, earlier, fold)
 
     def _record(self, key: str) -> UnitRecord | None:
         store = self.cache.store

@@ -26,7 +26,7 @@ def is_random(settings: Settings) -> bool:
 
 
 def named_by(
-    member: Member, own: Settings, members: Sequence[Member]
+    member: Member, settings: Settings, members: Sequence[Member]
 ) -> tuple[tuple[str, ...], tuple[Member, ...]]:
     """Return the names of the earlier stages, and the members, that `grouping.from` of a stage names.
 
@@ -35,41 +35,40 @@ def named_by(
 
     Args:
         member: the member.
-        own: settings of its stage.
+        settings: settings of its stage.
         members: all members of the suite.
 
     Raises:
         GroupingError: a name is of no earlier stage and no other member.
     """
-    stages = _before(member, own)
-    others = [each for each in members if each.name != member.name]
-    found: dict[str, Member] = {}
-    for name in own.grouping.sources or ():
-        fitting = [each for each in others if fnmatchcase(each.name, name) or each.name == name]
+    stages = _before(member, settings)
+    others = [other for other in members if other.name != member.name]
+    by_name: dict[str, Member] = {}
+    patterns = settings.grouping.sources or ()
+    for name in patterns:
+        fitting = [other for other in others if fnmatchcase(other.name, name) or other.name == name]
         if name not in stages and not fitting:
-            known = [*stages, *(each.name for each in others)]
+            known = [*stages, *(other.name for other in others)]
             raise GroupingError(
                 "`grouping.from` names no earlier stage and no other member of the suite",
                 got=name,
                 allowed=", ".join(known) or "none is there",
                 then=nearest(name, known) or "`*` stands for any text",
             )
-        if name not in stages and any(None not in each.tuned for each in fitting):
+        if name not in stages and any(None not in other.tuned for other in fitting):
             raise GroupingError(
                 "`grouping.from` names a run that tries values (`tune`), of which one is compared later",
                 got=name,
                 then="give that run one value",
             )
-        found |= {each.name: each for each in fitting if name not in stages}
-    wanted = own.grouping.sources or ()
-    return tuple(name for name in stages if name in wanted), tuple(found.values())
+        by_name |= {other.name: other for other in fitting if name not in stages}
+    return tuple(name for name in stages if name in patterns), tuple(by_name.values())
 
 
-def _before(member: Member, own: Settings) -> list[str]:
+def _before(member: Member, settings: Settings) -> list[str]:
     """Return the names of the stages before the one with these settings."""
-    settings = member.settings
-    names = [stage.name for stage in settings.stages or ()]
-    return names[: next(number for number, each in enumerate(settings.each_stage) if each == own)]
+    names = [stage.name for stage in member.settings.stages or ()]
+    return names[: member.settings.each_stage.index(settings)]
 
 
 def check_feature(settings: Settings, tasks: Sequence[Task]) -> None:
@@ -111,13 +110,13 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
         GroupingError: a name is unknown, a member has other data, no gradient probe or no weights, or groups
             would follow from themselves.
     """
-    for own in filter(measures, member.settings.each_stage):
-        names, others = named_by(member, own, members)
+    for settings in filter(measures, member.settings.each_stage):
+        names, others = named_by(member, settings, members)
         stages = [stage for stage in member.settings.stages or () if stage.name in names]
-        _need_probes(own, stages, others)
-        _need_weights(member, own, stages, others)
+        _need_probes(settings, stages, others)
+        _need_weights(member, settings, stages, others)
         for other in others:
-            if other.settings.data != own.data:
+            if other.settings.data != settings.data:
                 raise GroupingError(
                     "`grouping.from`: members with other `data` have other folds, whose validation parts may "
                     "hold documents that are tested on here",
@@ -127,34 +126,34 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
     _follow(member, members, ())
 
 
-def _need_probes(own: Settings, stages: Sequence[StageSettings], others: Sequence[Member]) -> None:
-    named = {each.name: each.training for each in stages}
-    named |= {each.name: each.settings.training for each in others}
+def _need_probes(settings: Settings, stages: Sequence[StageSettings], others: Sequence[Member]) -> None:
+    named = {stage.name: stage.training for stage in stages}
+    named |= {other.name: other.settings.training for other in others}
     without = [name for name, training in named.items() if training.probe is None]
-    if without and FEATURES[own.grouping.features].probed:
+    if without and FEATURES[settings.grouping.features].probed:
         raise GroupingError(
-            f"`grouping.features: {own.grouping.features}` reads gradient probes, and `grouping.from` names "
-            "units without one",
+            f"`grouping.features: {settings.grouping.features}` reads gradient probes, and `grouping.from` "
+            "names units without one",
             got=", ".join(without),
             then="give them one: `training.probe: {every: 10}`",
         )
 
 
 def _need_weights(
-    member: Member, own: Settings, stages: Sequence[StageSettings], others: Sequence[Member]
+    member: Member, settings: Settings, stages: Sequence[StageSettings], others: Sequence[Member]
 ) -> None:
-    named = [(each.name, each.start, member.settings) for each in stages]
+    named = [(stage.name, stage.start, member.settings) for stage in stages]
     for other in others:
         last = other.settings.stages[-1] if other.settings.stages else None
         named.append((other.name, last.start if last else None, other.settings))
     unfit = [
         name
-        for name, start, each in named
-        if start is not None or not each.store.keep_weights or each.encoder != own.encoder
+        for name, start, one in named
+        if start is not None or not one.store.keep_weights or one.encoder != settings.encoder
     ]
-    if unfit and FEATURES[own.grouping.features].weights:
+    if unfit and FEATURES[settings.grouping.features].weights:
         raise GroupingError(
-            f"`grouping.features: {own.grouping.features}` reads what training changed in the published "
+            f"`grouping.features: {settings.grouping.features}` reads what training changed in the published "
             "encoder, and `grouping.from` names units that start from others or keep no weights",
             got=", ".join(unfit),
             then="give them the same `encoder`, no `start`, and `store.keep_weights: true`",
@@ -168,6 +167,6 @@ def _follow(member: Member, members: Sequence[Member], path: Sequence[str]) -> N
             got=" from ".join([*path, member.name]),
             then="name members whose groups are known before",
         )
-    for own in filter(measures, member.settings.each_stage):
-        for other in named_by(member, own, members)[1]:
+    for settings in filter(measures, member.settings.each_stage):
+        for other in named_by(member, settings, members)[1]:
             _follow(other, members, [*path, member.name])

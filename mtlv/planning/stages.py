@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,7 @@ NOT_WEIGHTS = (
 """Training settings that are not part of a unit's key in the given form; the key has the resolved values."""
 
 PARTS = ("train", "validation", "test")
+JobsByStage: TypeAlias = dict[str, tuple[Job, ...]]
 
 
 @dataclass(frozen=True)
@@ -74,71 +75,69 @@ class StageBuilder:
         """
         settings = self.member.settings
         stages: Sequence[StageSettings | None] = settings.stages or (None,)
-        laid: list[tuple[Job, ...]] = []
-        for stage, own, plan in zip(stages, settings.each_stage, plans, strict=False):
-            before = {each.name: jobs for each, jobs in zip(settings.stages or (), laid, strict=False)}
-            spent = self._within_budget(own, plan)
-            laid.append(tuple(self._job(stage, spent, model, before) for model in plan.models))
-        return laid
+        before: JobsByStage = {}
+        for stage, stage_settings, plan in zip(stages, settings.each_stage, plans, strict=False):
+            spent = self._within_budget(stage_settings, plan)
+            jobs = tuple(self._job(stage, spent, model, before) for model in plan.models)
+            before["" if stage is None else stage.name] = jobs
+        return list(before.values())
 
-    def _within_budget(self, own: Settings, plan: Plan) -> Settings:
+    def _within_budget(self, settings: Settings, plan: Plan) -> Settings:
         """Return settings with the epochs that `training.budget` allows each model of a plan.
 
         Raises:
             PlanError: it allows no epoch.
         """
-        budget = own.training.budget
+        budget = settings.training.budget
         if budget is None:
-            return own
-        inputs, train = self.cache.inputs(own), self.fold.train
+            return settings
+        inputs, train = self.cache.inputs(settings), self.fold.train
         read = sum(inputs.count(model.tasks, train) for model in plan.models)  # in one epoch of all
-        whole = inputs.count([task for model in plan.models for task in model.tasks], train)
-        if budget * whole < read:
-            raise budget_error(budget, -(-read // whole), len(plan.models))
-        training = own.training.model_copy(update={"epochs": round(budget * whole / read)})
-        return own.model_copy(update={"training": training})
+        documents = inputs.count([task for model in plan.models for task in model.tasks], train)
+        if budget * documents < read:
+            raise budget_error(budget, -(-read // documents), len(plan.models))
+        training = settings.training.model_copy(update={"epochs": round(budget * documents / read)})
+        return settings.model_copy(update={"training": training})
 
     def _job(
-        self, stage: StageSettings | None, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
+        self, stage: StageSettings | None, settings: Settings, model: ModelSpec, before: JobsByStage
     ) -> Job:
-        begun, carry = None, "encoder"
+        start_job, carry = None, "encoder"
         if stage is not None and stage.start is not None:
             earlier = before[stage.start.stage]
-            begun = earlier[match(stage, model, [job.unit.model for job in earlier])]
+            start_job = earlier[match(stage, model, [job.unit.model for job in earlier])]
             carry = stage.start.carry
-        corpus = self.cache.corpus(own.data)
-        teachers = self._teachers(own, model, before)
+        corpus = self.cache.corpus(settings.data)
+        teachers = self._teachers(settings, model, before)
         unit = Unit(
             stage="train" if stage is None else stage.name,
             model=model,
             fold=self.fold.index,
             seed=self.seed,
-            start=self.encoder if begun is None else content_key([begun.unit.key, carry]),
+            start=self.encoder if start_job is None else content_key([start_job.unit.key, carry]),
             data=self._data(model),
-            train=what_shapes_weights(own, _sources(corpus, model))
+            train=what_shapes_weights(settings, _sources(corpus, model))
             | _versions(corpus, model)
-            | self._masking(own, corpus, model)
-            | _balancing(own, model)
-            | _probing(own, model),
+            | self._masking(settings, corpus, model)
+            | _balancing(settings, model)
+            | _probing(settings, model),
             teachers=tuple(job.unit.key for job in teachers),
         )
-        rows = _rows(self.cache.inputs(own), model, self.fold)
-        return Job(unit, own, self.fold, self._name(stage, model), rows, begun, carry, teachers)
+        rows = _rows(self.cache.inputs(settings), model, self.fold)
+        return Job(unit, settings, self.fold, self._name(stage, model), rows, start_job, carry, teachers)
 
-    def _teachers(
-        self, own: Settings, model: ModelSpec, before: dict[str, tuple[Job, ...]]
-    ) -> tuple[Job, ...]:
+    def _teachers(self, settings: Settings, model: ModelSpec, before: JobsByStage) -> tuple[Job, ...]:
         """Return the jobs that teach a model: those of the same fold and seed, which saw no other part."""
-        teach = own.training.teach
+        teach = settings.training.teach
         if teach is None:
             return ()
         jobs = before[teach.stage]
-        found = [jobs[n] for n in teachers(teach, model.tasks, [job.unit.model.tasks for job in jobs])]
+        teaching = [jobs[n] for n in teachers(teach, model.tasks, [job.unit.model.tasks for job in jobs])]
         if teach.crossfit is None:
-            return tuple(found)
-        return tuple(inner for job in found for inner in self._crossfitted(job, teach.crossfit))
+            return tuple(teaching)
+        return tuple(inner for job in teaching for inner in self._crossfit_jobs(job, teach.crossfit))
 
-    def _crossfitted(self, job: Job, parts: int) -> Iterator[Job]:
+    def _crossfit_jobs(self, job: Job, parts: int) -> Iterator[Job]:
         """Yield the jobs of a model on inner folds, which teach documents that they have not learned."""
         corpus = self.cache.corpus(job.settings.data)
         key = ("inner folds", corpus.digest, job.settings.data.model_dump_json(), self.fold.index, parts)
@@ -156,15 +155,16 @@ class StageBuilder:
                 teaching_part="test",
             )
 
-    def _masking(self, own: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
+    def _masking(self, settings: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
         """Return the settings of masked language modelling and its published head, if a model learns it."""
         read = zip(corpus.members or (corpus,), _sources(corpus, model), strict=True)
-        places = [number for number, (each, here) in enumerate(read) if here and not each.targeted]
+        places = [number for number, (source, is_read) in enumerate(read) if is_read and not source.targeted]
         if not places:
             return {}
-        head = self.cache.encoder(own.encoder, own.data).head
-        masking: dict[str, object] = {"masking": own.training.masking.model_dump(mode="json")}
-        masking |= {"masks": "by row of the source"} if any(places) else {}  # once by row of all sources
+        head = self.cache.encoder(settings.encoder, settings.data).head
+        masking: dict[str, object] = {"masking": settings.training.masking.model_dump(mode="json")}
+        if any(places):  # else the row of the source is that of all sources
+            masking["masks"] = "by row of the source"
         return masking | ({"published_head": head_digest(head)} if head else {})
 
     def _name(self, stage: StageSettings | None, model: ModelSpec) -> str:
@@ -182,9 +182,9 @@ class StageBuilder:
         corpus = self.cache.corpus(data)
         if not corpus.members:
             return content_key([corpus.digest, self.cache.folds_digest(data)])
-        wanted = [number for number, own in enumerate(_sources(corpus, model)) if own]
-        key = ("data of", corpus.digest, data.model_dump_json(), self.fold.index, *wanted)
-        return self.cache.once(key, lambda: content_key([self._of_source(corpus, n) for n in wanted]))
+        numbers = [number for number, is_read in enumerate(_sources(corpus, model)) if is_read]
+        key = ("data of", corpus.digest, data.model_dump_json(), self.fold.index, *numbers)
+        return self.cache.once(key, lambda: content_key([self._of_source(corpus, n) for n in numbers]))
 
     def _of_source(self, corpus: Corpus, number: int) -> list[object]:
         source, first, end = sources_of(corpus)[number]
@@ -216,17 +216,17 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
     assert stage.start is not None
     how, name = stage.start.match, stage.start.stage
     if how == "only" or (how == "auto" and len(models) == 1):
-        found = list(range(len(models)))
+        numbers = list(range(len(models)))
         why = "its one model"
     else:
-        found = [n for n, each in enumerate(models) if set(model.tasks) <= set(each.tasks)]
+        numbers = [n for n, earlier in enumerate(models) if set(model.tasks) <= set(earlier.tasks)]
         why = f"the model that learned {', '.join(model.tasks)}"
-    if len(found) != 1:
+    if len(numbers) != 1:
         raise PlanError(
-            f"stage `{stage.name}` starts from {why} of stage `{name}`, which has {len(found)} of those",
+            f"stage `{stage.name}` starts from {why} of stage `{name}`, which has {len(numbers)} of those",
             then="give the stages tasks and architectures that fit, or set `start.match`",
         )
-    layers = {head.tasks: head.layers for head in models[found[0]].heads}
+    layers = {head.tasks: head.layers for head in models[numbers[0]].heads}
     others = [head for head in model.heads if layers.get(head.tasks, head.layers) != head.layers]
     if others and stage.start.carry == "encoder_and_heads":
         raise PlanError(
@@ -234,7 +234,7 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
             got=f"{others[0].layers} for {others[0].name}, {layers[others[0].tasks]} before",
             then="give both stages the same `architecture.head_layers`, or set `start.carry: encoder`",
         )
-    return found[0]
+    return numbers[0]
 
 
 def teachers(teach: TeachSettings, tasks: Sequence[str], learned: Sequence[Sequence[str]]) -> list[int]:
@@ -264,12 +264,12 @@ def _versions(corpus: Corpus, model: ModelSpec) -> dict[str, object]:
     from mtlv.models.kinds import KINDS
 
     kinds = {task.kind: KINDS[task.kind].version for task in corpus.tasks if task.name in model.tasks}
-    return {"versions": found} if (found := {kind: n for kind, n in kinds.items() if n}) else {}
+    return {"versions": versions} if (versions := {kind: n for kind, n in kinds.items() if n}) else {}
 
 
-def _balancing(own: Settings, model: ModelSpec) -> dict[str, object]:
+def _balancing(settings: Settings, model: ModelSpec) -> dict[str, object]:
     """Return the settings of the balancer of a model, if it has several losses to balance."""
-    chosen = own.training.objective
+    chosen = settings.training.objective
     balancer = balancer_of(chosen.name, chosen.per, model.heads)
     if balancer.plain:
         return {}
@@ -277,19 +277,19 @@ def _balancing(own: Settings, model: ModelSpec) -> dict[str, object]:
     return {"objective": {"name": chosen.name, "per": chosen.per} | rate}
 
 
-def _probing(own: Settings, model: ModelSpec) -> dict[str, object]:
+def _probing(settings: Settings, model: ModelSpec) -> dict[str, object]:
     """Return the settings of the gradient probe of a model with several tasks.
 
     They change no weight, but the record: without them in its key, a finished unit that was not probed would
     stand for one that is, and groups could not follow from it.
     """
-    probe = own.training.probe
+    probe = settings.training.probe
     return {} if probe is None or len(model.tasks) == 1 else {"probe": probe.model_dump()}
 
 
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Return, for each source of a corpus, whether a model learns from it."""
-    return [not set(model.tasks).isdisjoint(each.names) for each in corpus.members or (corpus,)]
+    return [not set(model.tasks).isdisjoint(source.names) for source in corpus.members or (corpus,)]
 
 
 def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
@@ -298,14 +298,14 @@ def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
     return None if rows == len(fold.train) else rows
 
 
-def trained_alike(job: Job, own: Settings) -> bool:
+def trained_alike(job: Job, settings: Settings) -> bool:
     """Return whether a unit was trained from the published encoder with the settings of a stage."""
-    every = [True] * len(own.data.each)
+    every = [True] * len(settings.data.each)
     return (
         job.start is None
-        and job.settings.encoder == own.encoder
-        and what_shapes_weights(job.settings, every) == what_shapes_weights(own, every)
-        and job.settings.training.objective == own.training.objective
+        and job.settings.encoder == settings.encoder
+        and what_shapes_weights(job.settings, every) == what_shapes_weights(settings, every)
+        and job.settings.training.objective == settings.training.objective
     )
 
 
@@ -324,9 +324,9 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
         kept["teach"] = {key: kept["teach"][key] for key in ("gold", "temperature")}
     device = resolve_device(settings.training.device)
     precision = resolve_precision(settings.training.precision, device)
-    own = settings.data.batch_sizes
+    batch_sizes = settings.data.batch_sizes
     sources = [
-        [one.called, one.max_length, own.get(one.called)]
+        [one.called, one.max_length, batch_sizes.get(one.called)]
         for one, here in zip(settings.data.each, read, strict=True)
         if here
     ]

@@ -60,11 +60,11 @@ class VectorSource:
         from mtlv.training.embed import embed_texts
 
         settings = self.settings
-        wanted, other = settings.encoder, settings.grouping.encoder
+        encoder_settings, other = settings.encoder, settings.grouping.encoder
         if other is not None:
             published = {"name": other, "revision": None, "weights": "published", "vocabulary": None}
-            wanted = wanted.model_copy(update=published)
-        encoder = self.cache.encoder(wanted, settings.data)
+            encoder_settings = encoder_settings.model_copy(update=published)
+        encoder = self.cache.encoder(encoder_settings, settings.data)
 
         def embedded() -> NDArray[np.float32]:
             if len(texts) > MANY:
@@ -161,8 +161,8 @@ def label_description(view: VectorSource) -> NDArray[np.float32]:
         )
     groups_follow = view.settings.grouping.features == "label_description"  # else it is only compared
     if groups_follow and all(task.description == task.name for task in view.corpus.tasks):
-        said = "labels are grouped by their names, because `data.descriptions` has no descriptions of them"
-        view.cache.once(("no descriptions", view.corpus.digest), lambda: view.cache.note(said))
+        note = "labels are grouped by their names, because `data.descriptions` has no descriptions of them"
+        view.cache.once(("no descriptions", view.corpus.digest), lambda: view.cache.note(note))
     return view.embed(tuple(task.description for task in view.corpus.tasks))
 
 
@@ -204,9 +204,9 @@ def label_cooccurrence(view: VectorSource) -> NDArray[np.float64]:
     _need_both(view.corpus.tasks)
     columns = view.corpus.matrix()[view.fold.train].T.astype(np.float64)
     varied = columns.std(axis=1) > 0  # a label that all or no documents have is correlated with none
-    found = np.eye(len(columns))
-    found[np.ix_(varied, varied)] = np.atleast_2d(np.corrcoef(columns[varied]))
-    return found
+    correlations = np.eye(len(columns))
+    correlations[np.ix_(varied, varied)] = np.atleast_2d(np.corrcoef(columns[varied]))
+    return correlations
 
 
 @task_feature(embedded=True)
@@ -221,14 +221,14 @@ def probe_weights(view: VectorSource) -> NDArray[np.float64]:
     """
     _need_labels(view, "probe_weights")
     corpus = view.corpus
-    found: dict[int, NDArray[np.float64]] = {}
+    weights: dict[int, NDArray[np.float64]] = {}
     for source, first, end in sources_of(corpus):
-        own = [at for at, name in enumerate(corpus.names) if name in source.names]
+        columns = [at for at, name in enumerate(corpus.names) if name in source.names]
         train = view.fold.train[(view.fold.train >= first) & (view.fold.train < end)]
-        if own:
-            vectors, labels = _standardised(view, train, train)
-            found |= dict(zip(own, _weights(vectors, labels[:, own]), strict=True))
-    return np.array([found[at] for at in range(len(corpus.names))])
+        if columns:
+            vectors, labels = _standardize(view, train, train)
+            weights |= dict(zip(columns, _weights(vectors, labels[:, columns]), strict=True))
+    return np.array([weights[at] for at in range(len(corpus.names))])
 
 
 _need_same_errors = partial(
@@ -250,22 +250,22 @@ def rank_probe(view: VectorSource) -> RankProbe:
     _need_labels(view, "rank_probe", ", with `grouping.method: kmedoids`")
     _need_same_errors(view.corpus.tasks)
     train = view.fold.train
-    vectors, labels = _standardised(view, train, train)
-    others, truth = _standardised(view, train, view.fold.validation)
+    vectors, labels = _standardize(view, train, train)
+    others, truth = _standardize(view, train, view.fold.validation)
     weights = _weights(vectors, labels)
     return RankProbe(vectors @ weights.T, others @ weights.T, truth)
 
 
-def _standardised(
+def _standardize(
     view: VectorSource, train: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> list[NDArray[np.float64]]:
     """Return vectors [n, H] and labels [n, T] of documents; training documents have mean 0 and variance 1."""
-    found = []
+    tables = []
     for table in (view.embed(tuple(view.corpus.texts)), view.corpus.matrix()):
         known = table[train].astype(np.float64)
         spread = known.std(0)  # of a label that no training document has, 0
-        found.append((table[rows] - known.mean(0)) / np.where(spread > TINY, spread, 1.0))
-    return found
+        tables.append((table[rows] - known.mean(0)) / np.where(spread > TINY, spread, 1.0))
+    return tables
 
 
 def _weights(vectors: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,7 +73,7 @@ def h_score(view: VectorSource) -> Pairs:
     Raises:
         GroupingError: a task was not learned alone, or has no class per text, or weights were not kept.
     """
-    return _over_published(view, "h_score", measures.h_score)
+    return _gain_over_published(view, "h_score", measures.h_score)
 
 
 @of_encoders("log_me")
@@ -85,7 +85,7 @@ def log_me(view: VectorSource) -> Pairs:
     Raises:
         GroupingError: as for `h_score`.
     """
-    return _over_published(view, "log_me", measures.log_me)
+    return _gain_over_published(view, "log_me", measures.log_me)
 
 
 @task_feature(kind="affinity", cover=partial(each_alone, "leep"), fits=_of_one_source)
@@ -109,13 +109,13 @@ def leep(view: VectorSource) -> Pairs:
         for row, name in enumerate(names):
             known = labels[name].mask
             outputs = record.validation.tasks[giver].outputs[known]
-            total[row, column] += _told(outputs, labels[name].targets[known])
-    found = total / count
-    np.fill_diagonal(found, 0.0)
-    return found
+            total[row, column] += _excess_leep(outputs, labels[name].targets[known])
+    means = total / count
+    np.fill_diagonal(means, 0.0)
+    return means
 
 
-def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
+def _gain_over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
     """Return the scores of all tasks with the encoder of each [T, T], minus those with the published one."""
     names, settings = view.corpus.names, view.settings
     of_classes(feature, view.corpus.tasks)
@@ -126,18 +126,18 @@ def _over_published(view: VectorSource, feature: str, score: Score) -> Pairs:
     for giver, path in weights:
         total[:, names.index(giver)] += _scores(view, encoder.trained(path), [score])[0]
         count[names.index(giver)] += 1
-    found = total / count - _scores(view, encoder, [score]).T
-    np.fill_diagonal(found, 0.0)
-    return found
+    gains = total / count - _scores(view, encoder, [score]).T
+    np.fill_diagonal(gains, 0.0)
+    return gains
 
 
 def _scores(view: VectorSource, encoder: Encoder, scores: Sequence[Score]) -> Pairs:
     """Return M scores of each task [M, T] with the vectors of its training documents, as models read them."""
     known = rows_and_labels(view)
-    rows = np.unique(np.concatenate([own for own, _ in known]))
+    rows = np.unique(np.concatenate([part for part, _ in known]))
     vectors = vectors_of(view, encoder, rows)
     return np.array(
-        [[score(vectors[np.searchsorted(rows, own)], labels) for own, labels in known] for score in scores]
+        [[score(vectors[np.searchsorted(rows, part)], labels) for part, labels in known] for score in scores]
     )
 
 
@@ -171,9 +171,9 @@ def _above_frozen(view: VectorSource, module: Any) -> Any:
     settings = view.settings
     published, count = view.cache.encoder(settings.encoder, settings.data), settings.encoder.frozen_layers
     above = AboveFrozen(module, count, view.cache.below(published, settings, "fp32"))
-    own, known = module.state_dict(), published.module.state_dict()
+    weights, known = module.state_dict(), published.module.state_dict()
     frozen = [name for name, weight in module.named_parameters() if not weight.requires_grad]
-    same = all(torch.equal(own[name], known[name]) for name in frozen)
+    same = all(torch.equal(weights[name], known[name]) for name in frozen)
     return above if same and above.can_be_kept else None
 
 
@@ -199,8 +199,8 @@ def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
     start, store = job.start, cache.store
     assert start is not None
     assert store is not None
-    own = [each for each in cache.tasks(job.settings) if each.name in job.unit.model.tasks]
-    tasks = [each.name for each in own if TARGETS[each.kind].by_class]
+    learned = [task for task in cache.tasks(job.settings) if task.name in job.unit.model.tasks]
+    tasks = [task.name for task in learned if TARGETS[task.kind].by_class]
     key = start.unit.key
     path = store.read_or_quarantine(key, partial(store.weights, key), cache.warn) if tasks else None
     if path is None:
@@ -211,23 +211,27 @@ def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
     published = ("suitability", encoder.digest, settings.data.model_dump_json(), job.fold.index, *tasks)
     before = cache.once(published, lambda: _scores(view, encoder, scores))
     after = _scores(view, encoder.trained(path), scores)
-    found = {
+    gains = {
         name: dict(zip(tasks, row, strict=True))
         for name, row in zip(MEASURES, (after - before).tolist(), strict=True)
     }
     inputs, weights = cache.inputs(start.settings), load_file(path)
-    told = {
-        name: [_told(each, labels) for each in outputs_elsewhere(start, inputs, weights, rows).values()]
+    excess = {
+        name: [
+            _excess_leep(outputs, labels)
+            for outputs in outputs_elsewhere(start, inputs, weights, rows).values()
+        ]
         for name, (rows, labels) in zip(tasks, rows_and_labels(view), strict=True)
     }
-    return found | {"leep": {name: fmean(values) for name, values in told.items() if values}}
+    return gains | {"leep": {name: fmean(values) for name, values in excess.items() if values}}
 
 
-def _told(outputs: NDArray, labels: NDArray[np.int64]) -> float:
+def _excess_leep(outputs: NDArray, labels: NDArray[np.int64]) -> float:
     """Return LEEP of outputs [N] or [N, Z], plus the entropy of the labels [N]."""
-    given = np.asarray(outputs, dtype=np.float64)
-    given = np.stack([1 - given, given], axis=1) if given.ndim == 1 else given
-    return measures.leep(given, labels) - measures.leep(np.ones((len(labels), 1)), labels)
+    probabilities = np.asarray(outputs, dtype=np.float64)
+    if probabilities.ndim == 1:
+        probabilities = np.stack([1 - probabilities, probabilities], axis=1)
+    return measures.leep(probabilities, labels) - measures.leep(np.ones((len(labels), 1)), labels)
 
 
 def rows_and_labels(
@@ -235,10 +239,10 @@ def rows_and_labels(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the rows of each task's documents of a part of the fold, and their labels."""
     corpus, documents = view.corpus, view.fold.part(part)
-    sources, found = sources_of(corpus), []
+    sources, parts = sources_of(corpus), []
     for name in corpus.names:
-        first, end = next((first, end) for each, first, end in sources if name in each.names)
+        first, end = next((first, end) for source, first, end in sources if name in source.names)
         rows = documents[(documents >= first) & (documents < end)]
         rows = rows[corpus.known(name)[rows]]
-        found.append((rows, corpus.targets[name][rows]))
-    return found
+        parts.append((rows, corpus.targets[name][rows]))
+    return parts

@@ -41,9 +41,9 @@ def positive_classes(classes: Sequence[str], negative: Collection[str]) -> tuple
 def class_counts(truth: Classes, predicted: Classes, classes: Collection[int]) -> Counts:
     """Return per document [N, 3], each 0 or 1, whether one of `classes` is correct, predicted, and true."""
     truth, predicted = np.asarray(truth), np.asarray(predicted)
-    wanted = np.array(sorted(classes), np.int64)
-    there, found = np.isin(truth, wanted), np.isin(predicted, wanted)
-    return np.stack([there & (truth == predicted), found, there], axis=-1).astype(np.int64)
+    indices = np.array(sorted(classes), np.int64)
+    is_true, is_predicted = np.isin(truth, indices), np.isin(predicted, indices)
+    return np.stack([is_true & (truth == predicted), is_predicted, is_true], axis=-1).astype(np.int64)
 
 
 def sums(
@@ -68,11 +68,11 @@ def sums(
     right = np.asarray(truth) == np.asarray(predicted)
     counts = np.stack([right, np.ones_like(right)], axis=1).astype(np.int64)
     share = Sums(counts, lambda sums: ratio(sums[..., 0], sums[..., 1]))
-    found = {
+    metrics = {
         "accuracy": share,
         "f1_micro": share,
         "f1_macro": mean_f1([class_counts(truth, predicted, [place]) for place in range(classes)]),
     }
     if positive is not None:
-        found["f1_micro_positive"] = Sums(class_counts(truth, predicted, positive), f1_of)
-    return found
+        metrics["f1_micro_positive"] = Sums(class_counts(truth, predicted, positive), f1_of)
+    return metrics

@@ -20,7 +20,7 @@ Counts = NDArray[np.int64]
 def overlaps(truth: Iterable[set], predicted: Iterable[set]) -> Counts:
     """Return counts [N, 3] of the true and the predicted items of each document."""
     pairs = zip(truth, predicted, strict=True)
-    counts = [(len(there & found), len(found), len(there)) for there, found in pairs]
+    counts = [(len(gold & answers), len(answers), len(gold)) for gold, answers in pairs]
     return np.array(counts, np.int64).reshape(-1, 3)
 
 

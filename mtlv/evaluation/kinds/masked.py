@@ -24,12 +24,12 @@ def sums(outputs: ArrayLike) -> dict[str, Sums]:
     return {name: Sums(cells, metric) for name, metric in METRICS.items()}
 
 
-def _ratio(found: Floats, above: int, below: int, factor: float = 1.0) -> Floats:
-    return factor * found[:, above] / np.maximum(found[:, below], 1)
+def _ratio(sums: Floats, above: int, below: int, factor: float = 1.0) -> Floats:
+    return factor * sums[:, above] / np.maximum(sums[:, below], 1)
 
 
-def _perplexity(found: Floats) -> Floats:
-    return np.exp(_ratio(found, NATS, PIECES))
+def _perplexity(sums: Floats) -> Floats:
+    return np.exp(_ratio(sums, NATS, PIECES))
 
 
 METRICS: dict[str, Callable[[Floats], Floats]] = {

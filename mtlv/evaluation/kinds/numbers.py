@@ -72,5 +72,5 @@ def _pearson_of(sums: Floats) -> Floats:
     n = np.maximum(n, 1)
     spread = np.maximum(xx - x * x / n, 0) * np.maximum(yy - y * y / n, 0)
     known = spread > LEAST
-    found = np.divide(xy - x * y / n, np.sqrt(spread), out=np.zeros_like(xy), where=known)
-    return np.clip(found, -1.0, 1.0)
+    correlation = np.divide(xy - x * y / n, np.sqrt(spread), out=np.zeros_like(xy), where=known)
+    return np.clip(correlation, -1.0, 1.0)

@@ -30,5 +30,5 @@ def sums(gold: Rows, predicted: Rows, elements: Sequence[str]) -> dict[str, Sums
     Elements that no document has count in the mean, `word_f1_macro`, as well.
     """
     counts = {element: word_counts(gold, predicted, element) for element in elements}
-    each = {f"word_f1_{element}": Sums(held, f1_of) for element, held in counts.items()}
-    return {"word_f1_macro": mean_f1(list(counts.values())), **each}
+    metrics = {f"word_f1_{element}": Sums(count, f1_of) for element, count in counts.items()}
+    return {"word_f1_macro": mean_f1(list(counts.values())), **metrics}

@@ -122,8 +122,8 @@ def in_order(
     Sources are in this order, too, with those that are also targets first.
     """
     targets = dict.fromkeys([*baseline, *(target for _, target in after)])
-    found = dict.fromkeys(source for source, _ in after)
-    sources = dict.fromkeys([*(name for name in targets if name in found), *found])
+    sources_with_runs = dict.fromkeys(source for source, _ in after)
+    sources = dict.fromkeys([*(name for name in targets if name in sources_with_runs), *sources_with_runs])
     return Transfers(tuple(targets), tuple(sources), baseline, after, **more)
 
 
@@ -144,14 +144,14 @@ def numbers(cell: TransferEffect | None) -> dict[str, Any]:
 
 def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
     """Return the cells with at least one pair, row by row, with verdicts by the rule of this module."""
-    found = [
+    cells = [
         cell
         for target in transfers.targets
         for source in transfers.sources
         if (cell := _effect(transfers, source, target)) is not None
     ]
-    corrected = holm([cell.p if transfers.judges(cell.source, cell.target) else None for cell in found])
-    return tuple(replace(cell, p_holm=p) for cell, p in zip(found, corrected, strict=True))
+    corrected = holm([cell.p if transfers.judges(cell.source, cell.target) else None for cell in cells])
+    return tuple(replace(cell, p_holm=p) for cell, p in zip(cells, corrected, strict=True))
 
 
 def baseline_mean(transfers: Transfers, target: str) -> float | None:
@@ -177,7 +177,7 @@ def _finite(scores: Scores) -> dict[Pair, float]:
     return {pair: score for pair, score in scores.items() if math.isfinite(score)}
 
 
-def _paired(
+def _common_scores(
     transfers: Transfers, source: str, target: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores [n] with the source and alone, on the common folds and seeds, as in `by_fold`."""
@@ -190,7 +190,7 @@ def _paired(
 
 def _effect(transfers: Transfers, source: str, target: str) -> TransferEffect | None:
     """Return the effect of a cell, without the corrected p; None without a pair."""
-    after, alone = _paired(transfers, source, target)
+    after, alone = _common_scores(transfers, source, target)
     if not after.size:
         return None
     differences = np.round(after - alone, DECIMALS)

@@ -36,8 +36,8 @@ def mean_score(name: str, tasks: Sequence[Task], figures: Mapping[str, Mapping[s
     """
     meant = [task for task in tasks if name in (task.name, task.source)]
     values = [figures.get(task.name, {}).get(task.main_metric) for task in meant]
-    found = [value for value in values if value is not None]
-    return fmean(found) if found and len(found) == len(values) else None
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 def transfers_of(comparison: Comparison) -> tuple[tuple[str, Transfers], ...]:
@@ -50,25 +50,25 @@ def transfers_of(comparison: Comparison) -> tuple[tuple[str, Transfers], ...]:
     for run in comparison.runs:
         together.setdefault((run.encoder, run.data_digest), []).append(run)
     return tuple(
-        (encoder, found)
+        (encoder, transfers)
         for (encoder, _), runs in together.items()
-        for found in transfers_among([_learner(run, comparison) for run in runs])
+        for transfers in transfers_among([_learner(run, comparison) for run in runs])
     )
 
 
 def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
     def scores(name: str) -> dict[Pair, float]:
-        found = ((child.pair, mean_score(name, comparison.tasks, child.tasks)) for child in run.children)
-        return {pair: value for pair, value in found if value is not None}
+        pairs = ((child.pair, mean_score(name, comparison.tasks, child.tasks)) for child in run.children)
+        return {pair: value for pair, value in pairs if value is not None}
 
     def suits(name: str) -> dict[str, float]:
-        meant = [task.name for task in comparison.tasks if name in (task.name, task.source)]
-        found: dict[str, list[float]] = {}
+        names = [task.name for task in comparison.tasks if name in (task.name, task.source)]
+        by_measure: dict[str, list[float]] = {}
         for child in run.children:
             for measure, values in child.suits.items():
-                if values.keys() >= set(meant):
-                    found.setdefault(measure, []).append(fmean(values[task] for task in meant))
-        return {measure: fmean(values) for measure, values in found.items()}
+                if values.keys() >= set(names):
+                    by_measure.setdefault(measure, []).append(fmean(values[task] for task in names))
+        return {measure: fmean(values) for measure, values in by_measure.items()}
 
     return TransferRun(run.learned, scores, comparison.learning(run).nothing, suits, len(run.plan) < 2)
 
@@ -98,7 +98,9 @@ def _matrix(
     if not after:
         return ()
     targets = {target for _, target in cells}
-    baseline = {name: found for name, run in alone.items() if name in targets and (found := run.scores(name))}
+    baseline = {
+        name: scores for name, run in alone.items() if name in targets and (scores := run.scores(name))
+    }
     unlearned = frozenset(name for name, run in alone.items() if run.nothing)
     suits: dict[str, dict[tuple[str, str], float]] = {}
     for (source, target), run in cells.items():

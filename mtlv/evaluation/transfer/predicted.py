@@ -26,37 +26,37 @@ class MeasuredTransfer:
     best: float
 
 
-def measured_transfers(transfers: Transfers, found: Sequence[TransferEffect]) -> Iterator[MeasuredTransfer]:
+def measured_transfers(transfers: Transfers, cells: Sequence[TransferEffect]) -> Iterator[MeasuredTransfer]:
     """Yield the outcome of each measure, over cells of learned tasks that have it and a gain.
 
     Args:
         transfers: the transfers.
-        found: their effects.
+        cells: their effects.
     """
-    judged = [cell for cell in found if transfers.judges(cell.source, cell.target)]
+    judged = [cell for cell in cells if transfers.judges(cell.source, cell.target)]
     for measure, values in transfers.suits.items():
         rows: dict[str, list[tuple[float, float]]] = {}
-        said, came = np.full((2, len(transfers.sources), len(transfers.targets)), np.nan)
+        predicted, measured = np.full((2, len(transfers.sources), len(transfers.targets)), np.nan)
         for cell in judged:
             if (cell.source, cell.target) in values:
                 value = values[cell.source, cell.target]
                 at = transfers.sources.index(cell.source), transfers.targets.index(cell.target)
-                said[at], came[at] = value, cell.mean
+                predicted[at], measured[at] = value, cell.mean
                 rows.setdefault(cell.target, []).append((value, cell.mean))
-        several = [each for each in rows.values() if len(each) > 1]
+        several = [pairs for pairs in rows.values() if len(pairs) > 1]
         if several:
             yield MeasuredTransfer(
                 measure,
                 len(several),
                 sum(map(len, several)),
-                order_within_tasks([(transfers.targets, said, came)]),
-                fmean(_named(each) for each in several),
-                fmean(fmean(gain for _, gain in each) for each in several),
-                fmean(max(gain for _, gain in each) for each in several),
+                order_within_tasks([(transfers.targets, predicted, measured)]),
+                fmean(_gain_of_largest(pairs) for pairs in several),
+                fmean(fmean(gain for _, gain in pairs) for pairs in several),
+                fmean(max(gain for _, gain in pairs) for pairs in several),
             )
 
 
-def _named(cells: Sequence[tuple[float, float]]) -> float:
+def _gain_of_largest(cells: Sequence[tuple[float, float]]) -> float:
     """Return the gain of the source with the largest value, the mean of several with an equal one."""
     largest = max(value for value, _ in cells)
     return fmean(gain for value, gain in cells if value == largest)

@@ -23,20 +23,21 @@ def not_learned(transfers: Transfers) -> str:
     return f"Not learned: {enumerated(names)}; {why}."
 
 
-def pairs_text(transfers: Transfers, found: Sequence[TransferEffect]) -> str:
+def pairs_text(transfers: Transfers, cells: Sequence[TransferEffect]) -> str:
     """Describe the number of pairs: `3 seeds in each cell`, `3 to 5 seeds in each cell`; or of folds."""
-    if not found:
+    if not cells:
         return "no cell was measured"
-    low, high = min(cell.n for cell in found), max(cell.n for cell in found)
+    low, high = min(cell.n for cell in cells), max(cell.n for cell in cells)
     several = len(_folds(transfers)) > 1
     what, averaged = ("fold", " (seeds averaged)") if several else ("seed", "")
-    return f"{low if low == high else f'{low} to {high}'} {what}{'s' * (high > 1)}{averaged} in each cell"
+    count = many(high, what) if low == high else f"{low} to {many(high, what)}"
+    return f"{count}{averaged} in each cell"
 
 
-def chance(found: Sequence[TransferEffect]) -> str:
+def chance(cells: Sequence[TransferEffect]) -> str:
     """Describe how many cells the rule colours, how many by chance alone, and how many remain after Holm."""
-    judged = [cell for cell in found if cell.verdict != "unknown"]
-    if not judged and all(cell.n >= FEWEST for cell in found):
+    judged = [cell for cell in cells if cell.verdict != "unknown"]
+    if not judged and all(cell.n >= FEWEST for cell in cells):
         return "No cell is of a source and a target that were both learned: no verdicts."
     if not judged:
         return f"No cell of learned tasks has the {FEWEST} folds or seeds that the rule needs: no verdicts."

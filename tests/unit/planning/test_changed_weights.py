@@ -25,7 +25,7 @@ from mtlv.models.encoder import Encoder
 from mtlv.plan.task import UNKNOWN
 from mtlv.planning.changed_weights import products_of_changes, task_vectors
 from mtlv.planning.check import check_suite
-from mtlv.planning.groups import _untrained
+from mtlv.planning.groups import _distances_and_gains
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.planning.transferability import h_score, leep, log_me, rows_and_labels
 from mtlv.registries import FEATURES
@@ -177,7 +177,7 @@ def test_groups_follow_from_task_vectors(
     view = VectorSource(cache, settings, cache.folds(settings.data)[0], False, records)
     found = task_vectors.compute(view)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    near, gains = _untrained(view, GroupingSpec(), np.eye(len(LABELS), dtype=bool))
+    near, gains = _distances_and_gains(view, GroupingSpec(), np.eye(len(LABELS), dtype=bool))
     assert "task_vectors" in near
     assert list(gains) == ["rank_probe"]
     suited(view)
@@ -194,7 +194,7 @@ def test_groups_follow_from_task_vectors(
     notes: list[str] = []
     kept = InputCache(store, note=notes.append)
     monkeypatch.setattr(store, "weights", lambda key: None)
-    near, _ = _untrained(replace(view, cache=kept), GroupingSpec(), np.eye(len(LABELS), dtype=bool))
+    near, _ = _distances_and_gains(replace(view, cache=kept), GroupingSpec(), np.eye(len(LABELS), dtype=bool))
     assert "task_vectors" not in near
     (note,) = [note for note in notes if "weights" in note]
     assert note.startswith("`task_vectors` is not compared with measured groups: ")

@@ -25,7 +25,7 @@ from mtlv.models.fast.frozen_cache import AboveFrozen
 from mtlv.plan import Task
 from mtlv.planning import merged, transferability
 from mtlv.planning.check import check_suite
-from mtlv.planning.groups import _untrained
+from mtlv.planning.groups import _distances_and_gains
 from mtlv.planning.merged import merge_gain
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.planning.transferability import vectors_of
@@ -100,7 +100,7 @@ def test_test_labels_change_nothing_but_the_others_do(monkeypatch: pytest.Monkey
 def test_classes_are_probed_too() -> None:
     vectors = RNG.normal(size=(90, 2))
     labels = np.argmax([vectors[:, 0], vectors[:, 1], -vectors.sum(1)], axis=0)
-    outputs = merged._probed(Task("t", "multiclass", classes=("x", "y", "z")), vectors, labels, vectors)
+    outputs = merged._fit_probe(Task("t", "multiclass", classes=("x", "y", "z")), vectors, labels, vectors)
     assert outputs.shape == (90, 3)
     assert (outputs.argmax(1) == labels).mean() > 0.9
 
@@ -158,13 +158,13 @@ def test_groups_follow_from_merged_encoders(
     computed.clear()
     found = merge_gain.compute(view)
     assert len(computed) == frozen * len(np.concatenate([view.fold.train, view.fold.validation]))
-    near, _ = _untrained(view, GroupingSpec(), np.eye(len(view.corpus.names), dtype=bool))
+    near, _ = _distances_and_gains(view, GroupingSpec(), np.eye(len(view.corpus.names), dtype=bool))
     assert not {"merge_gain", "h_score", "log_me"} & near.keys()
     asked = settings.model_copy(
         update={"evaluation": settings.evaluation.model_copy(update={"transferability": True})}
     )
     member = np.eye(len(view.corpus.names), dtype=bool)
-    near, _ = _untrained(replace(view, settings=asked), GroupingSpec(), member)
+    near, _ = _distances_and_gains(replace(view, settings=asked), GroupingSpec(), member)
     np.testing.assert_allclose(near["merge_gain"], -found.T)
     assert {"h_score", "log_me"} <= near.keys()
     for wanted in (

@@ -27,7 +27,7 @@ from mtlv.plan.prediction import Prediction
 from mtlv.planning import measured, resolve
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
-from mtlv.planning.measured import _pairs_met, group_score, pair_gain, surrogate
+from mtlv.planning.measured import _need_meetings, group_score, pair_gain, surrogate
 from mtlv.planning.preview import NEW, would_run_lines
 from mtlv.planning.resolve import resolve_all, resolve_groups
 from mtlv.planning.task_vectors import VectorSource
@@ -332,10 +332,10 @@ def test_tasks_that_never_meet_are_refused() -> None:
     parts = ("ab", "ac", "ad", "bc", "bd", "cd", "e", "ea", "eb", "ec")
     groups = {frozenset(part) for part in parts}
     with pytest.raises(GroupingError, match=r"got 1 of 10 pairs were never together, such as d with e\)"):
-        _pairs_met(names, groups)
-    _pairs_met(names, groups | {frozenset("de")})
+        _need_meetings(names, groups)
+    _need_meetings(names, groups | {frozenset("de")})
     with pytest.raises(GroupingError, match=r"got fewer of d\)"):
-        _pairs_met(names, groups - {frozenset("cd")})
+        _need_meetings(names, groups - {frozenset("cd")})
 
 
 def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, tmp_path: Path) -> None:
