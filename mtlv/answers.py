@@ -137,10 +137,10 @@ def _with_pools(make: Callable[..., Any]) -> Callable[..., Any]:
 def _pools() -> dict[str, type]:
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-    return {"http": _watched(HTTPConnectionPool), "https": _watched(HTTPSConnectionPool)}
+    return {"http": _watch(HTTPConnectionPool), "https": _watch(HTTPSConnectionPool)}
 
 
-def _watched(pool: Any) -> Any:
+def _watch(pool: Any) -> Any:
     class Watched(pool.ConnectionCls):
         def request(self, *arguments: Any, **named: Any) -> None:
             if self.sock is not None:

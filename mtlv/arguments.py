@@ -27,13 +27,13 @@ class _Parser(argparse.ArgumentParser):
 class _Once(argparse.Action):
     """Store a value as argparse does, but refuse a different second value for the same option."""
 
-    given: Any = None
+    value: Any = None
 
     def __call__(self, _: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if option_string is not None and self.given not in (None, values):
-            both = f"{shorten(str(self.given))} and {shorten(str(values))}"
+        if option_string is not None and self.value not in (None, values):
+            both = f"{shorten(str(self.value))} and {shorten(str(values))}"
             raise argparse.ArgumentError(self, f"given twice, as {both}; keep one of them")
-        self.given = values
+        self.value = values
         setattr(namespace, self.dest, values)
 
 

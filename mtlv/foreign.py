@@ -42,11 +42,11 @@ def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:
     # Including those in strings: an upper bound of the number of values.
     _need("values", sum(text.count(sign) for sign in ",[{"), most // SHORTEST)
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except RecursionError:
         raise _too_deep() from None
-    _need_depth(found)
-    return found
+    _need_depth(value)
+    return value
 
 
 def _need(what: str, count: int, most: int) -> None:
@@ -54,14 +54,14 @@ def _need(what: str, count: int, most: int) -> None:
         raise ValueError(f"{count:,} {what}, more than {most:,}")
 
 
-def _need_depth(found: Any) -> None:
+def _need_depth(value: Any) -> None:
     """Raise an error for content nested more deeply than any file of mtlv, because code may recurse."""
-    level = [found] if isinstance(found, dict | list) else []
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
         level = [
             inner
-            for each in level
-            for inner in (each.values() if isinstance(each, dict) else each)
+            for items in level
+            for inner in (items.values() if isinstance(items, dict) else items)
             if isinstance(inner, dict | list)
         ]
     if level:

@@ -26,12 +26,12 @@ def enumerated(names: Sequence[object], most: int = 12) -> str:
 
 def duration(seconds: float) -> str:
     """Format seconds: `45 s`, `12 min 05 s` or `3 h 20 min`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    total = max(0, round(seconds))
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s"
+    return f"{total // 3600} h {total % 3600 // 60:02d} min"
 
 
 def safe(text: str) -> str:

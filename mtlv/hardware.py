@@ -13,20 +13,20 @@ GROUP = Path("/sys/fs/cgroup")
 
 def cores() -> int:
     """Return the number of physical cores for the threads of this process: at most `OMP_NUM_THREADS`."""
-    found, threads = all_cores(), _omp()
-    return found if threads is None else min(found, threads)
+    count, threads = all_cores(), _omp()
+    return count if threads is None else min(count, threads)
 
 
 def all_cores() -> int:
     """Return the number of physical cores that this process may use by its affinity and its container."""
-    found, quota = len({_siblings(cpu) for cpu in _allowed()}), _quota()
-    return max(1, found if quota is None else min(found, quota))
+    count, quota = len({_siblings(cpu) for cpu in _allowed()}), _quota()
+    return max(1, count if quota is None else min(count, quota))
 
 
 def free_memory() -> int | None:
     """Return the bytes available without swapping, in the machine and in its container; None if unknown."""
-    found = [number for number in (_available(), _left_in_group()) if number is not None]
-    return min(found) if found else None
+    limits = [number for number in (_available(), _left_in_group()) if number is not None]
+    return min(limits) if limits else None
 
 
 def _allowed() -> list[int]:

@@ -55,7 +55,7 @@ def held(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
 
 def holder(path: Path) -> str:
-    """Return a description of the last holder of a lock of `held`."""
+    """Return a description of the last holder of a lock."""
     try:
         return path.read_text(encoding="utf-8", errors="replace") or "another process"
     except OSError:

@@ -39,36 +39,36 @@ def first_sentence(documentation: str | None) -> str:
 class Registry(Mapping[str, T], Generic[T]):
     """Choices by name -> `module:object`, or `module`, in the order in which messages list them.
 
-    Entry points of other packages (`group`) cannot replace a name of `own`.
+    Entry points of other packages (`group`) cannot replace a name of `choices`.
 
     Example:
         >>> ARCHITECTURES["gmtl"].grouped
         True
     """
 
-    def __init__(self, group: str, own: Mapping[str, str]) -> None:
-        self.group, self._own = group, dict(own)
+    def __init__(self, group: str, choices: Mapping[str, str]) -> None:
+        self.group, self._choices = group, dict(choices)
         self._loaded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
-            if name in self._own:
-                module, _, attribute = self._own[name].partition(":")
-                found: Any = import_module(module)
-                self._loaded[name] = getattr(found, attribute) if attribute else found
+            if name in self._choices:
+                module, _, attribute = self._choices[name].partition(":")
+                loaded: Any = import_module(module)
+                self._loaded[name] = getattr(loaded, attribute) if attribute else loaded
             else:
                 self._loaded[name] = self._load(self._others[name])
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._own
+        yield from self._choices
         yield from self._others
 
     def __len__(self) -> int:
-        return len(self._own) + len(self._others)
+        return len(self._choices) + len(self._others)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own or name in self._others
+        return name in self._choices or name in self._others
 
     def title(self, name: str) -> str:
         """Return a line for users about a choice: its `title`, or a class's docstring; empty without one."""
@@ -81,19 +81,19 @@ class Registry(Mapping[str, T], Generic[T]):
         """Choices of other packages; finding them takes about ten milliseconds."""
         from importlib.metadata import entry_points
 
-        found = {point.name: point for point in entry_points(group=self.group)}
-        return {name: found[name] for name in sorted(found) if name not in self._own}
+        points = {point.name: point for point in entry_points(group=self.group)}
+        return {name: points[name] for name in sorted(points) if name not in self._choices}
 
     def _load(self, point: EntryPoint) -> T:
         try:
-            found: T = point.load()
+            choice: T = point.load()
         except Exception as error:  # another package's code
             package = point.dist.name if point.dist else "another package"
             problem = f"entry point `{point.name}` of {package} in `{self.group}` cannot be loaded"
             raise ConfigError(
                 [f"{problem} ({type(error).__name__}: {error}); update or remove it"]
             ) from error
-        return found
+        return choice
 
 
 ARCHITECTURES: Registry[Architecture] = Registry(

@@ -24,11 +24,11 @@ def content_key(content: object, length: int = 16) -> str:
 def _json(content: object) -> Iterator[str]:
     """Yield JSON in pieces."""
     try:
-        whole = _ENCODER.encode(content)
+        text = _ENCODER.encode(content)
     except TypeError:  # it is, or has, a sequence of another class
         yield from _json_of_parts(content)
     else:
-        yield whole
+        yield text
 
 
 def _json_of_parts(content: object) -> Iterator[str]:
@@ -45,7 +45,7 @@ def _json_of_parts(content: object) -> Iterator[str]:
     elif isinstance(content, Sequence):
         yield "["
         for start in range(0, len(content), TOGETHER):
-            yield "," * bool(start) + _ENCODER.encode(list(content[start : start + TOGETHER]))[1:-1]
+            yield ("," if start else "") + _ENCODER.encode(list(content[start : start + TOGETHER]))[1:-1]
         yield "]"
     else:
         raise TypeError(f"a digest of {type(content).__name__}")

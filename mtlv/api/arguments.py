@@ -34,13 +34,13 @@ def as_settings(
     Raises:
         ConfigError: a keyword matches no setting, or several, or one without effect.
     """
-    found, problems = {}, []
+    values, problems = {}, []
     for keyword, value in arguments.items():
         keys = _keys(keyword, section)
         if len(keys) == 1 and only is not None and keys[0].partition(".")[0] not in only:
             problems.append(f"argument `{keyword}`: has no effect here; give it to `mtlv.train`")
         elif len(keys) == 1:
-            found[keys[0]] = value
+            values[keys[0]] = value
         elif keys:
             options = " or ".join(f"`{key.replace('.', '__')}`" for key in keys)
             problems.append(f"argument `{keyword}`: several settings end so; write {options}")
@@ -52,7 +52,7 @@ def as_settings(
             problems.append(f"argument `{keyword}`: no setting has this name; {hint or 'see defaults.yml'}")
     if problems:
         raise ConfigError(problems)
-    return found
+    return values
 
 
 def _keys(keyword: str, section: str) -> list[str]:
@@ -62,8 +62,8 @@ def _keys(keyword: str, section: str) -> list[str]:
         return [f"{section}.{key}"]
     if key in known_keys() or key in SHORTHAND or (key in Settings.model_fields and "." not in key):
         return [key]
-    own = [f"{section}.{key}"] if is_section((section, key)) else []
-    return own or [each for each in known_keys() if each.endswith(f".{key}")]
+    section_keys = [f"{section}.{key}"] if is_section((section, key)) else []
+    return section_keys or [known for known in known_keys() if known.endswith(f".{key}")]
 
 
 @contextmanager
@@ -77,19 +77,19 @@ def errors_name_arguments(section: str, rewrite: Callable[[str], str] = lambda t
     try:
         yield
     except MtlvError as error:
-        told = type(error).__new__(type(error))  # the same error would keep its traceback
-        told.problems = tuple(_in_python(rewrite(problem), section) for problem in error.problems)
-        told.args = ("\n".join(told.problems),)
-        raise told from None
+        renamed = type(error).__new__(type(error))  # the same error would keep its traceback
+        renamed.problems = tuple(_in_python(rewrite(problem), section) for problem in error.problems)
+        renamed.args = ("\n".join(renamed.problems),)
+        raise renamed from None
 
 
 def _in_python(text: str, section: str) -> str:
     """Return a message with `training.epochs` as argument `epochs`, and `k: auto` as `k='auto'`."""
 
-    def argument(found: re.Match[str]) -> str:
-        key, value = found.groups()
+    def argument(match: re.Match[str]) -> str:
+        key, value = match.groups()
         if key not in known_keys():
-            return found[0]
+            return match[0]
         name = _keyword(key, section)
         return f"argument `{name}`" if value is None else f"`{name}={_as_literal(value)}`"
 
@@ -126,16 +126,16 @@ def several(values: Sequence[T], name: str) -> list[T]:
     return list(values)
 
 
-def of_type(value: object, wanted: type, where: str, then: str) -> None:
+def of_type(value: object, expected: type, where: str, then: str) -> None:
     """Raise an error if a value has another type.
 
     Raises:
         DataError: it has.
     """
-    if not isinstance(value, wanted):
-        raise wrong_type(value, wanted.__name__, where, then)
+    if not isinstance(value, expected):
+        raise wrong_type(value, expected.__name__, where, then)
 
 
-def wrong_type(value: object, wanted: str, where: str, then: str) -> DataError:
+def wrong_type(value: object, expected: str, where: str, then: str) -> DataError:
     """Return the error of a value of another type."""
-    return DataError(f"`{where}` takes a `{wanted}`", got=f"a `{type(value).__name__}`", then=then)
+    return DataError(f"`{where}` takes a `{expected}`", got=f"a `{type(value).__name__}`", then=then)

@@ -113,31 +113,31 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         else:
             raise DataError("`y`", got=target, allowed="classes, or an indicator of labels [N, T]")
         corpus = from_dataframe(rows, text=COLUMN_OF_TEXTS, name="texts", **settings)
-        self.model_ = self._trained(corpus)
+        self.model_ = self._train(corpus)
         return self
 
-    def _trained(self, corpus: Corpus) -> LoadedModel:
+    def _train(self, corpus: Corpus) -> LoadedModel:
         passed = ("encoder", "architecture", "epochs", "learning_rate", "batch_size", "max_length")
-        given = {name: value for name in passed if (value := getattr(self, name)) is not None}
+        settings = {name: value for name in passed if (value := getattr(self, name)) is not None}
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(MOST_SEEDS)
-        unseen = (
-            {} if self.folder else {"models": "none", "bag_of_words": False}
-        )  # of a folder that is removed
-        given |= {"seed": int(seed), "split_seed": int(seed), **unseen, **(self.settings or {})}
+        settings |= {"seed": int(seed), "split_seed": int(seed)}
+        if not self.folder:  # what is tracked is removed with its folder
+            settings |= {"models": "none", "bag_of_words": False}
+        settings |= self.settings or {}
         with TemporaryDirectory(prefix="mtlv-") as name:
-            result = train(corpus, folder=self.folder or name, callback=ignore, **given)
+            result = train(corpus, folder=self.folder or name, callback=ignore, **settings)
             return LoadedModel(result._model)
 
     def predict(self, X: Texts) -> NDArray:
         """Return N classes, or 0 and 1 of labels [N, T]; None or NaN for empty texts."""
         check_is_fitted(self)
-        found = self.model_.predict(X)
-        if found.ndim > 1:
-            return np.asarray(found)
+        predictions = self.model_.predict(X)
+        if predictions.ndim > 1:
+            return np.asarray(predictions)
         classes = dict(zip(map(str, self.classes_), self.classes_, strict=True))
-        answers = [classes.get(name) for name in found]
+        answers = [classes.get(name) for name in predictions]
         return np.array(answers, dtype=object if None in answers else self.classes_.dtype)
 
     def predict_proba(self, X: Texts) -> NDArray[np.float64]:
@@ -156,7 +156,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 COLUMN_OF_TEXTS = "text of a document"  # unlike the names of labels
 
 
-def _texts(given: Texts) -> pd.DataFrame:
+def _texts(texts: Texts) -> pd.DataFrame:
     """Return a table with a column of texts."""
-    table = given if hasattr(given, "shape") else several(given, "X")
+    table = texts if hasattr(texts, "shape") else several(texts, "X")
     return as_frame(table, {})[[COLUMN]].set_axis([COLUMN_OF_TEXTS], axis=1).reset_index(drop=True)

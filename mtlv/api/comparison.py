@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 class ComparisonPage:
     """A page that compares runs, with figures and tables in `folder`."""
 
-    def __init__(self, found: Compared) -> None:
-        self._found = found
+    def __init__(self, compared: Compared) -> None:
+        self._compared = compared
 
     @property
     def path(self) -> Path:
         """Path of the page, one HTML file that needs no network."""
-        return self._found.page
+        return self._compared.page
 
     @property
     def folder(self) -> Path:
         """Folder of the page, with figures as SVG and PNG, and tables as CSV."""
-        return self._found.page.parent
+        return self._compared.page.parent
 
     @property
     def answer(self) -> str:
         """What to learn together, why, and how sure that is; for transfers, what was found; empty if the runs
         do not allow an answer."""
-        return self._found.answer
+        return self._compared.answer
 
     @property
     def recommended(self) -> str | None:
         """Name of the recommended run; None if the runs do not allow an answer."""
-        run = recommended_run(self._found.comparison)
+        run = recommended_run(self._compared.comparison)
         return None if run is None else run.name
 
     def to_frame(self) -> pd.DataFrame:
@@ -58,7 +58,7 @@ class ComparisonPage:
         import pandas as pd
 
         rows = []
-        for run in self._found.comparison.runs:
+        for run in self._compared.comparison.runs:
             keys = dict.fromkeys(key for child in run.children for key in child.metrics)
             means = {
                 key: pd.Series([child.metrics.get(key) for child in run.children], dtype=float).mean()
@@ -81,7 +81,7 @@ class ComparisonPage:
             raise TrackingError(f"`{path}` cannot be written", got=error.strerror, then=then) from error
 
     def __repr__(self) -> str:
-        return f"ComparisonPage({self._found.comparison.title!r}, {str(self.path)!r})"
+        return f"ComparisonPage({self._compared.comparison.title!r}, {str(self.path)!r})"
 
     def _repr_html_(self) -> str:
         page = escape(self.path.read_text(encoding="utf-8"), quote=True)
@@ -111,23 +111,23 @@ def compare(
         DataError: one is no result.
         TrackingError: a run cannot be read, or the page cannot be written.
     """
-    listed = (each.results if isinstance(each, SuiteRun) else (each,) for each in results)
-    given = (*chain.from_iterable(listed), *([baseline] if baseline else []))
-    for result in given:
+    listed = (result.results if isinstance(result, SuiteRun) else (result,) for result in results)
+    selected = (*chain.from_iterable(listed), *([baseline] if baseline else []))
+    for result in selected:
         several = isinstance(result, (list, tuple))
         then = "write `mtlv.compare(*results)`" if several else "make one with `mtlv.train` or `mtlv.run`"
         of_type(result, Result, "mtlv.compare", then)
-    if not given:
+    if not selected:
         raise ConfigError(["`mtlv.compare` takes one result or more, and none is given"])
-    members = [replace(result.member, tuned=(None,)) for result in given]  # each is compared
+    members = [replace(result.member, tuned=(None,)) for result in selected]  # each is compared
     uris = {member.settings.tracking.uri for member in members}
     if len(uris) != 1:
         raise ConfigError(["the results are in different tracking stores; train them with one `folder`"])
     suites = tuple(
-        Suite(each.settings.experiment or EXPERIMENT, (each,), Path("mtlv.compare")) for each in members
+        Suite(member.settings.experiment or EXPERIMENT, (member,), Path("mtlv.compare")) for member in members
     )
     options = ComparisonOptions(
-        RunQuery(suites, uids=tuple(result.uid for result in given)),
+        RunQuery(suites, uids=tuple(result.uid for result in selected)),
         baseline=None if baseline is None else baseline.uid,
         title=title,
         out=None if folder is None else Path(folder),

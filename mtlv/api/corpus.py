@@ -48,8 +48,8 @@ class Corpus:
 
     def __init__(self, settings: Mapping[str, Any], memory: InMemory | None = None) -> None:
         self.settings, self.memory = dict(settings), memory
-        with readable(self) as found:
-            self.documents: source.Corpus = read_corpus(load_suite({}, found).members[0].settings.data)
+        with readable(self) as values:
+            self.documents: source.Corpus = read_corpus(load_suite({}, values).members[0].settings.data)
 
     @property
     def name(self) -> str:
@@ -79,8 +79,8 @@ class Corpus:
             known = self.documents.known(name)
             if not known.all():
                 values = self.documents.targets[name].dtype
-                whole = f"Int{8 * values.itemsize}" if values.kind == "i" else values
-                frame[name] = frame[name].astype(whole).where(known)
+                dtype = f"Int{8 * values.itemsize}" if values.kind == "i" else values
+                frame[name] = frame[name].astype(dtype).where(known)
         return frame
 
     def __repr__(self) -> str:
@@ -98,14 +98,14 @@ def _count(task: Task, values: NDArray) -> int | str:
     return f"{int((values > 0).sum()):,} yes" if positive else len(values)
 
 
-def the_corpus(given: Corpus, where: str) -> Corpus:
+def the_corpus(value: Corpus, where: str) -> Corpus:
     """Return what was given to a function as its corpus.
 
     Raises:
         DataError: it is none.
     """
-    of_type(given, Corpus, where, "make one with `mtlv.load`, `from_dataframe` or `from_dataset`")
-    return given
+    of_type(value, Corpus, where, "make one with `mtlv.load`, `from_dataframe` or `from_dataset`")
+    return value
 
 
 @contextmanager
@@ -167,16 +167,16 @@ def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = Non
         raise wrong_type(name, "name or path", "mtlv.load", "give a DataFrame to `mtlv.from_dataframe`")
     if path is None and str(name) not in CORPORA:
         if os.path.exists(name):
-            if not settings.keys() & COLUMNS_OF_TABLES and (found := other_format(Path(name))):
-                name, path = found
+            if not settings.keys() & COLUMNS_OF_TABLES and (other := other_format(Path(name))):
+                name, path = other
             else:
                 name, path = "table", name
         elif Path(name).suffix in FORMATS:
             raise DataError("there is no such file", got=str(name), then="check the path")
     where = {} if path is None else {"data.path": str(Path(path).absolute())}
     section = "data.columns" if name == "table" else "data"
-    given = _of_columns(settings) if name == "table" else settings
-    values = {"data.name": str(name), **where, **as_settings(given, section, ("data",))}
+    arguments = _of_columns(settings) if name == "table" else settings
+    values = {"data.name": str(name), **where, **as_settings(arguments, section, ("data",))}
     if name == "table" and _no_target(values):
         raise ConfigError([NO_LABELS])
     with errors_name_arguments(section):
@@ -237,8 +237,8 @@ def from_dataframe(
     if isinstance(descriptions, Mapping):
         descriptions = {names(task): words for task, words in descriptions.items()}
     index = frame.index
-    wanted = columns.get("id") in (None, index.name)
-    if wanted and isinstance(index.name, str) and index.is_unique and index.name not in frame:
+    can_use_index = columns.get("id") in (None, index.name)
+    if can_use_index and isinstance(index.name, str) and index.is_unique and index.name not in frame:
         frame, columns = frame.reset_index(), {**columns, "id": index.name}
 
     def save(path: Path) -> None:

@@ -30,44 +30,44 @@ class TaskGroups:
     """Groups of T tasks, with the metrics used to choose them.
 
     Args:
-        found: the groups.
+        groups: the groups.
         title: title of figures.
     """
 
-    def __init__(self, found: planned.TaskGroups, title: str) -> None:
-        self._found, self.title = found, title
+    def __init__(self, groups: planned.TaskGroups, title: str) -> None:
+        self._groups, self.title = groups, title
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Names of the tasks of each of the k groups."""
-        return self._found.groups
+        return self._groups.groups
 
     @property
     def k(self) -> int:
         """Number of groups."""
-        return self._found.grouping.k
+        return self._groups.grouping.k
 
     @property
     def reason(self) -> str:
         """Reason for the number of groups, in a sentence."""
-        return self._found.reason
+        return self._groups.reason
 
     @property
     def stability(self) -> Mapping[str, float]:
         """Adjusted Rand index between these groups and those with one setting changed; 1 means equal."""
-        return self._found.stability
+        return self._groups.stability
 
     def to_frame(self) -> pd.DataFrame:
         """Return T rows, indexed by task: `group` (from 1), and whether it is its group's `medoid`."""
         import pandas as pd
 
-        found = self._found.grouping
-        medoids = {self._found.names[item] for item in found.medoids or ()}
+        grouping = self._groups.grouping
+        medoids = {self._groups.names[item] for item in grouping.medoids or ()}
         rows = {
-            "group": [label + 1 for label in found.labels],
-            "medoid": [name in medoids for name in self._found.names],
+            "group": [label + 1 for label in grouping.labels],
+            "medoid": [name in medoids for name in self._groups.names],
         }
-        return pd.DataFrame(rows, index=pd.Index(self._found.names, name="task"))
+        return pd.DataFrame(rows, index=pd.Index(self._groups.names, name="task"))
 
     def plot_elbow(self) -> Figure:
         """Plot inertia and silhouette over k, with the knee.
@@ -75,9 +75,9 @@ class TaskGroups:
         Raises:
             GroupingError: the method takes no k.
         """
-        if self._found.elbow is None:
+        if self._groups.elbow is None:
             raise GroupingError("these groups have no elbow", then="choose a method that takes `k`")
-        return displayed(elbow_figure(self._found.elbow, title=self.title, chosen=self.k))
+        return displayed(elbow_figure(self._groups.elbow, title=self.title, chosen=self.k))
 
     @without_autologging()
     def plot_map(self) -> Figure:
@@ -86,12 +86,12 @@ class TaskGroups:
         Raises:
             GroupingError: the groups were not made by clustering.
         """
-        found = self._found
-        if found.vectors is None:
+        groups = self._groups
+        if groups.vectors is None:
             raise GroupingError("these groups have no map", then="choose another method than `given`")
-        grouping = found.grouping
+        grouping = groups.grouping
         figure, _ = map_figure(
-            found.vectors, found.names, grouping.labels, title=self.title, medoids=grouping.medoids
+            groups.vectors, groups.names, grouping.labels, title=self.title, medoids=grouping.medoids
         )
         return displayed(figure)
 
@@ -131,15 +131,15 @@ def cluster(
         >>> groups.to_frame().shape
         (9, 2)
     """
-    given = as_settings(settings, "grouping", USED)
+    chosen = as_settings(settings, "grouping", USED)
     with errors_name_arguments("grouping"), readable(the_corpus(corpus, "mtlv.cluster")) as data:
-        values = {**data, "architecture.name": "gmtl", **given}
+        values = {**data, "architecture.name": "gmtl", **chosen}
         if k != "auto":
             values["grouping.k"] = k
         if encoder is not None:
             values["encoder.name"] = encoder
         suite = load_suite({}, values)
         check_suite(suite)
-        own, cache = suite.members[0].settings, InputCache()
-        found = resolve_groups(cache, own, cache.folds(own.data)[0])
-    return TaskGroups(found, grouping_title(own))
+        member_settings, cache = suite.members[0].settings, InputCache()
+        groups = resolve_groups(cache, member_settings, cache.folds(member_settings.data)[0])
+    return TaskGroups(groups, grouping_title(member_settings))

@@ -68,11 +68,11 @@ class Model(ABC):
         kind, tasks = self._kind, list(self.tasks)
         if kind is None:
             return self.predict_frame(texts, columns=DECISIONS)
-        found = as_columns(self._predict(texts)[0], DECISIONS)
+        answers = as_columns(self._predict(texts)[0], DECISIONS)
         if kind == "binary":
-            decided = np.stack([found[task] for task in tasks], axis=1)
+            decided = np.stack([answers[task] for task in tasks], axis=1)
             return decided.astype(float if decided.dtype == object else int)
-        return np.asarray(found[tasks[0]])
+        return np.asarray(answers[tasks[0]])
 
     def predict_proba(self, texts: Texts, *, calibrated: bool = False) -> NDArray[np.float64]:
         """Return probabilities of N texts: [N, T] of "yes" for yes/no tasks, [N, C] for a task with classes.
@@ -90,10 +90,10 @@ class Model(ABC):
             raise DataError(
                 "`predict_proba` needs yes/no tasks, or one task with classes", then="call `predict_frame`"
             )
-        found, _ = self._predict(texts, calibrated=calibrated)
+        prediction, _ = self._predict(texts, calibrated=calibrated)
         if self._kind == "binary":
-            return np.stack([found[task].values for task in self.tasks], axis=1)
-        return found[self.tasks[0]].values
+            return np.stack([prediction[task].values for task in self.tasks], axis=1)
+        return prediction[self.tasks[0]].values
 
     def predict_frame(self, texts: Texts, *, columns: str = BOTH, calibrated: bool = False) -> pd.DataFrame:
         """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.
@@ -108,19 +108,19 @@ class Model(ABC):
         """
         import pandas as pd
 
-        found, index = self._predict(texts, calibrated=calibrated)
-        return pd.DataFrame(as_columns(found, columns), index=index)
+        prediction, index = self._predict(texts, calibrated=calibrated)
+        return pd.DataFrame(as_columns(prediction, columns), index=index)
 
     def _predict(self, texts: Texts, *, calibrated: bool = False) -> tuple[Prediction, pd.Index]:
         """Return predictions of N texts, and the index of the table that they stand in; warn of its notes."""
         import pandas as pd
 
-        whole = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
-        frame = as_frame(texts if whole else several(texts, "texts"), self._model.description.columns)
-        found = self._model.predict(as_texts(frame), calibrated=calibrated)
-        for note in found.notes:
+        is_table = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
+        frame = as_frame(texts if is_table else several(texts, "texts"), self._model.description.columns)
+        prediction = self._model.predict(as_texts(frame), calibrated=calibrated)
+        for note in prediction.notes:
             warnings.warn(note, stacklevel=3)
-        return found, frame.index
+        return prediction, frame.index
 
     @property
     def classes_(self) -> NDArray:
@@ -181,8 +181,8 @@ class LoadedModel(Model):
 
     @property
     def _known(self) -> Sequence[Task]:
-        held = self._plan.description.tasks
-        return [held[name].task for name in self._plan.tasks]
+        served = self._plan.description.tasks
+        return [served[name].task for name in self._plan.tasks]
 
     @property
     def _model(self) -> ServedPlan:

@@ -34,35 +34,35 @@ class Result(Model):
     """A trained member of a suite: its metrics, and the model of the fold and seed with the best validation
     score, as a `Model`."""
 
-    def __init__(self, found: MemberResult) -> None:
-        self._found = found
+    def __init__(self, result: MemberResult) -> None:
+        self._result = result
 
     @property
     def member(self) -> Member:
         """Name and settings."""
-        return self._found.resolved.member
+        return self._result.resolved.member
 
     @property
     def name(self) -> str:
         """Name of the run."""
-        return self._found.name
+        return self._result.name
 
     @property
     def uid(self) -> str:
         """Tag `mtlv.uid` of the run, with which `load_model` finds it."""
-        return self._found.resolved.uid
+        return self._result.resolved.uid
 
     @property
     def groups(self) -> TaskGroups | None:
         """Groups of the first fold; None if the architecture has no groups."""
-        found = self._found.resolved.children[0].groups
-        return None if found is None else TaskGroups(found, self.name)
+        groups = self._result.resolved.children[0].groups
+        return None if groups is None else TaskGroups(groups, self.name)
 
     @property
     def metrics(self) -> dict[str, float]:
         """Test metrics over all tasks: means over folds and seeds, as fractions."""
-        each = [outcome.metrics.plan.as_dict() for outcome in self._found.outcomes]
-        return {key: fmean(one[key] for one in each) for key in each[0]}
+        rows = [outcome.metrics.plan.as_dict() for outcome in self._result.outcomes]
+        return {key: fmean(row[key] for row in rows) for key in rows[0]}
 
     def to_frame(self) -> pd.DataFrame:
         """Return test metrics by task: means over folds and seeds, with `METRIC std` if there are several."""
@@ -71,8 +71,8 @@ class Result(Model):
         rows = {}
         for task in self.tasks:
             row = {}
-            for key in self._found.figures(task):
-                values = self._found.of_task(task, key)
+            for key in self._result.figures(task):
+                values = self._result.of_task(task, key)
                 row[key] = fmean(values)
                 if len(values) > 1:
                     row[f"{key} std"] = stdev(values)
@@ -102,7 +102,7 @@ class Result(Model):
 
     @property
     def _known(self) -> Sequence[Task]:
-        return self._found.resolved.known
+        return self._result.resolved.known
 
     @cached_property
     def _model(self) -> ServedPlan:
@@ -113,7 +113,7 @@ class Result(Model):
     @cached_property
     def _files(self) -> TrackedModel:
         """Files of the model in the store."""
-        resolved, outcomes = self._found.resolved, self._found.outcomes
+        resolved, outcomes = self._result.resolved, self._result.outcomes
         best = best_child(resolved, outcomes)
         store = Store(self.member.settings.store.folder)
         weights: dict[str, Path] = {}

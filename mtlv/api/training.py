@@ -32,14 +32,14 @@ class SuiteRun:
     validation. `failed` has a sentence per member that failed.
 
     Args:
-        found: results of the members.
+        result: results of the members.
         experiment: name of the experiment.
     """
 
-    def __init__(self, found: SuiteResult, experiment: str) -> None:
-        self._found, self.experiment = found, experiment
-        self.results = tuple(map(Result, found.members))
-        self.failed = found.failed
+    def __init__(self, result: SuiteResult, experiment: str) -> None:
+        self._result, self.experiment = result, experiment
+        self.results = tuple(map(Result, result.members))
+        self.failed = result.failed
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per run with its test metrics: means over folds and seeds, as fractions."""
@@ -52,7 +52,7 @@ class SuiteRun:
         return f"SuiteRun({self.experiment!r}, {len(self.results)} results, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
-        return html(repr(self), self._found.header, self._found.rows, " ".join(self.failed))
+        return html(repr(self), self._result.header, self._result.rows, " ".join(self.failed))
 
 
 def run(
@@ -131,11 +131,11 @@ def train(
     if encoder is not None:
         values["encoder.name"] = encoder
     if tune is not None:
-        values["tune"] = _tried(tune, values)
+        values["tune"] = _values_to_try(tune, values)
     if groups is not None:
-        values |= _given(groups)
+        values |= _grouping(groups)
     if folder is not None:
-        values |= _places(folder)
+        values |= _store_settings(folder)
     path = _stored_path(corpus, values)
     data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
     with errors_name_arguments("training"):
@@ -150,13 +150,13 @@ def train(
             corpus.memory.write(path)
         if folder is not None:
             _make(Path(folder))
-        found = _run(suite, callback)
-    if not found.results:  # with `tune`, some may have failed
-        raise TrainingError(found.failed[0])
-    return found.results[0]
+        suite_run = _run(suite, callback)
+    if not suite_run.results:  # with `tune`, some may have failed
+        raise TrainingError(suite_run.failed[0])
+    return suite_run.results[0]
 
 
-def _places(folder: str | Path) -> dict[str, str]:
+def _store_settings(folder: str | Path) -> dict[str, str]:
     """Return the settings of the store and of the tracking store in a folder."""
     if not isinstance(folder, (str, Path)):
         raise wrong_type(folder, "path", "folder", "name a folder, such as `folder='runs'`")
@@ -169,7 +169,7 @@ def _stored_path(corpus: Corpus, values: Mapping[str, Any]) -> Path | None:
     return stored_path(corpus, Path(values.get("store.uri", default_settings().store.uri)))
 
 
-def _tried(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict[str, Any]:
+def _values_to_try(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values to try by setting.
 
     Raises:
@@ -180,10 +180,10 @@ def _tried(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict
         raise ConfigError(
             [f"`tune` is a mapping of settings to lists of values (got {tune}); write {example}"]
         )
-    found = as_settings(tune, "training")
-    if both := [key for key in found if full_key(key, "") in values]:
+    values_to_try = as_settings(tune, "training")
+    if both := [key for key in values_to_try if full_key(key, "") in values]:
         raise ConfigError([f"`tune`: `{both[0]}` is an argument, too; leave out one of the two"])
-    return found
+    return values_to_try
 
 
 def _make(folder: Path) -> None:
@@ -200,18 +200,18 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _given(groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _grouping(groups: TaskGroups | Sequence[Sequence[str]] | Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the settings of given groups.
 
     Raises:
         ConfigError: these are no lists of tasks.
     """
-    given = groups.groups if isinstance(groups, TaskGroups) else groups
-    given = list(given.values()) if isinstance(given, Mapping) else given
-    if not isinstance(given, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in given):
+    lists = groups.groups if isinstance(groups, TaskGroups) else groups
+    lists = list(lists.values()) if isinstance(lists, Mapping) else lists
+    if not isinstance(lists, (list, tuple)) or not all(isinstance(names, (list, tuple)) for names in lists):
         got = shorten(repr(groups), 60)
         raise ConfigError([f"`groups` is a list of lists of tasks (got {got}); write [['A', 'B'], ['C']]"])
-    return {"grouping.method": "given", "grouping.groups": [list(group) for group in given]}
+    return {"grouping.method": "given", "grouping.groups": [list(group) for group in lists]}
 
 
 def _need_groups(values: Mapping[str, Any]) -> None:

@@ -52,13 +52,13 @@ def check(args: argparse.Namespace) -> int:
         suite = load_overrides([f"data.name={quoted(args.name)}", *overrides])
     problem: MtlvError | None = None
     different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
-    said: list[tuple[str, ...]] = []
+    shown: list[tuple[str, ...]] = []
     for settings in different.values():
-        for found in check_data(settings.data, lengths=partial(_lengths, settings)):
-            if found.lines not in said:  # other members may have the same source
-                say(*([""] if said else []), *found.lines)
-                said.append(found.lines)
-            problem = problem or found.problem
+        for report in check_data(settings.data, lengths=partial(_lengths, settings)):
+            if report.lines not in shown:  # other members may have the same source
+                say(*([""] if shown else []), *report.lines)
+                shown.append(report.lines)
+            problem = problem or report.problem
     if problem is not None:
         raise problem
     return OK

@@ -33,44 +33,44 @@ def init(args: argparse.Namespace) -> int:
         return OK
     path, note = beside(args.table)
     names = _names(args.columns or "") or None
-    found = guess(path, text=args.text, labels=labels, names=names, header=args.header)
-    said = write_config(found, args.out or Path(f"{args.table.resolve().stem}.yml"))
-    pair = f" and `{found.columns['text_pair']}`" if "text_pair" in found.columns else ""
-    say(*filter(None, (note, *found.notes)))
-    say(f"{found.path.name}: {found.documents} documents, text in `{found.text}`{pair}")
-    kinds = dict.fromkeys(str(one.columns["kind"]) for one in found.learned)
-    say(f"to learn ({', '.join(kinds)}): {enumerated(found.labels)}")
-    if found.others and not labels:
-        say(f"not learned: {enumerated(found.others)}; name all that you want to learn with `--labels`")
-    for flaw in found.flawed:
+    table = guess(path, text=args.text, labels=labels, names=names, header=args.header)
+    lines = write_config(table, args.out or Path(f"{args.table.resolve().stem}.yml"))
+    pair = f" and `{table.columns['text_pair']}`" if "text_pair" in table.columns else ""
+    say(*filter(None, (note, *table.notes)))
+    say(f"{table.path.name}: {table.documents} documents, text in `{table.text}`{pair}")
+    kinds = dict.fromkeys(str(one.columns["kind"]) for one in table.learned)
+    say(f"to learn ({', '.join(kinds)}): {enumerated(table.labels)}")
+    if table.others and not labels:
+        say(f"not learned: {enumerated(table.others)}; name all that you want to learn with `--labels`")
+    for flaw in table.flawed:
         say(f"left out: {flaw}; to learn it, fill or remove these cells, then run this again")
-    if found.empty:
-        counts = enumerated([f"{name} {count}" for name, count in found.empty.items()])
+    if table.empty:
+        counts = enumerated([f"{name} {count}" for name, count in table.empty.items()])
         say(
             f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, set "
             "`missing_labels: no` for labels"
         )
-    if found.uncertain:
-        counts = enumerated([f"{name} {count}" for name, count in found.uncertain.items()])
-        meaning = next(one.columns["uncertain"] for one in found.learned if one.uncertain)
+    if table.uncertain:
+        counts = enumerated([f"{name} {count}" for name, count in table.uncertain.items()])
+        meaning = next(one.columns["uncertain"] for one in table.learned if one.uncertain)
         say(
             f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` to unknown (neither "
             "learned nor tested), yes or no"
         )
-    if found.rare:
+    if table.rare:
         say(
-            f"left out: {enumerated(list(found.rare))}; fewer than {FEWEST} documents have them, or lack them"
+            f"left out: {enumerated(list(table.rare))}; fewer than {FEWEST} documents have them, or lack them"
         )
-    if "mentions" in found.columns:
-        column = found.columns["mentions"]
+    if "mentions" in table.columns:
+        column = table.columns["mentions"]
         say(f"marked entities in `{column}`; `data.mentions` sets how the encoder sees them")
-    for name in found.marked:
+    for name in table.marked:
         say(f"not read: `{shorten(name)}` {SPANS}")
-    if found.texts:
-        pair = f"`text_pair: {found.texts[0]}` to `data.columns`"
-        length = f"`data.max_length: {max_length(found.pairs)[0]}`"
-        say(f"not read: {enumerated(found.texts)}; for pairs of texts add {pair}, with {length}")
-    say(*said)
+    if table.texts:
+        pair = f"`text_pair: {table.texts[0]}` to `data.columns`"
+        length = f"`data.max_length: {max_length(table.pairs)[0]}`"
+        say(f"not read: {enumerated(table.texts)}; for pairs of texts add {pair}, with {length}")
+    say(*lines)
     return OK
 
 

@@ -15,7 +15,7 @@ def predict(args: argparse.Namespace) -> int:
     from mtlv.errors import DataError
     from mtlv.serving.answers import check_target, write_answers
     from mtlv.serving.predict import ModelQuery, load_plan, predict_texts
-    from mtlv.serving.texts import from_sentences, from_table, given
+    from mtlv.serving.texts import from_arguments, from_sentences, from_table
 
     if bool(args.texts) == (args.file is not None):
         what = "both texts and `--file` were given" if args.texts else "no text was given"
@@ -23,7 +23,7 @@ def predict(args: argparse.Namespace) -> int:
     out = None if args.out is None else check_target(args.out, args.file)
     place = ModelQuery(args.run, args.uri, args.experiment)
     if args.file is None:
-        texts = given(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
+        texts = from_arguments(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
         plan = load_plan(place, args.device)
     else:
         _need_no_options(args)
@@ -33,11 +33,11 @@ def predict(args: argparse.Namespace) -> int:
         named = plan.description.columns
         texts = from_table(read, args.column, named) if isinstance(read, Table) else read
     answers = predict_texts(plan, texts, tasks=args.task, calibrated=args.calibrated)
-    for note in answers.found.notes:
+    for note in answers.prediction.notes:
         complain(f"note: {note}")
     if out is not None:
         write_answers(answers, out)
-        say(f"{out}: {many(len(texts), 'text')}, {many(len(answers.found.tasks), 'task')}")
+        say(f"{out}: {many(len(texts), 'text')}, {many(len(answers.prediction.tasks), 'task')}")
         return OK
     from mtlv.display.tables import table
 

@@ -16,8 +16,8 @@ def version(args: argparse.Namespace) -> int:  # noqa: ARG001
     """Print the version for programs, then packages and devices for people."""
     from mtlv.environment import versions
 
-    found = versions()
-    say(f"mtlv {__version__}", ", ".join(f"{name} {found[name]}" for name in SHOWN))
+    by_name = versions()
+    say(f"mtlv {__version__}", ", ".join(f"{name} {by_name[name]}" for name in SHOWN))
     sys.stdout.flush()  # the devices take a second or two
     say(*_devices())
     return OK

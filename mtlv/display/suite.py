@@ -204,10 +204,10 @@ class Display:
             return Group(Text("preparing ...", style="bright_black"))
         facts = self._overall()
         if len(units) < 2:
-            found = units[0] if units else None
+            first = units[0] if units else None
             head = f"unit {max(progress.index, 1)} of {progress.units}"
-            name = found.name if found else "between units"
-            return Group(_line_of((head, "bold"), f"  {name}"), facts.append(_joined(_facts(found))))
+            name = first.name if first else "between units"
+            return Group(_line_of((head, "bold"), f"  {name}"), facts.append(_joined(_facts(first))))
         shown = [self._line_of_one(unit) for unit in units[:SHOWN]]
         more = [_line_of(f"and {len(units) - SHOWN} more")] if len(units) > SHOWN else []
         speeds = [unit.speed for unit in units if unit.speed is not None]

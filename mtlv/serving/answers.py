@@ -28,13 +28,13 @@ class PredictionTable:
     """Predictions of texts by the model `origin`."""
 
     texts: InputTexts
-    found: Prediction
+    prediction: Prediction
     origin: str
 
     @cached_property
     def _kinds(self) -> list[OutputFormat]:
         """Return the kinds of the tasks, without duplicates."""
-        return list(dict.fromkeys(prediction.kind for prediction in self.found.predictions))
+        return list(dict.fromkeys(prediction.kind for prediction in self.prediction.predictions))
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class PredictionTable:
 
     def _order(self, row: int) -> list[TaskPrediction]:
         """Return the tasks that a text answers: positive ones first, then by probability."""
-        answered = [prediction for prediction in self.found.predictions if row not in prediction.empty]
+        answered = [prediction for prediction in self.prediction.predictions if row not in prediction.empty]
         return sorted(answered, key=lambda prediction: prediction.kind.rank(prediction, row))
 
     def _task_row(self, prediction: TaskPrediction) -> tuple[str, ...]:
@@ -69,24 +69,25 @@ class PredictionTable:
 
     def _text_row(self, row: int) -> tuple[str, ...]:
         answered = self._order(row)
-        said = [text for prediction in answered if (text := prediction.kind.short(prediction, row))]
+        parts = [text for prediction in answered if (text := prediction.kind.short(prediction, row))]
         text = " ".join(str(self.texts.texts[row] or "").split())
         text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
         between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
-        return (str(self.texts.numbers[row]), text, between.join(said) or "none" * bool(answered))
+        nothing = "none" if answered else ""
+        return (str(self.texts.numbers[row]), text, between.join(parts) or nothing)
 
     def record(self, row: int) -> dict[str, Any]:
         """Return the predictions of all tasks for a row, for JSON."""
-        found: dict[str, Any] = {}
-        for prediction in self.found.predictions:
+        content: dict[str, Any] = {}
+        for prediction in self.prediction.predictions:
             name, kind, is_empty = prediction.task.name, prediction.kind, row in prediction.empty
-            found.setdefault(kind.key, {})[name] = None if is_empty else kind.value(prediction, row)
+            content.setdefault(kind.key, {})[name] = None if is_empty else kind.value(prediction, row)
             if kind.thresholded:
-                before = found.setdefault("decided", None)
-                found["decided"] = (
+                before = content.setdefault("decided", None)
+                content["decided"] = (
                     before if is_empty else [*(before or ()), *([name] if prediction.decided[row] else ())]
                 )
-        return found
+        return content
 
     def source(self, row: int) -> dict[str, Any]:
         """Return the number of a row, its id if the file has one, and its text, by column."""
@@ -128,7 +129,7 @@ def write_answers(answers: PredictionTable, path: Path) -> None:
 
 def _as_csv(answers: PredictionTable) -> str:
     """Return CSV with decisions as 1 and 0, as in tables of labels."""
-    columns = as_columns(answers.found, "both")
+    columns = as_columns(answers.prediction, "both")
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in range(len(answers.texts)):

@@ -16,11 +16,11 @@ ID = "id"  # its names in training are kept with those of the inputs
 
 def training_columns(data: DataSettings) -> dict[str, list[str]]:
     """Return the names of the inputs and ids in the tables of the training documents, where they differ."""
-    found = {}
+    by_input = {}
     for key in (*INPUT_COLUMNS, ID):
-        own = dict.fromkeys(getattr(each.columns, key) for each in data.each)
-        found[key] = [name for name in own if name is not None]
-    return {key: own for key, own in found.items() if own not in ([], [key])}
+        names = dict.fromkeys(getattr(source.columns, key) for source in data.each)
+        by_input[key] = [name for name in names if name is not None]
+    return {key: names for key, names in by_input.items() if names not in ([], [key])}
 
 
 def input_columns(columns: Sequence[str], named: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -28,18 +28,18 @@ def input_columns(columns: Sequence[str], named: Mapping[str, Sequence[str]]) ->
 
     A name that several columns have is not used, nor is an input that has several of its names in training.
     """
-    found, several = {}, set()
+    by_input, several = {}, set()
     as_trained = bool(training_names(columns, named, TEXT))
     for key in INPUT_COLUMNS:
-        there = training_names(columns, named, key) if key in named else []
+        names = training_names(columns, named, key) if key in named else []
         if not as_trained:  # then `text` is the text, even if it was another input in training
-            there = [name for name in there if name not in INPUT_COLUMNS]
-        if len(there) == 1:
-            found[key] = there[0]
-        elif there:
+            names = [name for name in names if name not in INPUT_COLUMNS]
+        if len(names) == 1:
+            by_input[key] = names[0]
+        elif names:
             several.add(key)
-    rest = [key for key in INPUT_COLUMNS if key not in {*found, *found.values(), *several}]
-    return {key: key for key in rest if columns.count(key) == 1} | found
+    rest = [key for key in INPUT_COLUMNS if key not in {*by_input, *by_input.values(), *several}]
+    return {key: key for key in rest if columns.count(key) == 1} | by_input
 
 
 def training_names(columns: Sequence[str], named: Mapping[str, Sequence[str]], key: str) -> list[str]:

@@ -22,18 +22,18 @@ def column_types(tasks: Sequence[Task]) -> dict[str, str]:
     return {name: column.type for name, (_, column) in _columns(tasks, BOTH).items()}
 
 
-def as_columns(found: Prediction, wanted: str) -> dict[str, NDArray]:
+def as_columns(prediction: Prediction, selection: str) -> dict[str, NDArray]:
     """Return columns [N] by name: those of `column_types`, or only `probabilities` or `decisions`.
 
     A task with one of these columns has it under its own name. Rows without an answer have NaN or None.
 
     Raises:
-        DataError: `wanted` is not among `COLUMNS`.
+        DataError: `selection` is not among `COLUMNS`.
     """
-    if wanted not in COLUMNS:
-        raise DataError("`columns`", got=wanted, allowed=", ".join(COLUMNS))
-    columns = _columns([prediction.task for prediction in found.predictions], wanted)
-    return {name: _answers(column, found.predictions[at]) for name, (at, column) in columns.items()}
+    if selection not in COLUMNS:
+        raise DataError("`columns`", got=selection, allowed=", ".join(COLUMNS))
+    columns = _columns([one.task for one in prediction.predictions], selection)
+    return {name: _answers(column, prediction.predictions[at]) for name, (at, column) in columns.items()}
 
 
 def _answers(column: OutputColumn, prediction: TaskPrediction) -> NDArray:
@@ -44,11 +44,11 @@ def _answers(column: OutputColumn, prediction: TaskPrediction) -> NDArray:
     return values
 
 
-def _columns(tasks: Sequence[Task], wanted: str) -> dict[str, tuple[int, OutputColumn]]:
+def _columns(tasks: Sequence[Task], selection: str) -> dict[str, tuple[int, OutputColumn]]:
     """Return the task's number and the column, by column name."""
     out: dict[str, tuple[int, OutputColumn]] = {}
     for at, task in enumerate(tasks):
-        for column in ANSWERS[task.kind].columns(task, wanted):
+        for column in ANSWERS[task.kind].columns(task, selection):
             name = column.name
             while name in out:
                 name += "'"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def as_frame(data: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Convert one text, a list, tuple, array or series of texts, or a table to a table with a column `text`.
 
     A list of mappings is also a table, with one row per mapping. A mapping has lists by column, or the cells
@@ -29,24 +29,24 @@ def as_frame(given: object, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    given = _plain(given)
-    if isinstance(given, str):
-        return pd.DataFrame({COLUMN: pd.Series([given], dtype=object)})
-    if isinstance(given, pd.DataFrame):
-        return _inputs(given, named)
-    if isinstance(given, Mapping):
-        return _inputs(_table(given), named)
-    if isinstance(given, pd.Series):
-        return _as_column(given)
-    if isinstance(given, (list, tuple)):
-        rows = list(given)
+    data = _plain(data)
+    if isinstance(data, str):
+        return pd.DataFrame({COLUMN: pd.Series([data], dtype=object)})
+    if isinstance(data, pd.DataFrame):
+        return _inputs(data, named)
+    if isinstance(data, Mapping):
+        return _inputs(_table(data), named)
+    if isinstance(data, pd.Series):
+        return _as_column(data)
+    if isinstance(data, (list, tuple)):
+        rows = list(data)
         if rows and all(isinstance(row, dict) for row in rows):
             cells = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
             return _inputs(pd.DataFrame.from_records(cells), named)
         return _as_column(pd.Series(rows, dtype=object))
     raise DataError(
         "the input",
-        got=type(given).__name__,
+        got=type(data).__name__,
         allowed="a text, a list of texts, or a table with a column of them",
     )
 
@@ -70,7 +70,7 @@ def _plain(value: object) -> object:
     return value.tolist()
 
 
-def _table(given: Mapping[str, object]) -> pd.DataFrame:
+def _table(data: Mapping[str, object]) -> pd.DataFrame:
     """Convert lists or arrays by column, or else the cells of one row.
 
     Raises:
@@ -78,7 +78,7 @@ def _table(given: Mapping[str, object]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    columns = {name: _plain(cells) for name, cells in given.items()}
+    columns = {name: _plain(cells) for name, cells in data.items()}
     lists = {
         name: list(cells) for name, cells in columns.items() if isinstance(cells, (list, tuple, pd.Series))
     }
@@ -103,11 +103,11 @@ def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataF
     known = input_columns(names, named)
     if len(names) == 1 and not {COLUMN, WORDS} & known.keys():
         return frame.set_axis([COLUMN], axis=1)
-    found = frame[list(known.values())].set_axis(list(known), axis=1)
+    inputs = frame[list(known.values())].set_axis(list(known), axis=1)
     if COLUMN in known:
-        return found
+        return inputs
     if WORDS in known:
-        return found.assign(**{COLUMN: [text_of_words(cell) for cell in found[WORDS]]})
+        return inputs.assign(**{COLUMN: [text_of_words(cell) for cell in inputs[WORDS]]})
     allowed = " or ".join(f"`{name}`" for name in (*named.get(COLUMN, ()), COLUMN))
     raise DataError(
         "it is not clear which column contains the texts",

@@ -46,13 +46,13 @@ class InputSchema:
     @classmethod
     def of(cls, corpus: Corpus, data: DataSettings, train: Iterable[int]) -> Self:
         """Return the inputs of a corpus's tasks; `train` has the rows of the training documents."""
-        held = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
+        optional = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
         rows = corpus.mentions or ()
         is_cut = corpus.words is not None and all(TARGETS[task.kind].by_word for task in corpus.tasks)
         words = _splitting(corpus, train)
         return cls(
             max_length=data.max_length,
-            reads=tuple(name for name, column in held if column is not None),
+            reads=tuple(name for name, column in optional if column is not None),
             shown="original" if corpus.mentions is None else data.mentions,
             roles=tuple(dict.fromkeys(span.type for row in rows for span in row)),
             mentions=max(map(len, rows), default=0),
@@ -153,13 +153,13 @@ KEPT = ("kind", "source", "classes", "negative")
 """Attributes of a task in its description."""
 
 
-def are_names(found: object) -> bool:
+def are_names(value: object) -> bool:
     """Whether it is a list of texts without duplicates."""
     return (
-        isinstance(found, list)
-        and len(found) <= MOST_CLASSES
-        and all(isinstance(name, str) for name in found)
-        and len(set(found)) == len(found)
+        isinstance(value, list)
+        and len(value) <= MOST_CLASSES
+        and all(isinstance(name, str) for name in value)
+        and len(set(value)) == len(value)
     )
 
 

@@ -96,7 +96,7 @@ class OutputFormat(Protocol):
     text_columns: int = 1
     gives: str
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
+    def columns(self, task: Task, selection: str) -> list[OutputColumn]:
         """Return the columns for one of `COLUMNS`; [] if the kind has none."""
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
@@ -133,12 +133,12 @@ class BinaryOutput(OutputFormat):
     header: tuple[str, ...] = ("probability", "threshold", "decided")
     gives = "probability and decision at the threshold fitted on validation"
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
+    def columns(self, task: Task, selection: str) -> list[OutputColumn]:
         probability = OutputColumn(f"{task.name} probability", "double", _values)
         decided = OutputColumn(f"{task.name} decided", "boolean", lambda prediction: prediction.decided)
         alone = {PROBABILITIES: probability, DECISIONS: decided}
-        if wanted in alone:
-            return [OutputColumn(task.name, alone[wanted].type, alone[wanted].values)]
+        if selection in alone:
+            return [OutputColumn(task.name, alone[selection].type, alone[selection].values)]
         return [probability, decided]
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
@@ -168,12 +168,12 @@ class ClassOutput(OutputFormat):
     text_columns = 4
     gives = "class and the probability of each class"
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
-        name = task.name if wanted == DECISIONS else f"{task.name} class"
-        found = [] if wanted == PROBABILITIES else [OutputColumn(name, "string", _classes)]
-        if wanted == DECISIONS:
-            return found
-        return found + [
+    def columns(self, task: Task, selection: str) -> list[OutputColumn]:
+        name = task.name if selection == DECISIONS else f"{task.name} class"
+        columns = [] if selection == PROBABILITIES else [OutputColumn(name, "string", _classes)]
+        if selection == DECISIONS:
+            return columns
+        return columns + [
             OutputColumn(f"{task.name} probability of {one}", "double", partial(_of_class, number=n))
             for n, one in enumerate(task.classes)
         ]
@@ -206,9 +206,9 @@ class NumberOutput(OutputFormat):
     header: tuple[str, ...] = ("value",)
     gives = "value"
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
+    def columns(self, task: Task, selection: str) -> list[OutputColumn]:
         names = {BOTH: f"{task.name} value", DECISIONS: task.name}
-        return [OutputColumn(names[wanted], "double", _values)] if wanted in names else []
+        return [OutputColumn(names[selection], "double", _values)] if selection in names else []
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         return (f"{prediction.values[row]:.3f}",)
@@ -222,7 +222,7 @@ class NoOutput(NumberOutput):
 
     gives = ""
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
+    def columns(self, task: Task, selection: str) -> list[OutputColumn]:
         return []
 
 
@@ -236,17 +236,17 @@ class SpanOutput(OutputFormat):
     text_columns = 2
     gives = "spans: type, words and characters"
 
-    def columns(self, task: Task, wanted: str) -> list[OutputColumn]:
+    def columns(self, task: Task, selection: str) -> list[OutputColumn]:
         names = {BOTH: f"{task.name} spans", DECISIONS: task.name}
-        return [OutputColumn(names[wanted], "string", self._as_json)] if wanted in names else []
+        return [OutputColumn(names[selection], "string", self._as_json)] if selection in names else []
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        found = [f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in spans_found(prediction, row)]
-        return (", ".join(found) or "none",)
+        spans = [f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in spans_found(prediction, row)]
+        return (", ".join(spans) or "none",)
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
-        found = [f"{span['text']} ({span['type']})" for span in spans_found(prediction, row)]
-        return f"{prediction.task.name}: {', '.join(found)}" if found else ""
+        spans = [f"{span['text']} ({span['type']})" for span in spans_found(prediction, row)]
+        return f"{prediction.task.name}: {', '.join(spans)}" if spans else ""
 
     def value(self, prediction: TaskPrediction, row: int) -> Any:
         return spans_found(prediction, row)
@@ -263,13 +263,13 @@ def spans_found(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:
     """Return the spans of a row: `type`, `text`, `start` and `end` in characters (`end` exclusive), `words`,
     and the index of the first of them among the row's words."""
     words = prediction.words[row]
-    found = []
+    spans = []
     for span in prediction.outputs[row]:
         start, end = words.places[span.start][0], words.places[span.end - 1][1]
         content = {"type": span.type, "text": words.text[start:end], "start": start, "end": end}
-        held = list(words)[span.start : span.end]
-        found.append({**content, "words": held, "first_word": span.start})
-    return found
+        span_words = list(words)[span.start : span.end]
+        spans.append({**content, "words": span_words, "first_word": span.start})
+    return spans
 
 
 def _values(prediction: TaskPrediction) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ DESCRIPTION = "served.json"
 FORMAT = 5
 """Increase it when older versions of mtlv can no longer read the folder."""
 READABLE = (4, FORMAT)  # 4 had no `columns` and `temperatures`
+STORED_NAMES = {"task_files": "own"}  # key in the file of a field with another name
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class ModelManifest:
     thresholds: Mapping[str, float]  # decision thresholds of yes/no tasks, fitted on validation
     scope: str  # how they were fitted; see `mtlv.evaluation.thresholds`
     networks: Mapping[str, str]  # file of each model of the plan, by model name
-    own: Mapping[str, str]  # file by task, if it is not that of the task's model
+    task_files: Mapping[str, str]  # file by task, if it is not that of the task's model
     encoder: str
     tokenizer: str  # digest of the tokenization
     features: str  # the setting `encoder.features`
@@ -47,16 +48,16 @@ class ModelManifest:
     @property
     def thresholded(self) -> list[str]:
         """Names of the tasks that need a threshold."""
-        return [name for name, each in self.tasks.items() if ANSWERS[each.task.kind].thresholded]
+        return [name for name, served in self.tasks.items() if ANSWERS[served.task.kind].thresholded]
 
     @property
     def files(self) -> list[str]:
         """Files of all networks, without duplicates."""
-        return list(dict.fromkeys((*self.networks.values(), *self.own.values())))
+        return list(dict.fromkeys((*self.networks.values(), *self.task_files.values())))
 
     def as_json(self) -> str:
-        content = {each.name: getattr(self, each.name) for each in fields(self)}
-        content["tasks"] = {name: each.as_json() for name, each in self.tasks.items()}
+        content = {STORED_NAMES.get(f.name, f.name): getattr(self, f.name) for f in fields(self)}
+        content["tasks"] = {name: served.as_json() for name, served in self.tasks.items()}
         return json.dumps(content, indent=1, ensure_ascii=False)
 
     @classmethod
@@ -67,44 +68,45 @@ class ModelManifest:
             TrackingError: it is missing, invalid, or of another format.
         """
         content = read_json_file(folder / DESCRIPTION)
-        found = content.get("format") if isinstance(content, dict) else None
-        if type(found) is not int or found not in READABLE:
+        version = content.get("format") if isinstance(content, dict) else None
+        if type(version) is not int or version not in READABLE:
             raise TrackingError(
                 f"the model in {folder} has a format that this version of mtlv does not support",
-                got=found,
+                got=version,
                 allowed=" or ".join(map(str, READABLE)),
                 then="use the version of mtlv in its requirements.txt",
             )
         try:
             _check(content)
             tasks = {name: ServedTask.read(name, task) for name, task in content["tasks"].items()}
-            described = cls(**content | {"tasks": tasks})
-            _check_kinds(described)
+            values = {**content, "tasks": tasks}
+            manifest = cls(**{field: values.pop(name) for field, name in STORED_NAMES.items()}, **values)
+            _check_kinds(manifest)
         except (KeyError, TypeError, ValueError) as error:
             raise broken(folder / DESCRIPTION, error) from error
-        return described
+        return manifest
 
 
-def _check(found: Mapping[str, Any]) -> None:
+def _check(content: Mapping[str, Any]) -> None:
     """Raise ValueError if the type of a value does not match `ModelManifest`."""
-    texts = [found[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
-    mappings = [found[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
+    texts = [content[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
+    mappings = [content[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
         raise ValueError("a value of the wrong type")
-    files = [*found["networks"].values(), *found["own"].values()]
+    files = [*content["networks"].values(), *content["own"].values()]
     if not all(isinstance(name, str) for name in files):
         raise ValueError("`networks` with a value that is not text")
-    if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in found["thresholds"].values()):
+    if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in content["thresholds"].values()):
         raise ValueError("`thresholds` with a value outside 0 to 1")
-    columns = found.get("columns", {})
+    columns = content.get("columns", {})
     if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS, ID}:
         raise ValueError("`columns` of unknown inputs")
     if not all(map(are_names, columns.values())):
         raise ValueError("`columns` with a value that is not a list of names")
-    temperatures = found.get("temperatures", {})
+    temperatures = content.get("temperatures", {})
     if not isinstance(temperatures, dict) or not all(map(_is_temperature, temperatures.values())):
         raise ValueError("`temperatures` with a value that is not a positive number")
-    if not found["sha256"].keys() >= set(files):
+    if not content["sha256"].keys() >= set(files):
         raise ValueError("`sha256` without a file of `networks`")
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
         raise ValueError("`networks` with a file outside the folder")
@@ -114,15 +116,15 @@ def _is_temperature(value: object) -> bool:
     return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
 
 
-def _check_kinds(found: ModelManifest) -> None:
+def _check_kinds(manifest: ModelManifest) -> None:
     """Raise ValueError for an unknown kind, or one without its required content."""
-    for name, each in found.tasks.items():
-        if each.task.kind not in ANSWERS:
-            raise ValueError(f"task `{name}` of the unknown kind {each.task.kind!r}")
-        if ANSWERS[each.task.kind].classed and not each.task.classes:
+    for name, served in manifest.tasks.items():
+        if served.task.kind not in ANSWERS:
+            raise ValueError(f"task `{name}` of the unknown kind {served.task.kind!r}")
+        if ANSWERS[served.task.kind].classed and not served.task.classes:
             raise ValueError(f"task `{name}` without classes")
-        if ANSWERS[each.task.kind].needs not in ("", *each.schema.reads):
-            raise ValueError(f"task `{name}` that does not read `{ANSWERS[each.task.kind].needs}`")
+        if ANSWERS[served.task.kind].needs not in ("", *served.schema.reads):
+            raise ValueError(f"task `{name}` that does not read `{ANSWERS[served.task.kind].needs}`")
 
 
 def read_json_file(path: Path) -> Any:
@@ -135,7 +137,7 @@ def read_json_file(path: Path) -> Any:
 
 def broken(path: Path, error: Exception) -> TrackingError:
     """Return the error for an unusable file of a logged model."""
-    said = getattr(error, "strerror", None) or shorten(str(error))
+    reason = getattr(error, "strerror", None) or shorten(str(error))
     return TrackingError(
-        f"the model's file {path} cannot be read", got=said, then="get the model again from its run"
+        f"the model's file {path} cannot be read", got=reason, then="get the model again from its run"
     )

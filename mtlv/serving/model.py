@@ -55,7 +55,7 @@ class Prediction:
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks."""
-        return tuple(each.task.name for each in self.predictions)
+        return tuple(prediction.task.name for prediction in self.predictions)
 
     def __getitem__(self, task: str) -> TaskPrediction:
         return self.predictions[self.tasks.index(task)]
@@ -107,7 +107,7 @@ class ServedPlan:
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that texts can be asked for, in the order of the corpus."""
         known = self.description.tasks.items()
-        return tuple(name for name, each in known if TARGETS[each.task.kind].has_targets)
+        return tuple(name for name, served in known if TARGETS[served.task.kind].has_targets)
 
     def predict(
         self,
@@ -130,34 +130,35 @@ class ServedPlan:
             DataError: no row is text or has the inputs of a task, a task does not exist, or none has a
                 temperature.
         """
-        given = (
-            texts
-            if isinstance(texts, InputTexts)
-            else InputTexts(tuple(texts), tuple(range(len(texts))), "row")
-        )
-        wanted = [self.description.tasks[name] for name in self._wanted(tasks)]
+        if isinstance(texts, InputTexts):
+            inputs = texts
+        else:
+            inputs = InputTexts(tuple(texts), tuple(range(len(texts))), "row")
+        served_tasks = [self.description.tasks[name] for name in self._task_names(tasks)]
         predictions: dict[str, TaskPrediction] = {}
-        notes = dict.fromkeys(self._uncalibrated(wanted) if calibrated else ())
-        for schema, own, documents in self._read(given, wanted):
-            found, truncated = self._ask(documents, schema, own, len(given))
-            predictions |= found
+        notes = dict.fromkeys(self._calibration_notes(served_tasks) if calibrated else ())
+        for schema, schema_tasks, documents in self._read(inputs, served_tasks):
+            by_task, truncated = self._ask(documents, schema, schema_tasks, len(inputs))
+            predictions |= by_task
             if documents.split and schema.agreement is not None:
                 notes[_split(schema)] = None
             notes |= dict.fromkeys(documents.notes)
             if truncated:
                 notes[_not_read(truncated, schema.max_length)] = None
-        ordered = [predictions[each.task.name] for each in wanted]
-        at = self.description.temperatures if calibrated else {}
-        ordered = [replace(each, temperature=at.get(each.task.name, 1.0)) for each in ordered]
+        names = [served.task.name for served in served_tasks]
+        ordered = [predictions[name] for name in names]
+        if calibrated:
+            temperatures = self.description.temperatures
+            ordered = [replace(predictions[name], temperature=temperatures.get(name, 1.0)) for name in names]
         return Prediction(tuple(ordered), tuple(notes))
 
-    def _uncalibrated(self, wanted: Sequence[ServedTask]) -> list[str]:
+    def _calibration_notes(self, served_tasks: Sequence[ServedTask]) -> list[str]:
         """Return a note if some of the tasks with probabilities have no temperature.
 
         Raises:
             DataError: none has one.
         """
-        names = [each.task.name for each in wanted if ANSWERS[each.task.kind].probable]
+        names = [served.task.name for served in served_tasks if ANSWERS[served.task.kind].probable]
         if not names:
             raise DataError("`calibrated`: no task has probabilities", then="leave `calibrated` out")
         lost = [name for name in names if name not in self.description.temperatures]
@@ -171,7 +172,7 @@ class ServedPlan:
         why = "no temperature could be fitted on validation"
         return [f"not calibrated: {enumerated(lost, 3)}; {why}"] if lost else []
 
-    def _wanted(self, tasks: Collection[str] | None) -> list[str]:
+    def _task_names(self, tasks: Collection[str] | None) -> list[str]:
         """Return the tasks that are named, by themselves or by their data set."""
         sources = {name: self.description.tasks[name].task.source for name in self.tasks}
         for name in tasks or ():
@@ -184,25 +185,24 @@ class ServedPlan:
         return [name for name, source in sources.items() if tasks is None or {name, source} & {*tasks}]
 
     def _read(
-        self, given: InputTexts, wanted: Sequence[ServedTask]
+        self, inputs: InputTexts, served_tasks: Sequence[ServedTask]
     ) -> list[tuple[InputSchema, list[Task], QueryDocuments]]:
         """Return the documents as tasks with the same inputs read them.
 
         Raises:
             DataError: no row has an input; contains those of all tasks.
         """
-        found, errors = [], []
-        for schema in dict.fromkeys(each.schema for each in wanted):
-            own = [each.task for each in wanted if each.schema == schema]
+        documents, errors = [], []
+        for schema in dict.fromkeys(served.schema for served in served_tasks):
+            tasks = [served.task for served in served_tasks if served.schema == schema]
             try:
-                found.append(
-                    (schema, own, read_documents(Query(given, schema, own[0].name, self.description.columns)))
-                )
+                query = Query(inputs, schema, tasks[0].name, self.description.columns)
+                documents.append((schema, tasks, read_documents(query)))
             except DataError as error:
                 errors.append(error)
         if errors:
             raise DataError.all_of(errors)
-        return found
+        return documents
 
     def _ask(
         self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task], count: int
@@ -210,14 +210,14 @@ class ServedPlan:
         """Return the predictions of tasks with the same inputs, and the number of truncated documents."""
         rows = documents.rows
         empty = np.setdiff1d(np.arange(count), rows)
-        found, truncated = self._outputs(documents, schema, tasks) if len(rows) else ({}, 0)
+        by_task, truncated = self._outputs(documents, schema, tasks) if len(rows) else ({}, 0)
         predictions = {}
         for task in tasks:
             outputs = ANSWERS[task.kind].none(task, count)
             if len(rows) == count and count:
-                outputs = found[task.name]
+                outputs = by_task[task.name]
             elif len(rows):
-                outputs[rows] = found[task.name]
+                outputs[rows] = by_task[task.name]
             threshold = float(self.description.thresholds.get(task.name, 0.0))
             predictions[task.name] = TaskPrediction(
                 task, outputs, threshold, documents.words(count), empty=empty
@@ -233,19 +233,20 @@ class ServedPlan:
         """
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
 
-        wanted = {task.name for task in tasks}
-        own = [_asked(network, wanted) for network in self._networks]
-        corpus = documents.corpus([self.description.tasks[name].task for names in own for name in names])
+        requested = {task.name for task in tasks}
+        tasks_of_networks = [_tasks_to_run(network, requested) for network in self._networks]
+        known = self.description.tasks
+        corpus = documents.corpus([known[name].task for names in tasks_of_networks for name in names])
         tokens = tokens_of(
             self._encoder, corpus, schema.max_length, schema.shown, schema.window, schema.window_overlap
         )
         inputs = UnitInputs(corpus, tokens, self._encoder, targets_with(scheme))
-        found: dict[str, NDArray] = {}
-        for network, names in zip(self._networks, own, strict=True):
+        by_task: dict[str, NDArray] = {}
+        for network, names in zip(self._networks, tasks_of_networks, strict=True):
             parts = inputs.parts(names, np.arange(len(corpus)))
-            said = inputs.outputs(network.model, parts, precision=self._precision)
-            found |= {name: values for name, values in said.items() if name in network.tasks}
-        return found, tokens.truncated
+            network_outputs = inputs.outputs(network.model, parts, precision=self._precision)
+            by_task |= {name: values for name, values in network_outputs.items() if name in network.tasks}
+        return by_task, tokens.truncated
 
     @property
     def _precision(self) -> str:
@@ -271,8 +272,8 @@ def _split(schema: InputSchema) -> str:
 
 
 def _need_positions(folder: Path, description: ModelManifest, bare: Any) -> None:
-    for each in description.tasks.values():
-        length = each.schema.max_length
+    for served in description.tasks.values():
+        length = served.schema.max_length
         longest = getattr(bare.config, "max_position_embeddings", length)
         if length > longest:
             fault = ValueError(f"`max_length` {length}, the encoder reads {longest}")
@@ -283,7 +284,7 @@ def _read_plan(path: Path, description: ModelManifest) -> Plan:
     content = read_json_file(path)
     try:
         plan = from_json(content)
-        plan.check([each.task for each in description.tasks.values()])
+        plan.check([served.task for served in description.tasks.values()])
     except MtlvError as error:
         raise broken(path, error) from error
     if any(type(head.private) is not int or not 0 <= head.private <= MOST_LAYERS for head in plan.heads):
@@ -299,17 +300,17 @@ def _read_plan(path: Path, description: ModelManifest) -> Plan:
 
 def _files(model: ModelSpec, description: ModelManifest) -> dict[str, tuple[str, ...]]:
     """Return the files of a model's networks, with the tasks that each predicts."""
-    usual, found = description.networks[model.name], dict[str, tuple[str, ...]]()
+    usual, tasks_by_file = description.networks[model.name], dict[str, tuple[str, ...]]()
     for task in model.tasks:
-        file = description.own.get(task, usual)
-        found[file] = (*found.get(file, ()), task)
-    return found
+        file = description.task_files.get(task, usual)
+        tasks_by_file[file] = (*tasks_by_file.get(file, ()), task)
+    return tasks_by_file
 
 
-def _asked(network: Network, wanted: Collection[str]) -> list[str]:
+def _tasks_to_run(network: Network, requested: Collection[str]) -> list[str]:
     """Return all tasks of the heads that are needed; heads predict all their tasks."""
-    here = set(network.tasks) & set(wanted)
-    return [name for head in network.model.specs.values() if here & set(head.tasks) for name in head.tasks]
+    needed = set(network.tasks) & set(requested)
+    return [name for head in network.model.specs.values() if needed & set(head.tasks) for name in head.tasks]
 
 
 def _network(
@@ -320,8 +321,8 @@ def _network(
 
     from mtlv.models.lora import merged
 
-    tasks = {name: each.task for name, each in description.tasks.items()}
-    marked = {name: each.schema.mentions for name, each in description.tasks.items()}
+    tasks = {name: served.task for name, served in description.tasks.items()}
+    marked = {name: served.schema.mentions for name, served in description.tasks.items()}
     try:
         network = build_model(
             bare,

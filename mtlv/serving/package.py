@@ -97,23 +97,23 @@ def _write_encoder(store: Store, encoder: Encoder, warn: Callable[[str], None]) 
 
 def describe(
     child: FoldRun,
-    found: PlanResult,
+    result: PlanResult,
     tasks: Mapping[str, ServedTask],
     tokenizer: str,
     resolved: ResolvedMember,
     weights: Mapping[str, Path],
 ) -> ModelManifest:
     """Describe how the networks of a child were trained and evaluated; `weights`: the file of each task."""
-    settings = resolved.member.settings
+    settings, thresholds = resolved.member.settings, result.thresholds.values
     networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
     files = {task: _network_file(path) for task, path in weights.items()}
     return ModelManifest(
         origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
         tasks=tasks,
-        thresholds={name: found.thresholds.values[name] for name in tasks if name in found.thresholds.values},
-        scope=found.thresholds.scope,
+        thresholds={name: thresholds[name] for name in tasks if name in thresholds},
+        scope=result.thresholds.scope,
         networks=networks,
-        own={
+        task_files={
             task: files[task]
             for model in child.plan.models
             for task in model.tasks
@@ -127,7 +127,7 @@ def describe(
         mtlv=__version__,
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
         columns=training_columns(settings.data),
-        temperatures=found.temperatures([each.task for each in tasks.values()]),
+        temperatures=result.temperatures([served.task for served in tasks.values()]),
     )
 
 
@@ -143,7 +143,7 @@ def lay_out(
         f"{CONTENT}/{DESCRIPTION}": description.as_json(),
         f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
     }
-    outputs = column_types([each.task for each in description.tasks.values()])
+    outputs = column_types([served.task for served in description.tasks.values()])
     return TrackedModel(
         files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": "", "calibrated": False}
     )

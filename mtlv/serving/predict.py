@@ -77,10 +77,10 @@ def load_plan(place: ModelQuery, device: str = "auto") -> ServedPlan:
     reader = MlflowReader(place.uri)
     run = find_run(reader, place)
     with tempfile.TemporaryDirectory(prefix="mtlv-model-") as name:
-        found = fetch_model(reader.uri, run.experiment, run.id, Path(name))
-        if found is None:
+        path = fetch_model(reader.uri, run.experiment, run.id, Path(name))
+        if path is None:
             raise _no_model(run)
-        return _load(_content(found) or found, device)
+        return _load(_content(path) or path, device)
 
 
 def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
@@ -97,8 +97,8 @@ def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
     if run is not None and run.experiment in within:
         return run
     for tag in (NAME, UID) if "'" not in place.run else ():
-        for found in reader.runs(within, {tag: place.run}, most=1):
-            return found
+        for match in reader.runs(within, {tag: place.run}, most=1):
+            return match
     return _by_beginning(reader, place.run, within)
 
 
@@ -134,13 +134,13 @@ def _own_folder(text: str) -> Path | None:
         TrackingError: the text must be a folder, but there is no model in it.
     """
     path = Path(os.path.expanduser(text))
-    found = _content(path)
-    if found is None and (path.is_absolute() or text.startswith((".", "~"))):
+    folder = _content(path)
+    if folder is None and (path.is_absolute() or text.startswith((".", "~"))):
         what = "contains no model" if os.path.isdir(path) else "does not exist"
         raise TrackingError(
             f"the folder {path} {what}", then="give one with the file MLmodel, or a run's id, uid or name"
         )
-    return found
+    return folder
 
 
 def _content(folder: Path) -> Path | None:

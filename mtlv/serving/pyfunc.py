@@ -40,18 +40,18 @@ class PyfuncPlan(PythonModel):
             MlflowException: no row can be read, or an unknown value of `columns` or `tasks` (status 400 when
                 served).
         """
-        given = params or {}
+        options = params or {}
         try:
             frame = as_frame(model_input, self._plan.description.columns)
-            found = self._plan.predict(
+            prediction = self._plan.predict(
                 as_texts(frame),
-                tasks=_names(given.get("tasks", "")),
-                calibrated=bool(given.get("calibrated")),
+                tasks=_names(options.get("tasks", "")),
+                calibrated=bool(options.get("calibrated")),
             )
-            columns = as_columns(found, given.get("columns", COLUMNS[0]))
+            columns = as_columns(prediction, options.get("columns", COLUMNS[0]))
         except MtlvError as error:
             raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from error
-        for note in found.notes:
+        for note in prediction.notes:
             warnings.warn(note, stacklevel=2)
         out = pd.DataFrame(columns, index=frame.index)
         some = out.columns[out.isna().any()]
@@ -59,11 +59,11 @@ class PyfuncPlan(PythonModel):
         return out.assign(**{name: out[name].astype(object).where(out[name].notna(), None) for name in some})
 
 
-def _names(given: object) -> list[str] | None:
+def _names(value: object) -> list[str] | None:
     """Return names of tasks from a parameter: a JSON list, or one name; empty means all."""
-    if not given:
+    if not value:
         return None
     try:
-        return list(words_of(given))
+        return list(words_of(value))
     except ValueError:
-        return [str(given)]
+        return [str(value)]

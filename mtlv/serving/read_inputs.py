@@ -56,7 +56,7 @@ class Query:
 
     def names(self, name: str) -> str:
         """Return the names that an input may have in a table."""
-        return " or ".join(f"`{each}`" for each in dict.fromkeys((*self.columns.get(name, ()), name)))
+        return " or ".join(f"`{column}`" for column in dict.fromkeys((*self.columns.get(name, ()), name)))
 
     def read(self, name: str, cell: object, read: Callable[[object], T]) -> T:
         try:
@@ -109,11 +109,11 @@ class QueryDocuments:
             name="rows",
             tasks=tuple(tasks),
             ids=tuple(map(str, self.documents)),
-            texts=tuple(each.text for each in read),
+            texts=tuple(document.text for document in read),
             targets={task.name: TARGETS[task.kind].none(len(read)) for task in tasks},
-            seconds=None if first.second is None else tuple(each.second or "" for each in read),
-            words=None if first.words is None else tuple(tuple(each.words or ()) for each in read),
-            mentions=None if first.mentions is None else tuple(each.mentions or () for each in read),
+            seconds=None if first.second is None else tuple(document.second or "" for document in read),
+            words=None if first.words is None else tuple(tuple(document.words or ()) for document in read),
+            mentions=None if first.mentions is None else tuple(document.mentions or () for document in read),
         )
 
 
@@ -149,9 +149,9 @@ def _document(query: Query, row: int, text: object) -> Document:
     return document
 
 
-def _error(rows: InputTexts, found: Sequence[tuple[int, RowFault]]) -> DataError:
+def _error(rows: InputTexts, faults: Sequence[tuple[int, RowFault]]) -> DataError:
     """Return the error of rows with the same fault."""
-    numbers, fault = [rows.numbers[row] for row, _ in found], found[0][1]
+    numbers, fault = [rows.numbers[row] for row, _ in faults], faults[0][1]
     where = f"{rows.unit} {numbers[0]}{also(rows.unit, numbers[1:])}"
     return DataError(f"{fault.what} at {where}", got=fault.got, allowed=fault.allowed, then=fault.then)
 
@@ -171,10 +171,10 @@ def _words(query: Query, row: int, document: Document) -> Document:
     if is_split:
         words = split_words(document.text, rule=query.schema.rule or RUNS)
     else:
-        given = query.read(WORDS, cell, words_of)
-        placed = placed_words(given, document.text)
+        cell_words = query.read(WORDS, cell, words_of)
+        placed = placed_words(cell_words, document.text)
         if placed is None:
-            raise query.wrong(WORDS, " ".join(given), "the words of the row's text, in its order")
+            raise query.wrong(WORDS, " ".join(cell_words), "the words of the row's text, in its order")
         words = placed
     return replace(document, words=words, text=" ".join(words), is_split=is_split)
 

@@ -33,7 +33,7 @@ class InputTexts:
         return len(self.texts)
 
 
-def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
+def from_arguments(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
     """Return N texts, each with its cells of the columns of `OPTIONAL` that are given.
 
     Raises:
@@ -42,9 +42,9 @@ def given(texts: Sequence[str], **more: Sequence[str] | None) -> InputTexts:
     for name, cells in more.items():
         if cells is not None and len(cells) != len(texts):
             raise DataError(f"`{name}`", got=len(cells), allowed=f"one for each text ({len(texts)})")
-    held = {name: tuple(cells) for name, cells in more.items() if cells is not None}
-    return _checked(
-        InputTexts(tuple(texts), tuple(range(1, len(texts) + 1)), more=held), "the texts given", "give one"
+    columns = {name: tuple(cells) for name, cells in more.items() if cells is not None}
+    return _need_text(
+        InputTexts(tuple(texts), tuple(range(1, len(texts) + 1)), more=columns), "the texts given", "give one"
     )
 
 
@@ -72,19 +72,19 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
         )
     usual = known.get(TEXT) or known.get(WORDS) or named.get(TEXT, [TEXT])[0]
     name = usual if column is None else column
-    told = "as in training; `--column` names another" if column is None and TEXT in named else "--column"
-    table.need([name], told)
+    hint = "as in training; `--column` names another" if column is None and TEXT in named else "--column"
+    table.need([name], hint)
     cells = table.column(name)
     if name == known.get(WORDS):
         cells = tuple(map(text_of_words, cells))
     numbers = tuple(number for number, _ in table.rows)
     rest = {key: known[key] for key in OPTIONAL if key in known and (key == WORDS or known[key] != column)}
-    more = {key: table.column(each) for key, each in rest.items()}
-    ids = [each for each in (*named.get(ID, ()), ID) if each in table.columns and each != name][:1]
+    more = {key: table.column(other) for key, other in rest.items()}
+    ids = [other for other in (*named.get(ID, ()), ID) if other in table.columns and other != name][:1]
     texts = tuple(None if is_missing(cell) else cell for cell in cells)
-    by_column = {each: table.column(each) for each in ids}
-    found = InputTexts(texts, numbers, table.unit, more, by_column, table.columns)
-    return _checked(found, f"column `{name}` of `{table.path.name}`", "name another with `--column`")
+    by_column = {other: table.column(other) for other in ids}
+    inputs = InputTexts(texts, numbers, table.unit, more, by_column, table.columns)
+    return _need_text(inputs, f"column `{name}` of `{table.path.name}`", "name another with `--column`")
 
 
 def from_sentences(file: Path) -> InputTexts:
@@ -98,7 +98,7 @@ def from_sentences(file: Path) -> InputTexts:
     return InputTexts(texts, tuple(range(1, len(words) + 1)), "sentence", {WORDS: words})
 
 
-def _checked(found: InputTexts, where: str, then: str) -> InputTexts:
-    if all(map(is_missing, found.texts)):
+def _need_text(inputs: InputTexts, where: str, then: str) -> InputTexts:
+    if all(map(is_missing, inputs.texts)):
         raise DataError(f"{where}: there is no text", then=then)
-    return found
+    return inputs

@@ -14,13 +14,13 @@ from mtlv.plan import Task
 from mtlv.serving.answers import PredictionTable, check_target, write_answers
 from mtlv.serving.kinds import TaskPrediction
 from mtlv.serving.model import Prediction
-from mtlv.serving.texts import InputTexts, given
+from mtlv.serving.texts import InputTexts, from_arguments
 
 TASKS = ("heart, large", "lung", "bone")
 
 
 def answers(*rows: tuple[float, float, float], texts: InputTexts | None = None) -> PredictionTable:
-    texts = texts or given([f"text {n}" for n in range(len(rows))])
+    texts = texts or from_arguments([f"text {n}" for n in range(len(rows))])
     columns = zip(TASKS, np.array(rows).T, (0.5, 0.25, 0.5), strict=True)
     told = tuple(TaskPrediction(Task(name), values, limit) for name, values, limit in columns)
     return PredictionTable(texts, Prediction(told), "mtl · fold 0")

@@ -18,7 +18,7 @@ from mtlv.serving.answers import PredictionTable, write_answers
 from mtlv.serving.frame import as_columns, column_types
 from mtlv.serving.kinds import ANSWERS, COLUMNS, TaskPrediction
 from mtlv.serving.model import Prediction
-from mtlv.serving.texts import given
+from mtlv.serving.texts import from_arguments
 
 TEXTS = ("Aspirin, not ether.", "Clear.")
 CLASSES = ("none", "blocks", "drives", "feeds", "binds")
@@ -40,7 +40,7 @@ TOLD = {
 def answers(*kinds: str, count: int = 2) -> PredictionTable:
     told = (TOLD[kind] for kind in kinds)
     part = tuple(TaskPrediction(t.task, t.outputs[:count], t.threshold, t.words[:count]) for t in told)
-    return PredictionTable(given(TEXTS[:count]), Prediction(part), "run")
+    return PredictionTable(from_arguments(TEXTS[:count]), Prediction(part), "run")
 
 
 def test_a_temperature_changes_probabilities_and_no_decision() -> None:
@@ -48,7 +48,7 @@ def test_a_temperature_changes_probabilities_and_no_decision() -> None:
     assert told.values.tolist() == pytest.approx([2 / 3, 1 / 3])  # odds of 4 and 1/4 become 2 and 1/2
     assert told.decided.tolist() == [True, False]
     assert told.kind.cells(told, 0) == ("0.667", "0.667", "yes")
-    shown = PredictionTable(given(TEXTS), Prediction((told,)), "run")
+    shown = PredictionTable(from_arguments(TEXTS), Prediction((told,)), "run")
     assert shown.record(0) == {"probabilities": {"heart": told.values[0]}, "decided": ["heart"]}
     assert told.kind.short(told, 0) == "heart 0.67"
     assert as_columns(Prediction((told,)), "both")["heart probability"].tolist() == told.values.tolist()
@@ -106,7 +106,7 @@ def test_tables_of_several_kinds() -> None:
 
 
 def test_columns_are_those_that_are_announced() -> None:
-    found = answers(*TOLD).found
+    found = answers(*TOLD).prediction
     announced = column_types([told.task for told in found.predictions])
     both = as_columns(found, "both")
     assert list(both) == list(announced)

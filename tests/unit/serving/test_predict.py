@@ -12,7 +12,7 @@ from mtlv.cli import main
 from mtlv.errors import DataError, TrackingError
 from mtlv.serving.inputs import InputSchema
 from mtlv.serving.predict import ModelQuery, find_run, load_plan, predict_texts
-from mtlv.serving.texts import given
+from mtlv.serving.texts import from_arguments
 from mtlv.tracking.reader import COMPARISON, FOLD
 
 SHELF = Shelf(
@@ -84,7 +84,7 @@ def test_an_input_that_no_task_reads_is_refused() -> None:
     schema = InputSchema(max_length=8)
     plan = SimpleNamespace(description=SimpleNamespace(tasks={"a": SimpleNamespace(schema=schema)}))
     with pytest.raises(DataError, match=r"no task of the model reads `text_pair`; leave it out"):
-        predict_texts(plan, given(["a"], text_pair=["b"]))  # type: ignore[arg-type]
+        predict_texts(plan, from_arguments(["a"], text_pair=["b"]))  # type: ignore[arg-type]
 
 
 def test_options_of_typed_texts_are_refused_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:

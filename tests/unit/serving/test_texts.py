@@ -10,7 +10,7 @@ import pytest
 from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 from mtlv.serving.columns import input_columns, training_columns
-from mtlv.serving.texts import InputTexts, from_table, given
+from mtlv.serving.texts import InputTexts, from_arguments, from_table
 from mtlv.settings import load_overrides
 
 
@@ -75,9 +75,9 @@ def test_a_file_that_is_not_there_or_no_utf_8(tmp_path: Path) -> None:
 
 
 def test_empty_rows_keep_their_place(tmp_path: Path) -> None:
-    assert given(["a", "", " \n"]).numbers == (1, 2, 3)
+    assert from_arguments(["a", "", " \n"]).numbers == (1, 2, 3)
     with pytest.raises(DataError, match=r"the texts given: there is no text; give one"):
-        given(["", " \n"])
+        from_arguments(["", " \n"])
     found = from_file(written(tmp_path, "t.csv", 'text,n\n,0\na,1\n"  ",2\nb,3\n,4\n'))
     assert (found.texts, found.numbers) == ((None, "a", None, "b", None), (2, 3, 4, 5, 6))
     rows = written(tmp_path, "t.jsonl", '{"text": "a"}\n{"text": 3}\n{"x": 1}\n{"text": null}\n')
@@ -97,9 +97,9 @@ def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
     rows = written(tmp_path, "t.jsonl", '{"words": ["a", "b,"]}\n')
     assert from_file(rows).texts == ("a b,",)
     assert from_file(rows).more == {"words": (["a", "b,"],)}
-    assert given(["a"], text_pair=["b"], words=None).more == {"text_pair": ("b",)}
+    assert from_arguments(["a"], text_pair=["b"], words=None).more == {"text_pair": ("b",)}
     with pytest.raises(DataError, match=r"`text_pair` \(got 2\); allowed: one for each text \(1\)"):
-        given(["a"], text_pair=["b", "c"])
+        from_arguments(["a"], text_pair=["b", "c"])
     with pytest.raises(DataError, match=r"column `words` of `w.csv`: there is no text"):
         from_file(written(tmp_path, "w.csv", "words\nno list\n"))
 
