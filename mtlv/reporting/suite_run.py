@@ -15,7 +15,7 @@ from mtlv.reporting.member_result import MemberResult, error_bars, judged_by, me
 from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
-from mtlv.tracking.naming import comparison_run
+from mtlv.tracking.reader import comparison_run
 
 
 def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:

@@ -15,8 +15,7 @@ from mtlv.serving.manifest import DESCRIPTION
 from mtlv.serving.texts import InputTexts
 from mtlv.tracking.mlflow_model import fetch_model
 from mtlv.tracking.mlflow_reader import MlflowReader
-from mtlv.tracking.naming import named_like
-from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id
+from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id, named_like
 
 if TYPE_CHECKING:
     from mtlv.serving.answers import PredictionTable

@@ -37,8 +37,7 @@ from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.mlflow_user import store_uri
-from mtlv.tracking.naming import comparison_run, named_like
-from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun
+from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun, comparison_run, named_like
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings

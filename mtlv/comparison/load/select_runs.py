@@ -12,8 +12,7 @@ from mtlv.errors import TrackingError, nearest
 from mtlv.settings.describe import Scalar
 from mtlv.settings.identity import settings_key
 from mtlv.settings.names import told_apart
-from mtlv.tracking.naming import named_like
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id, named_like
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Suite
