@@ -12,7 +12,7 @@ from mtlv.comparison.sections.parts import finite_mean_and_sd, learned_nothing
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
-from mtlv.evaluation.significance import fewest_pairs
+from mtlv.evaluation.verdict import decides
 
 MARGIN = 0.01  # of the score, that a lower cost is worth
 
@@ -117,11 +117,8 @@ def by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
 
 
 def decided(pair: PairwiseTest) -> bool:
-    """Whether the tests over folds and seeds decide: they show a difference, or could have shown one.
-
-    With fewer pairs than Wilcoxon's test needs, that the t-test shows nothing says nothing.
-    """
-    return bool(pair.verdict.sign or (pair.verdict.said and pair.values.n >= fewest_pairs()))
+    """Whether the tests over folds and seeds decide, and not the interval over test documents."""
+    return decides(pair.verdict, pair.values.n)
 
 
 def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean, stdev
 
-from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, Learning, learning, training_end
+from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS, Learning, learning, training_end
+from mtlv.evaluation.reference import BesideWords
+from mtlv.evaluation.significance import Interval
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
 from mtlv.plan.shape import StageShape
@@ -130,6 +132,8 @@ class ComparedRun:
     # names of the tasks or data sets of each stage; an empty tuple means all
     learned: tuple[tuple[str, ...], ...] = ()
     stages: tuple[StageShape, ...] = ()  # the stages that were needed, in order; empty in older runs
+    # of its main score minus that of a bag of words, over resampled test documents; None if unknown
+    words_interval: Interval | None = None
 
     @property
     def sizes(self) -> list[int]:
@@ -196,14 +200,19 @@ class Comparison:
         return {run.key: self._learning(run) for run in self.runs}
 
     def _learning(self, run: ComparedRun) -> Learning:
-        def scores(task: Task) -> list[tuple[float, float]]:
+        def scores(task: Task, other: str = CONSTANT) -> list[tuple[float, float]]:
             metrics = [child.tasks.get(task.name, {}) for child in run.children]
-            needed = {CONSTANT, task.main_metric}
-            return [(row[task.main_metric], row[CONSTANT]) for row in metrics if needed <= row.keys()]
+            needed = {other, task.main_metric}
+            return [(row[task.main_metric], row[other]) for row in metrics if needed <= row.keys()]
 
         end = training_end(child.main_curve for child in run.children)
-        pairs = ((child.main, child.metrics.get(BAG_OF_WORDS)) for child in run.children)
-        beside = [(main, words) for main, words in pairs if main is not None and words is not None]
+        mains = {
+            child.pair: (child.main, child.metrics[BAG_OF_WORDS])
+            for child in run.children
+            if child.main is not None and BAG_OF_WORDS in child.metrics
+        }
+        of_tasks = {task.name: scores(task, OF_WORDS) for task in self.tasks}
+        beside = BesideWords(mains, of_tasks, run.words_interval)
         return learning(end, self.tasks, scores, beside, lambda task: run.of_task(task, "average_precision"))
 
     @property

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.mixed import evaluate_all
+from mtlv.evaluation.reference import BesideWords, Gain, Lag
 from mtlv.evaluation.scoring import SCORING
 from mtlv.plan.scores import Scores, TaskScores
 from mtlv.plan.task import Task
@@ -42,8 +43,16 @@ RISE = 0.01
 """Rise of the main validation metric over the last third of the epochs above which training has not ended."""
 CONSTANT = "constant"
 """Name of the constant answer's main metric among the test metrics of a task."""
-BAG_OF_WORDS = "test/bag_of_words"
-"""Main metric of a plan by a bag of words, see `mtlv.units.bag_of_words`."""
+OF_WORDS = "bag_of_words"
+"""Name of the main metric of a bag of words (`mtlv.units.bag_of_words`) among the test metrics of a task."""
+BAG_OF_WORDS = f"test/{OF_WORDS}"
+"""Main metric of a plan by a bag of words."""
+GAIN_LOW, GAIN_HIGH = f"{BAG_OF_WORDS}_gain_low", f"{BAG_OF_WORDS}_gain_high"
+"""Ends of the 95% interval, over resampled test documents, of a run's main metric minus `BAG_OF_WORDS`."""
+
+
+NO_WORDS = BesideWords()
+"""Nothing is known of a bag of words."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +185,8 @@ class Learning:
     unlearned: tuple[Unlearned, ...] = ()  # those that were not learned
     # its main score and that of a bag of words, means over folds and seeds; None if unknown
     beside: tuple[float, float] | None = None
+    gain: Gain | None = None  # difference of both; None if nothing can decide whether it is shown
+    lags: tuple[Lag, ...] = ()  # tasks on which the bag of words is better
 
     @property
     def nothing(self) -> bool:
@@ -203,7 +214,7 @@ def learning(
     end: TrainingEnd | None,
     tasks: Iterable[Task],
     scores: Callable[[Task], Sequence[tuple[float, float]]],
-    beside: Sequence[tuple[float, float]] = (),
+    beside: BesideWords = NO_WORDS,
     average_precision: Callable[[str], Sequence[float]] = lambda _: (),
 ) -> Learning:
     """Apply the rule of this module to the tasks of a run.
@@ -213,7 +224,7 @@ def learning(
         tasks: its tasks.
         scores: the main metric and that of the constant answer of a task, one pair per fold and seed that has
             both.
-        beside: main score and that of a bag of words, for each fold and seed that has both.
+        beside: its scores and those of a bag of words.
     """
     pairs = [(task, values) for task in tasks if (values := scores(task))]
     unlearned = (
@@ -226,5 +237,4 @@ def learning(
         for task, values in pairs
         if fmean(score - constant for score, constant in values) <= 0
     )
-    means = (fmean(main for main, _ in beside), fmean(words for _, words in beside)) if beside else None
-    return Learning(end, len(pairs), tuple(unlearned), means)
+    return Learning(end, len(pairs), tuple(unlearned), beside.means, beside.gain, beside.lags)

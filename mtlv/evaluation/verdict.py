@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mtlv.evaluation.significance import ALPHA, PairedComparison, PairedTest, holm
+from mtlv.evaluation.significance import ALPHA, PairedComparison, PairedTest, fewest_pairs, holm
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,14 @@ class Verdict:
     @property
     def disagree(self) -> bool:
         return len(self.said) > 1
+
+
+def decides(verdict: Verdict, n: int) -> bool:
+    """Whether the tests over n folds or seeds decide: they show a difference, or could have shown one.
+
+    With fewer pairs than Wilcoxon's test needs, that the t-test shows nothing says nothing.
+    """
+    return bool(verdict.sign or (verdict.said and n >= fewest_pairs()))
 
 
 def verdicts(comparisons: Sequence[PairedComparison]) -> list[Verdict]:

@@ -19,9 +19,9 @@ from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import (
     MetricNames,
-    bag_of_words_metrics,
     constant_metrics,
     last_timestamp,
+    reference_metrics,
     without_secrets,
 )
 from mtlv.reporting.plan_result import PlanResult
@@ -99,7 +99,8 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     child, found, names = result.child, result.outcome, result.names
     at = last_timestamp(found)
     tracker.metrics(run, constant_metrics(result.constants, names.tasks, at))
-    tracker.metrics(run, bag_of_words_metrics(result.bag_of_words, at))
+    if result.reference is not None:
+        tracker.metrics(run, reference_metrics(result.reference, names.tasks, at))
     write_plan(tracker, run, child, found, names)
     order = list(names.tasks)
     decided = [task for task in order if task in found.thresholds.values]

@@ -8,15 +8,20 @@ from functools import cached_property
 from math import nan
 from statistics import fmean, stdev
 
-from mtlv.evaluation.learned import Learning, learning, training_end
+import numpy as np
+
+from mtlv.evaluation.bootstrap import document_interval
+from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW, Learning, learning, training_end
+from mtlv.evaluation.reference import BesideWords, ReferenceScores
 from mtlv.evaluation.scoring import evaluated_jointly
+from mtlv.evaluation.significance import Interval
 from mtlv.plan import Task, slugs
 from mtlv.plan.splitting import Splitting
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames, bag_of_words_metrics, constant_metrics, last_timestamp
-from mtlv.reporting.plan_result import PlanResult
+from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, reference_metrics
+from mtlv.reporting.plan_result import PlanResult, main_draws
 from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
 from mtlv.tracking import Metric
 
@@ -59,7 +64,7 @@ class FoldResult:
     points: tuple[Metric, ...]  # every metric logged
     # main test metric of each task's constant answer, see `mtlv.evaluation.learned`
     constants: Mapping[str, float]
-    bag_of_words: float | None = None  # main metric of the plan by a bag of words
+    reference: ReferenceScores | None = None  # scores of a bag of words, where they are known
 
 
 @dataclass(frozen=True)
@@ -108,12 +113,34 @@ class MemberResult:
             return [(value, c.constants[task.name]) for value, c in values if task.name in c.constants]
 
         curves = ([metrics.plan.main for metrics in found.curve] for found in self.outcomes)
-        beside = [
-            (child.outcome.metrics.plan.main, child.bag_of_words)
-            for child in self.children
-            if child.bag_of_words is not None
-        ]
-        return learning(training_end(curves), self.resolved.known, scores, beside, self._average_precision)
+        known = self.resolved.known
+        return learning(training_end(curves), known, scores, self.beside, self._average_precision)
+
+    @cached_property
+    def beside(self) -> BesideWords:
+        """Return its scores and those of a bag of words, of the children that have both."""
+        both = [(child, child.reference) for child in self.children if child.reference is not None]
+        mains = {
+            (child.child.fold.index, child.child.seed): (child.outcome.metrics.plan.main, words.main)
+            for child, words in both
+        }
+        tasks = {
+            task: [(c.outcome.metrics.tasks[task].main, w.tasks[task]) for c, w in both if task in w.tasks]
+            for task in self.resolved.tasks
+        }
+        return BesideWords(mains, tasks, self._words_interval([words for _, words in both]))
+
+    def _words_interval(self, references: Sequence[ReferenceScores]) -> Interval | None:
+        """Return the interval of its gain over test documents; None unless all children can be resampled."""
+        if len(references) < len(self.children):
+            return None
+        known, outcomes = self.resolved.known, self.outcomes
+        own = [main_draws(found.test, known, found.thresholds.values) for found in outcomes]
+        words = [np.asarray(each.draws) for each in references]
+        if not all(draws.size for draws in (*own, *words)):
+            return None
+        groups = min(len(set(found.test.groups or found.test.ids)) for found in outcomes)
+        return document_interval(own, words, groups=groups)
 
     def _average_precision(self, task: str) -> list[float]:
         found = "average_precision"
@@ -178,7 +205,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
     costs = [found.costs for found in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
     out += constant_metrics(_constants(result), slug_of, at)
-    out += bag_of_words_metrics(result.learning.beside and result.learning.beside[1], at)
+    out += _reference_metrics(result, slug_of, at)
     out += _mean_curves(result)
     groups = result.resolved.children[0].groups
     return out if groups is None else out + _group_metrics(groups, at)
@@ -191,6 +218,18 @@ def _constants(result: MemberResult) -> dict[str, float]:
         for task in result.resolved.tasks
     }
     return {task: fmean(values) for task, values in held.items() if values}
+
+
+def _reference_metrics(result: MemberResult, slug_of: Mapping[str, str], at: int) -> list[Metric]:
+    """Return the mean metrics of a bag of words, and the interval of the gain over it."""
+    beside = result.beside
+    if beside.means is None:
+        return []
+    of_tasks = {task: fmean(words for _, words in pairs) for task, pairs in beside.tasks.items() if pairs}
+    ends = (beside.interval.low, beside.interval.high) if beside.interval else ()
+    return reference_metrics(ReferenceScores(beside.means[1], of_tasks), slug_of, at) + [
+        Metric(key, value, 0, at) for key, value in zip((GAIN_LOW, GAIN_HIGH), ends, strict=False)
+    ]
 
 
 def _mean_curves(result: MemberResult) -> Iterator[Metric]:

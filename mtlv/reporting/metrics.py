@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
 from mtlv.errors import masked
-from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT
+from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
+from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import SCORING, evaluated_jointly
 from mtlv.plan import Plan, Scores, Task, slug, slugs
 from mtlv.planning.stage_shapes import stage_shapes
@@ -206,9 +207,10 @@ def constant_metrics(constants: Mapping[str, float], tasks: Mapping[str, str], a
     return [Metric(f"test.tasks.{CONSTANT}/{tasks[task]}", value, 0, at) for task, value in constants.items()]
 
 
-def bag_of_words_metrics(score: float | None, at: int) -> list[Metric]:
-    """Return the plan's main metric by a bag of words, if it is known."""
-    return [] if score is None else [Metric(BAG_OF_WORDS, score, 0, at)]
+def reference_metrics(scores: ReferenceScores, tasks: Mapping[str, str], at: int) -> list[Metric]:
+    """Return the main metrics of the plan and of each task by a bag of words."""
+    of_tasks = {f"test.tasks.{OF_WORDS}/{tasks[task]}": value for task, value in scores.tasks.items()}
+    return [Metric(key, value, 0, at) for key, value in {BAG_OF_WORDS: scores.main, **of_tasks}.items()]
 
 
 def last_timestamp(found: PlanResult) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mtlv.evaluation.learned import CONSTANT
+from mtlv.evaluation.learned import CONSTANT, OF_WORDS
 from mtlv.evaluation.scoring import evaluated_jointly
 from mtlv.plan import slugs
 from mtlv.planning.resolve import ResolvedMember
@@ -27,7 +27,10 @@ BEFORE_TASKS = (
 )
 AFTER_TASKS = ("time", "cost", "pictures")
 """Chart sections that MLflow creates from metric keys, up to the last `/`; tasks are in between."""
-OF_TASKS = ("f1", "precision", "recall", "average_precision", "roc_auc", "support", "threshold", CONSTANT)
+OF_TASKS = (
+    *("f1", "precision", "recall", "average_precision", "roc_auc", "support", "threshold"),
+    *(CONSTANT, OF_WORDS),
+)
 JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
 """Main metrics of a plan: if its tasks are evaluated jointly, and otherwise."""
 

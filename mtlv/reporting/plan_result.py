@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resampled
 from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
+from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import thresholded
 from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
 from mtlv.plan import Scores, Task, gather
@@ -97,11 +102,21 @@ def _fit(validation: Scores, tasks: Sequence[Task], settings: EvaluationSettings
     return fit_thresholds(validation, names, scope=settings.threshold, fixed=settings.fixed, grid=grid)
 
 
-def main_score(
+def reference_scores(
     validation: Scores, test: Scores, tasks: Sequence[Task], settings: EvaluationSettings
-) -> float:
-    """Return the plan's main test metric, at thresholds fitted on validation."""
-    return evaluate_all(test, tasks, _fit(validation, tasks, settings).values).plan.main
+) -> ReferenceScores:
+    """Return the test scores of a bag of words, at thresholds fitted on validation."""
+    values = _fit(validation, tasks, settings).values
+    metrics = evaluate_all(test, tasks, values)
+    of_tasks = {name: task.main for name, task in metrics.tasks.items() if task.support}
+    return ReferenceScores(metrics.plan.main, of_tasks, main_draws(test, tasks, values).tolist())
+
+
+def main_draws(test: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float]) -> NDArray[np.float64]:
+    """Return the main metric on R resamples of the test documents, [R]; empty if it is not one of sums."""
+    if not_of_sums(tasks):
+        return np.empty(0)
+    return resampled(test, tasks, thresholds, document_weights(test.ids, test.groups)).main
 
 
 def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: EvaluationSettings) -> Metrics:

@@ -23,7 +23,7 @@ from mtlv.reporting.member_run import write_parent
 from mtlv.reporting.metrics import MetricNames, own_params, params, tags
 from mtlv.store.records import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
-from mtlv.suite.reference import reference_score
+from mtlv.suite.reference import reference
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.reader import PARENT
 from mtlv.tracking.tracker import Status
@@ -157,8 +157,10 @@ def _run_child(
             session.callback(WarningGiven(f"{spec.name}: {warning}"))
         training = inputs.targets_of(resolved.tasks, child.fold.train)
         constants = constant_scores(found.test, resolved.known, training)
-        counted = reference_score(session.models.cache, resolved, child)
-        result = FoldResult(resolved.name, spec.name, child, names, found, live.points, constants, counted)
+        words_scores = reference(session.models.cache, resolved, child)
+        result = FoldResult(
+            resolved.name, spec.name, child, names, found, live.points, constants, words_scores
+        )
         write_child(session.tracker, run, result)
         if settings.evaluation.transferability:
             _write_transferability(session, run, child)

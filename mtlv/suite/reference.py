@@ -1,4 +1,4 @@
-"""The score of a bag of words beside a run, kept in the store, because it may take a minute."""
+"""Scores of a bag of words beside a run, kept in the store, because they may take a minute."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from mtlv.data.source import PARTS
+from mtlv.evaluation.reference import ReferenceScores
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.reporting.plan_result import main_score
+from mtlv.reporting.plan_result import reference_scores
 from mtlv.sealed import read_sealed, write_sealed
 from mtlv.seeding import content_key
 from mtlv.units.input_cache import InputCache
@@ -18,29 +19,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "references"  # in the store
-METHOD = 1  # changes with the numbers of `mtlv.units.bag_of_words`
+METHOD = 2  # changes with the numbers of `mtlv.units.bag_of_words`
 
 
-def reference_score(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> float | None:
-    """Return the main test metric of a bag of words on the documents of a fold; None without one."""
+def reference(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> ReferenceScores | None:
+    """Return the test scores of a bag of words on the documents of a fold; None without one."""
     settings = resolved.member.settings
     if not settings.evaluation.bag_of_words:
         return None
     path = _file(cache, resolved, child)
     stored = None if path is None else read_sealed(path, cache.warn, "it is computed again")
     if stored is not None:
-        return stored["score"]
-    scores = cache.bag_of_words(settings, child.fold)
-    score = None if scores is None else main_score(*scores, resolved.known, settings.evaluation)
+        return None if stored["scores"] is None else ReferenceScores(**stored["scores"])
+    parts = cache.bag_of_words(settings, child.fold)
+    scores = None if parts is None else reference_scores(*parts, resolved.known, settings.evaluation)
     if path is not None:
         with suppress(OSError):  # a full disk: it is computed again
             path.parent.mkdir(exist_ok=True)
-            write_sealed(path, {"score": score})
-    return score
+            write_sealed(path, {"scores": None if scores is None else asdict(scores)})
+    return scores
 
 
 def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path | None:
-    """Return the file of the score, by all that decides it; None without a store."""
+    """Return the file of the scores, by all that decides them; None without a store."""
     if cache.store is None:
         return None
     settings = resolved.member.settings

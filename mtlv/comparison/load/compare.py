@@ -16,7 +16,7 @@ from mtlv.comparison.blocks import Section
 from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
 from mtlv.comparison.files import begin_pictures, own_folder, write_files
-from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, sized, with_scores
+from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
 from mtlv.comparison.load.tuned import tuned
@@ -156,7 +156,7 @@ def _comparison(
     reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns, baseline: str
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
-    found = sized(with_scores(reader, found, shown_at_first(found.runs, baseline)))
+    found = _sized(with_scores(reader, found, shown_at_first(found.runs, baseline)))
     count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
     comparison = Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
@@ -169,6 +169,13 @@ def _comparison(
     )
     learned = warnings({run.name: comparison.learning(run) for run in comparison.runs}, "“{}”".format)
     return replace(comparison, warnings=(*comparison.warnings, *learned))
+
+
+def _sized(found: LoadedRuns) -> LoadedRuns:
+    """Take the number of test documents from the scores, for runs that did not log it."""
+    documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
+    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)
+    return replace(found, tasks=tasks)
 
 
 def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, wanted: str | None) -> ComparedRun:

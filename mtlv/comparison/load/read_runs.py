@@ -16,6 +16,8 @@ from mtlv.comparison.load.select_runs import unique_names
 from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
 from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
+from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW
+from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import enumerated
 from mtlv.plan import Scores, Task
@@ -212,6 +214,7 @@ class _Source:
 def _compared(source: _Source, key: str, name: str) -> ComparedRun:
     member, tags = source.member, source.member.tags
     plan = source.json("plan.json") or []
+    ends = [member.metrics[key] for key in (GAIN_LOW, GAIN_HIGH) if key in member.metrics]
     return ComparedRun(
         key=key,
         run_id=member.id,
@@ -231,6 +234,7 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         groups=_groups(source),
         elsewhere=_differ(source),
         link=source.files.reader.page(member),
+        words_interval=Interval(*ends) if len(ends) == 2 else None,
     )
 
 
@@ -340,10 +344,3 @@ def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     documents = each.get("documents", content.get("documents", 0))  # earlier releases: of all sources
     how |= {"support": float(each["support"]), "documents": int(documents)}
     return TaskInfo(each["name"], **how)
-
-
-def sized(found: LoadedRuns) -> LoadedRuns:
-    """Take the number of test documents from the scores, for runs that did not log it."""
-    documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
-    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)
-    return replace(found, tasks=tasks)

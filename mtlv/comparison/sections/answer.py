@@ -17,8 +17,9 @@ from mtlv.comparison.ranking import (
     shown_worse,
     standings,
 )
+from mtlv.comparison.sections.bag_of_words import not_shown, score_text
 from mtlv.comparison.sections.gains import gains, in_brackets, way_of
-from mtlv.comparison.sections.parts import capital, finite_mean, learned_nothing, listed, of_run, open_ends
+from mtlv.comparison.sections.parts import finite_mean, learned_nothing, listed, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.random_groups import random_figure
 from mtlv.comparison.sections.shared_groups import colours, numbering
@@ -34,7 +35,6 @@ from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.formatting import enumerated, many
 from mtlv.reporting.learned_words import (
     NOTHING,
-    WORDS,
     beside_words,
     next_step,
     none_is_useful,
@@ -73,11 +73,12 @@ def build(comparison: Comparison) -> Section | None:
     chosen = recommended(found)
     if chosen is None:
         return _no_answer(comparison, found[0])
-    gained = _gains(comparison, found, chosen) + _bag_of_words(comparison, found, chosen.run)
+    gained = _gains(comparison, found, chosen) + score_text(comparison, found, chosen.run)
     reason = (
         _why(comparison, found, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
     )
-    blocks: list[Block] = [TextBlock(_advice(comparison, found, chosen.run), "answer")]
+    advice = _advice(comparison, found, chosen.run) + not_shown(comparison, found, chosen.run)
+    blocks: list[Block] = [TextBlock(advice, "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
     chance = _chance(comparison, found, chosen.run) + _factors(comparison, found)
@@ -189,14 +190,6 @@ def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) 
     said = {way_of(each.run) for each in named if not each.control}
     others = [each for each in found if not each.control and way_of(each.run) not in said]
     return gains(chosen, others, by_runs(comparison))
-
-
-def _bag_of_words(comparison: Comparison, found: Sequence[Standing], run: ComparedRun) -> str:
-    """Return the score of a bag of words beside the recommended run, and name the runs that are no better."""
-    behind = [f"“{each.run.name}”" for each in found if each.is_behind_words]
-    which = f", and is not beaten by {enumerated(behind)}" if behind else ""
-    learning = comparison.learning(run)
-    return "" if learning.beside is None else f" {capital(WORDS)} reaches {learning.beside[1]:.3f}{which}."
 
 
 def _lower(each: Standing, best: Standing, other: str = "") -> str:

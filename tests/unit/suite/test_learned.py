@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from memory_tracker import MemoryRun, MemoryTracker
 
 from mtlv.data.folds import Fold
+from mtlv.evaluation.bootstrap import document_interval, document_weights, resampled
 from mtlv.evaluation.learned import TrainingEnd
 from mtlv.events import ignore
 from mtlv.settings import load_suite
@@ -76,6 +78,27 @@ def test_a_bag_of_words_is_tracked_beside_the_score(ran: Ran) -> None:
     assert reached.pop() > 0.8
     own = sum(child.last("test/f1_macro") for child in children) / 2
     assert member.learning.beside == pytest.approx((own, parent.last("test/bag_of_words")))
+    keys = [f"test.tasks.bag_of_words/{task}" for task in TASKS]
+    of_tasks = [[run.last(key) for key in keys] for run in (parent, *children)]
+    assert of_tasks[0] == of_tasks[1] == of_tasks[2]
+    assert sum(of_tasks[0]) / 3 == pytest.approx(parent.last("test/bag_of_words"))
+
+
+def test_the_gain_over_a_bag_of_words_has_the_interval_of_a_pair_of_runs(ran: Ran) -> None:
+    """The same resamples as for two runs, of which one has the outputs of the bag of words."""
+    (parent,) = ran.of_kind("suite member")
+    (member,) = ran.result.members
+    known, draws = member.resolved.known, []
+    for outcome in member.outcomes:
+        weights = document_weights(outcome.test.ids, outcome.test.groups)
+        draws.append(resampled(outcome.test, known, outcome.thresholds.values, weights).main)
+    words = [np.array(child.reference.draws) for child in member.children if child.reference]
+    assert words[0].mean() == pytest.approx(parent.last("test/bag_of_words"), abs=0.1)
+    interval = document_interval(draws, words, groups=len(set(member.outcomes[0].test.groups)))
+    ends = [parent.last(f"test/bag_of_words_gain_{end}") for end in ("low", "high")]
+    assert ends == pytest.approx([interval.low, interval.high])
+    own, reached = member.learning.beside or (0.0, 0.0)
+    assert ends[0] <= own - reached <= ends[1]
 
 
 def test_a_bag_of_words_is_computed_once_for_its_documents(

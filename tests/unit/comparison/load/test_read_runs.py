@@ -20,6 +20,7 @@ from predictions import World, a_prediction, planted
 from mtlv.comparison.load.read_runs import read_runs, with_scores
 from mtlv.errors import TrackingError
 from mtlv.evaluation.pairs import comparable
+from mtlv.evaluation.significance import Interval
 from mtlv.plan import Scores, TaskScores
 from mtlv.store.scores_file import write_scores
 from mtlv.tracking.reader import FOLD, MEMBER, StoredRun
@@ -80,6 +81,14 @@ def test_tasks_of_a_member_that_has_not_ended_are_those_of_its_fold(tmp_path: Pa
         "of the documents of a task, if a run tells their number"
     )
     assert any("more folds may follow" in text for text in found.warnings)
+
+
+def test_the_interval_of_the_gain_over_a_bag_of_words_is_read(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, {}, "FINISHED")
+    ends = {"test/bag_of_words_gain_low": -0.1, "test/bag_of_words_gain_high": 0.2}
+    shelf.members[0].metrics.update(ends)  # type: ignore[attr-defined]
+    first, second = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
+    assert (first.words_interval, second.words_interval) == (Interval(-0.1, 0.2), None)
 
 
 def test_a_member_without_any_list_of_tasks_is_read(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
+from mtlv.evaluation.reference import Gain, Lag
+from mtlv.evaluation.significance import Interval
 from mtlv.plan.shape import StageShape
 from mtlv.plan.tuning import Tried
 from mtlv.reporting.learned_words import NOTHING
@@ -60,7 +62,7 @@ def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
 def answered(monkeypatch):
     """The section of runs and of their tests."""
 
-    def build(runs, pairs=(), nothing=(), words=None, early=(), tried=()):
+    def build(runs, pairs=(), nothing=(), words=None, early=(), tried=(), gains=(), lags=()):
         monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
         for module in (answer, ranking):
             left = [run for run in runs if run.name in nothing]
@@ -69,7 +71,8 @@ def answered(monkeypatch):
 
         def learning(run):
             end = TrainingEnd(0.02 if run.name in early else 0.0)
-            return Learning(end, beside=None if words is None else (run.mains[0], words))
+            both = None if words is None else (run.mains[0], words)
+            return Learning(end, beside=both, gain=dict(gains).get(run.name), lags=lags)
 
         return answer.build(
             SimpleNamespace(runs=runs, scored=False, tasks=(), learning=learning, tried=tried)
@@ -389,6 +392,45 @@ def test_the_recommended_run_is_compared_with_a_bag_of_words(answered):
     assert answered(runs, pairs, words=0.65).blocks[1].text.endswith(f" A {WORDS} reaches 0.650.")
     said = answered(runs, pairs, words=0.75).blocks[1].text
     assert said.endswith(f" A {WORDS} reaches 0.750, and is not beaten by “other”.")
+
+
+def test_tasks_on_which_a_bag_of_words_is_better_are_named(answered):
+    runs = [a_run("best", score=0.8), a_run("other", 4, score=0.7)]
+    lags = tuple(Lag(task, 0.1 * n, 0.5) for n, task in enumerate(("a", "b", "c", "d", "e")))
+
+    def said(*lags):
+        return answered(runs, words=0.65, lags=lags).blocks[1].text
+
+    assert said(lags[1]).endswith(" reaches 0.650. It is better on 1 task: “b” (0.500 against 0.100).")
+    assert said(*lags).endswith(
+        " It is better on 5 tasks: “a” (0.500 against 0.000), “b” (0.500 against 0.100), "
+        "“c” (0.500 against 0.200) and 2 more."
+    )
+
+
+@pytest.mark.parametrize(
+    ("interval", "range_text"),
+    [((-0.004, 0.028), " (95% interval −0.004 to +0.028)"), ((0.001, 0.028), ""), (None, "")],
+)
+def test_a_gain_over_a_bag_of_words_that_is_not_shown_is_part_of_the_advice(answered, interval, range_text):
+    runs = [a_run("best", 4, score=0.8), a_run("other", score=0.7)]
+    pairs = [a_pair(*runs, {1}, 1)]
+    open_gain = Gain(0.012, interval and Interval(*interval), False)
+    shown = Gain(0.012, Interval(0.01, 0.02), True)
+
+    def advice(**gains):
+        return answered(runs, pairs, words=0.65, gains=gains).blocks[0].text
+
+    plain = "Keep the 4 tasks apart, in a model each."
+    assert (
+        advice(best=open_gain, other=open_gain)
+        == advice(best=open_gain)
+        == (f"{plain} No run is shown to be better than a bag of words: “best” gains +0.012{range_text}.")
+    )
+    assert advice(best=open_gain, other=shown) == (
+        f"{plain} “best” is not shown to be better than a bag of words: it gains +0.012{range_text}."
+    )
+    assert advice(best=shown, other=open_gain) == advice(other=open_gain) == plain
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from mtlv.comparison.files import json_lines
 from mtlv.comparison.pairwise_tests import judged_pairs
 from mtlv.comparison.sections import cost, overview, significance, tasks
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, Curve
+from mtlv.evaluation.reference import Gain, Lag
+from mtlv.evaluation.significance import Interval
 from mtlv.reporting.learned_words import NOTHING
 
 Make = Callable[..., Comparison]
@@ -80,12 +82,35 @@ def test_the_children_with_both_scores_are_compared_with_a_bag_of_words(comparis
     )
     assert some.learning(some.runs[0]).behind
     assert not with_words(first - 0.1, None, None).learning(run).behind
+    ahead = with_words(first - 0.1, None, None).runs[0]
+    assert comparison.learning(ahead).gain is None
+    sure = changed(comparison, replace(ahead, words_interval=Interval(0.05, 0.2)))
+    assert sure.learning(run).gain == Gain(pytest.approx(0.1), Interval(0.05, 0.2), True)
     table = block(overview.build(some), "overview_costs")
     row = table.rows[0]
     assert row["note"] == "no better than a bag of words"
     assert row["bag_of_words"] == pytest.approx((first + second) / 2 + 0.1)
     assert table.caption.endswith("TF-IDF and a linear model per task on the same documents.")
     assert "bag of words" not in block(overview.build(comparison), "overview_costs").caption
+
+
+def test_tasks_behind_a_bag_of_words_are_known(comparison_of: Make) -> None:
+    comparison = comparison_of(children=2)
+    run = comparison.runs[0]
+    first, second = (task.name for task in comparison.tasks[:2])
+    scores = {first: 0.2, second: -0.2}
+
+    def child(fold: ComparedFold) -> ComparedFold:
+        figures = {
+            name: {**values, "bag_of_words": values["f1"] + scores[name]} if name in scores else values
+            for name, values in fold.tasks.items()
+        }
+        return replace(fold, tasks=figures)
+
+    some = changed(comparison, replace(run, children=tuple(map(child, run.children))))
+    (lag,) = some.learning(run).lags
+    score = fmean(run.of_task(first))
+    assert lag == Lag(first, pytest.approx(score), pytest.approx(score + 0.2))
 
 
 def test_a_run_that_learned_nothing_is_never_the_best(comparison_of: Make) -> None:
