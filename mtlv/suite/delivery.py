@@ -11,8 +11,9 @@ from mtlv.errors import TrackingError
 from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.formatting import many
 from mtlv.tracking import Tracker
-from mtlv.tracking.journal import FOLDER, Journal
+from mtlv.tracking.journal import CALLS, FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.traces import report_deleted
 from mtlv.tracking.upload_process import UploadProcess, UploadState
 from mtlv.tracking.uploader import UploadInterval
 
@@ -71,7 +72,10 @@ def _end(
     except TrackingError as error:
         came = UploadState(journal.written, str(error))
     finally:
-        journal.close(delivered=not came.left)
+        is_there = (journal.folder / CALLS).exists()
+        journal.close(delivered=is_there and not came.left)
+        if not is_there:
+            report_deleted(journal.folder.parent, lambda text: callback(WarningGiven(text)))
     if came.left:
         store = settings.store.folder
         why = f": {came.problem}" if came.problem else ""

@@ -1,7 +1,8 @@
 """A journal of tracker calls on local disk: written first, uploaded later, by this process or another.
 
 Each tracking process has its own folder: `calls.jsonl` with one line per call; `files/N/` with the files of
-call N; `sent` with the upload position; `journal.json` with the destination, without user and password.
+call N; `sent` with the upload position; `journal.json` with the host, and the destination without user and
+password.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -25,6 +27,7 @@ from mtlv.foreign import parse_json
 from mtlv.locks import hold, release
 from mtlv.sealed import write_sealed
 from mtlv.tracking.address import kept_address
+from mtlv.tracking.traces import end_trace, write_trace
 
 FOLDER = "journal"
 """Folder of the journals in a store."""
@@ -95,6 +98,7 @@ class Journal:
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(3)}"
         self.folder, making = root / name, root / f".{name}"
         self.written = 0
+        self._runs: dict[str, str] = {}  # names of the runs by uid
         self._end = 0
         self._alone = threading.Lock()
         try:
@@ -108,7 +112,7 @@ class Journal:
 
     @property
     def _about(self) -> dict[str, object]:
-        return {"format": FORMAT, **asdict(self.to)}
+        return {"format": FORMAT, "host": socket.gethostname(), **asdict(self.to)}
 
     def append(
         self,
@@ -145,6 +149,9 @@ class Journal:
                     raise _unwritable(self.folder, error) from error
                 raise TrackingError(f"`{call}` cannot be written to the journal: {error}") from error
             self.written = number
+            if call == "open_run":
+                self._runs[content["uid"]] = content["name"]
+                write_trace(self.folder, self.to.experiment, self._runs)
             return number
 
     def _keep(self, source: Path, target: Path, link: bool) -> tuple[int, int]:
@@ -172,8 +179,9 @@ class Journal:
         if self._file < 0:
             return
         if delivered:
+            end_trace(self.folder)
             remove(self.folder)  # whole: a folder without calls was damaged
-        else:
+        elif self.folder.exists():
             with suppress(OSError):  # without the number, a cut of the journal's end is not noticed
                 write_sealed(self.folder / ABOUT, {**self._about, "records": self.written})
             os.fsync(self._file)

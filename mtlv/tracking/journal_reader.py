@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -21,6 +22,7 @@ from mtlv.tracking.journal import (
     CALLS,
     FILES,
     FORMAT,
+    HEAD,
     LOCK,
     LONGEST,
     SENDING,
@@ -29,11 +31,13 @@ from mtlv.tracking.journal import (
     JournalRecord,
     record_of,
 )
+from mtlv.tracking.traces import Tell, end_trace
 
 ASIDE = "set-aside"
 POINTS = 1000  # maximum points of one request to MLflow
+OPENS_OR_CLOSES = re.compile(rb'"call":"(open_run|close)"')
+BEFORE_RUN = 60  # bytes of a line after its checksum that hold number and call
 KEPT = 1_000_000  # bytes of an invalid line that are kept
-Tell = Callable[[str], None]
 
 
 def journals(root: Path) -> list[Path]:
@@ -80,13 +84,15 @@ class JournalReader:
             for name in (SENDING,) if live else (LOCK, SENDING):
                 self._take_lock(folder / name)
             self._stop_if_delivered()
-            self.to, records = _destination(folder)
+            self.to, records, self.host = _about(folder)
             self.sent, self._offset, self.runs = self._read_sent()
         except BaseException:
             self._release()
             raise
+        self.left_open: dict[str, str] = {}  # names, by uid, of runs that an ended process did not close
         if not live:
             self._report_cut(records)
+            self.left_open = open_runs(folder)
         self._read, self._next = self._offset, self.sent + 1
         self._waiting: deque[tuple[JournalRecord, int]] = deque()
         self._remove_files(up_to=self.sent)
@@ -152,10 +158,19 @@ class JournalReader:
         return 0
 
     def close(self) -> None:
-        """Release the locks; remove a journal that was fully uploaded and is no longer written."""
-        if not self._live and not self.left():
+        """Release the locks; remove a journal that was fully uploaded and is no longer written.
+
+        It stays while it tells of runs in `left_open`.
+        """
+        if not self._live and not self.left() and not self.left_open:
+            end_trace(self.folder)
             remove(self.folder)
         self._release()
+
+    @property
+    def written_at(self) -> float:
+        """Time of the last call, in seconds since 1970."""
+        return (self.folder / CALLS).stat().st_mtime
 
     def read(self) -> None:
         """Read new records from the file, for `take`, and flush them to disk."""
@@ -240,13 +255,30 @@ class JournalReader:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _destination(folder: Path) -> tuple[Destination, int | None]:
-    """Return where a journal goes, and the number of its records if its writer has closed it."""
+def open_runs(folder: Path) -> dict[str, str]:
+    """Return the names, by uid, of the runs of a journal that it opens and does not close."""
+    runs: dict[str, str] = {}
+    with suppress(FileNotFoundError), (folder / CALLS).open("rb") as file:
+        for line in iter(partial(file.readline, LONGEST), b""):
+            if not OPENS_OR_CLOSES.search(line, 0, HEAD + BEFORE_RUN):
+                continue
+            with suppress(ValueError):  # a damaged line, which is set aside when it is uploaded
+                record = record_of(line)
+                if record.call == "close":
+                    runs.pop(record.run, None)
+                elif record.call == "open_run":
+                    runs[record.content["uid"]] = record.content["name"]
+    return runs
+
+
+def _about(folder: Path) -> tuple[Destination, int | None, str | None]:
+    """Return where a journal goes, the number of its records if its writer has closed it, and its host."""
     try:
         about = unseal((folder / ABOUT).read_bytes(), earlier=frozenset({"format", "uri", "experiment"}))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this release reads {FORMAT}")
-        return Destination(str(about["uri"]), str(about["experiment"])), about.get("records")
+        to = Destination(str(about["uri"]), str(about["experiment"]))
+        return to, about.get("records"), about.get("host")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TrackingError(
             f"the tracking journal `{folder}` cannot be read: {shorten(error)}",

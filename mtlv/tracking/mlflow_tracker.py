@@ -142,6 +142,14 @@ class MlflowTracker:
             if run in self._made:
                 self._drop_twins(run, self._made[run])
 
+    def end_if_running(self, run: str, ended_ms: int) -> bool:
+        with guarded(self.uri):
+            found = self._client.get_run(run).info
+            if (found.status, found.lifecycle_stage) != ("RUNNING", "active"):
+                return False
+            self._client.set_terminated(run, "KILLED", ended_ms)
+        return True
+
     def _open_experiment(self, file: Path | None) -> str:
         """Return the id of the experiment, which is marked as one of training runs (not traces)."""
         from mlflow.entities import LifecycleStage

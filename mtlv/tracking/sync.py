@@ -13,6 +13,7 @@ from mtlv.tracking.journal import FOLDER
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals, journals
 from mtlv.tracking.mlflow_access import check_access
 from mtlv.tracking.mlflow_user import chosen_uri
+from mtlv.tracking.traces import report_deleted
 from mtlv.tracking.upload_process import open_tracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
@@ -22,6 +23,7 @@ def waiting(store: Path, tell: Tell) -> int:
 
     `tell` gets messages about damaged journals.
     """
+    report_deleted(store / FOLDER, tell)
     found = dead_journals(store / FOLDER, tell)
     count = sum(reader.left() for reader in found)
     for reader in found:
@@ -52,16 +54,16 @@ def sync_store(
     lines = []
     if busy > 0:
         lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or uploaded by a running process"]
+    deleted = report_deleted(store / FOLDER, tell)
     places: dict[str, list[JournalReader]] = {}
     for reader in found:
-        if reader.left():
+        if reader.left() or reader.left_open:
             places.setdefault(kept_address(uri) if uri else reader.to.uri, []).append(reader)
         else:
             reader.close()
-    errors: list[TrackingError] = []
-    if unreadable:
-        errors.append(TrackingError(f"{many(len(unreadable), 'journal')} cannot be uploaded, see above"))
-    elif not places:
+    lost = len(unreadable) + deleted
+    errors = [TrackingError(f"{many(lost, 'journal')} cannot be uploaded, see above")] if lost else []
+    if not places and not errors:
         return [*lines, f"nothing to upload: the store `{store}` has no records left"]
     for place, outboxes in places.items():
         try:

@@ -129,6 +129,13 @@ class Tracker(Protocol):
         """Close the run, with that end time (milliseconds since 1970; 0 means now)."""
 
 
+class TrackingStore(Tracker, Protocol):
+    """A tracker that knows what became of its runs."""
+
+    def end_if_running(self, run: str, ended_ms: int) -> bool:
+        """Mark a run that is RUNNING as KILLED, with that end time; return whether it was."""
+
+
 class NullTracker(Tracker):
     """Discards everything: methods of the protocol do nothing."""
 

@@ -14,11 +14,12 @@ from typing import Any, Self
 from mtlv import processes
 from mtlv.errors import MtlvError, RefusedError, TrackingError
 from mtlv.processes import ChildProcess, Connection, Failed
-from mtlv.tracking import Tracker
 from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
 from mtlv.tracking.mlflow_access import check_access, load_mlflow
 from mtlv.tracking.mlflow_tracker import MlflowTracker
+from mtlv.tracking.traces import report_deleted
+from mtlv.tracking.tracker import TrackingStore
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 NICENESS = 19
@@ -48,7 +49,7 @@ class UploadState:
     page: str = ""  # address of the experiment's page, if the store was opened
 
 
-def open_tracker(uri: str, experiment: str) -> Tracker:
+def open_tracker(uri: str, experiment: str) -> TrackingStore:
     """Open the destination of journals; the only place where MLflow is chosen."""
     return MlflowTracker(uri, experiment)
 
@@ -133,7 +134,7 @@ class _Deliverer:
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
         self._uri, self._experiment, self._tell = uri, experiment, tell
-        self._opened: dict[str, Tracker] = {}
+        self._opened: dict[str, TrackingStore] = {}
         self._there = False
 
     def check(self) -> bool:
@@ -172,12 +173,13 @@ class _Deliverer:
 
     def _left_behind(self, root: Path) -> list[JournalReader]:
         """Return journals of earlier processes for the same store; `mtlv sync` uploads those of others."""
+        report_deleted(root, self._tell)
         here = []
         for reader in dead_journals(root, self._tell):
             here.append(reader) if reader.to.uri == kept_address(self._uri) else reader.close()
         return here
 
-    def _tracker(self, experiment: str) -> Tracker:
+    def _tracker(self, experiment: str) -> TrackingStore:
         if experiment not in self._opened:
             self._opened[experiment] = open_tracker(self._uri, experiment)
         return self._opened[experiment]

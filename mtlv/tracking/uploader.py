@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mtlv.errors import RefusedError
+from mtlv.formatting import enumerated, many
 from mtlv.locks import held
 from mtlv.tracking.journal import JournalRecord
-from mtlv.tracking.journal_reader import JournalReader, Tell
+from mtlv.tracking.journal_reader import JournalReader, Tell, journals, open_runs
 from mtlv.tracking.replay import UnplayableError, call_of
-from mtlv.tracking.tracker import Tracker
+from mtlv.tracking.traces import NAMED
+from mtlv.tracking.tracker import TrackingStore
 
 OPENING = ".opening"
 """Lock file next to the journals, held while a run is opened, so that a uid gets only one run."""
@@ -49,7 +52,7 @@ class Uploader:
     def __init__(
         self,
         outboxes: Sequence[JournalReader],
-        open_tracker: Callable[[str], Tracker],
+        open_tracker: Callable[[str], TrackingStore],
         tell: Tell,
         *,
         pace: UploadInterval | None = None,
@@ -60,7 +63,7 @@ class Uploader:
         self._outboxes = list(outboxes)
         self.delivered = 0
         self.problem: Exception | None = None
-        self._trackers: dict[str, Tracker] = {}
+        self._trackers: dict[str, TrackingStore] = {}
         self._refused: dict[str, Exception] = {}
         self._failures, self._since, self._told = 0, 0.0, False
         self._wake, self._closing, self._stopped = threading.Event(), False, False
@@ -134,17 +137,16 @@ class Uploader:
                     self._deliver(reader, records)
                 except RefusedError as error:
                     self._refuse(reader, records, error)
+            if reader.left_open and not reader.left():
+                self._end_left_open(reader)
 
     def _deliver(self, reader: JournalReader, records: list[JournalRecord]) -> None:
-        experiment = reader.to.experiment
-        if experiment not in self._trackers:
-            self._trackers[experiment] = self._open_tracker(experiment)
+        tracker = self._store(reader.to.experiment)
         try:
             call = call_of(records, reader.runs, reader.folder)
         except UnplayableError as error:
             reader.put_aside(records[0], str(error))
             return
-        tracker = self._trackers[experiment]
         if records[0].call == "open_run":
             with held(reader.folder.parent / OPENING, wait=True):
                 reader.runs[records[0].content["uid"]] = call(tracker)
@@ -152,6 +154,34 @@ class Uploader:
             call(tracker)
         reader.done(records)
         self.delivered += len(records)
+
+    def _end_left_open(self, reader: JournalReader) -> None:
+        """Mark runs of an ended process as KILLED, if it was on this machine and no other continues them."""
+        names = {uid: name for uid, name in reader.left_open.items() if uid in reader.runs}
+        if reader.host == socket.gethostname():
+            ours = {outbox.folder for outbox in self._outboxes}
+            others = [folder for folder in journals(reader.folder.parent) if folder not in ours]
+            going = {uid for folder in others for uid in open_runs(folder)}
+            names = {uid: n for uid, n in names.items() if uid not in going and self._end_run(reader, uid)}
+            text = "marked KILLED in MLflow, because their process was killed"
+        else:
+            text = f"left as RUNNING in MLflow, because their process on `{reader.host}` may go on"
+        if names:
+            listed = enumerated([f"`{name}`" for name in names.values()], NAMED)
+            self._tell(f"{many(len(names), 'run')} {text}: {listed}; `mtlv run CONFIG` continues them")
+        reader.left_open = {}
+
+    def _end_run(self, reader: JournalReader, uid: str) -> bool:
+        try:
+            store = self._store(reader.to.experiment)
+            return store.end_if_running(reader.runs[uid], int(1000 * reader.written_at))
+        except RefusedError:  # the run or its experiment was deleted
+            return False
+
+    def _store(self, experiment: str) -> TrackingStore:
+        if experiment not in self._trackers:
+            self._trackers[experiment] = self._open_tracker(experiment)
+        return self._trackers[experiment]
 
     def _refuse(self, reader: JournalReader, records: list[JournalRecord], error: RefusedError) -> None:
         if self._set_aside and reader.to.experiment in self._trackers:

@@ -100,6 +100,12 @@ class MemoryTracker:
     def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
         self._run(run).status = status
 
+    def end_if_running(self, run: str, ended_ms: int) -> bool:
+        if self._run(run).status != "RUNNING":
+            return False
+        self._run(run).status = "KILLED"
+        return True
+
     def _run(self, run: str) -> MemoryRun:
         if run not in self.runs:
             raise TrackingError(f"there is no run `{run}`", then="open it first")

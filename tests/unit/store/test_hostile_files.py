@@ -21,7 +21,7 @@ from mtlv.store.progress import SuiteState, read_states
 from mtlv.store.split_file import load_folds
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.tracking.journal import ABOUT, HEAD, record_of
-from mtlv.tracking.journal_reader import _destination
+from mtlv.tracking.journal_reader import _about
 
 DEEP = "[" * 30 + "]" * 30  # Python's own reader takes it; what is deeper ends its recursion
 PACKAGE = Path(mtlv.__file__).parent
@@ -73,7 +73,7 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     assert load_folds(tmp_path / "f.json", None, warnings.append) is None
     assert "more than 20 levels" in warnings[0]
     (tmp_path / "f.json.damaged").unlink()
-    fails(TrackingError, lambda: _destination(tmp_path))
+    fails(TrackingError, lambda: _about(tmp_path))
     fails(EncoderError, lambda: need_possible(tmp_path))
     body = ('{"number": ' + content + "}").encode()
     fails(ValueError, lambda: record_of(f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"))

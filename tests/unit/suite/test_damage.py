@@ -32,6 +32,7 @@ ABSENT = {
     "splits",
     "status",
     "tokens",
+    "traces",
 }
 """Folders of files that are made again without a word if they are missing."""
 

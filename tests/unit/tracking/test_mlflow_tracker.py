@@ -89,6 +89,25 @@ def test_a_run_taken_up_again_keeps_its_params(tracker, client):
     )
 
 
+def test_only_a_run_that_is_running_is_ended(tracker, client):
+    going, finished, deleted = (tracker.open_run(RunSpec(uid, uid)) for uid in "abc")
+    tracker.close(finished, ended_ms=1_700_000_000_000)
+    client.delete_run(deleted)
+    assert [tracker.end_if_running(run, 1_800_000_000_000) for run in (going, finished, deleted, going)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    ended = [client.get_run(run).info for run in (going, finished)]
+    assert [(info.status, info.end_time) for info in ended] == [
+        ("KILLED", 1_800_000_000_000),
+        ("FINISHED", 1_700_000_000_000),
+    ]
+    with pytest.raises(RefusedError):
+        tracker.end_if_running("0" * 32, 1_800_000_000_000)
+
+
 def test_a_deleted_run_and_another_experiment_are_not_taken_up(tracker, client):
     run = tracker.open_run(RunSpec("u", "name"))
     client.delete_run(run)

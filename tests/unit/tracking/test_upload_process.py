@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from listening import Watcher
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
+from mtlv.locks import hold, release
 from mtlv.settings import Settings, load_overrides
 from mtlv.suite.delivery import deliver
-from mtlv.tracking.journal import FOLDER, Journal
+from mtlv.tracking.journal import FOLDER, LOCK, SENDING, Journal
 from mtlv.tracking.journal_reader import dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
 from mtlv.tracking.sync import sync_store
@@ -25,13 +27,13 @@ from mtlv.tracking.tracker import Metric, RunSpec
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.tracking.uploader import UploadInterval
 
-PATIENCE = 30.0
+PATIENCE = 300.0  # seconds; nothing here takes so long on an idle machine
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     given = [f"tracking.uri=sqlite:///{tmp_path}/t.db", f"store.uri={tmp_path}/store", "experiment=e"]
-    return load_overrides(given).members[0].settings
+    return load_overrides([*given, f"tracking.flush_seconds={PATIENCE}"]).members[0].settings
 
 
 @pytest.fixture
@@ -105,6 +107,60 @@ time.sleep(60)
         pid = int(trains.stdout.readline())
         trains.kill()
     wait_for(lambda: _state(pid) in ("", "Z"))
+
+
+def test_runs_of_a_killed_process_are_marked_by_the_next(
+    first: tuple[Path, str], settings: Settings, tmp_path: Path
+) -> None:
+    from mlflow import MlflowClient
+
+    shutil.copy(first[0] / "mlflow.db", tmp_path / "t.db")
+    script = f"""
+import time
+from mtlv.events import ignore
+from mtlv.settings import load_overrides
+from mtlv.suite.delivery import deliver
+from mtlv.tracking import RunSpec
+from mtlv.tracking.upload_process import UploadProcess
+suite = load_overrides([{f"store.uri={settings.store.uri}"!r}, "tracking.send_seconds=0.1"])
+uploads = UploadProcess({settings.tracking.uri!r}, "e", print)
+with uploads, deliver(suite.members[0].settings, ignore, uploads) as way:
+    way.tracker.open_run(RunSpec("parent", "suite"))
+    way.tracker.open_run(RunSpec("child", "fold 0", parent="parent"))
+    print("open", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as trains:
+        assert trains.stdout is not None
+        assert trains.stdout.readline() == "open\n"
+        trains.kill()
+    root = Path(settings.store.uri) / FOLDER
+    (journal,) = journals(root)
+    wait_for(lambda: not busy(journal))
+    heard.clear()
+    with (
+        UploadProcess(str(settings.tracking.uri), "e", heard.append) as uploads,
+        deliver(settings, ignore, uploads) as delivery,
+    ):
+        delivery.tracker.close(delivery.tracker.open_run(RunSpec("parent", "suite")))
+    client = MlflowClient(settings.tracking.uri)
+    experiment = client.get_experiment_by_name("e")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id])
+    assert {run.info.run_name: run.info.status for run in runs} == {"suite": "FINISHED", "fold 0": "KILLED"}
+    (text,) = heard
+    assert text.startswith(
+        "2 runs marked KILLED in MLflow, because their process was killed: `suite`, `fold 0`"
+    )
+    assert journals(root) == []
+
+
+def busy(journal: Path) -> bool:
+    """Whether a process holds a lock of a journal."""
+    locks = [hold(journal / name) for name in (LOCK, SENDING)]
+    for lock in locks:
+        release(lock)
+    return None in locks
 
 
 def _state(pid: int) -> str:

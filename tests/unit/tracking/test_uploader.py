@@ -13,10 +13,13 @@ import pytest
 from memory_tracker import MemoryTracker
 
 from mtlv.errors import RefusedError, TrackingError
+from mtlv.locks import release
+from mtlv.sealed import seal
 from mtlv.tracking import Chart, DataPart, Metric, RunSpec, TableFile, TrackedModel, View
-from mtlv.tracking.journal import CALLS, FILES, Journal, JournalRecord, line_of
+from mtlv.tracking.journal import ABOUT, CALLS, FILES, Journal, JournalRecord, line_of
 from mtlv.tracking.journal_reader import ASIDE, JournalReader, dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.sync import waiting
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
 QUICK = UploadInterval(interval=0.01, first=0.001, longest=0.01, closing=0.01, silence=0.0)
@@ -419,3 +422,106 @@ def test_a_run_keeps_the_times_of_its_calls(root, told):
     uploader.start()
     assert uploader.close(PATIENCE) == 0
     assert before <= opened[0] <= opened[1] <= after
+
+
+def killed(root, *, host=None):
+    """A journal of a process that was killed within two of its three runs; the third had ended."""
+    journal = Journal(root, "http://h", "e")
+    tracker = JournalTracker(journal)
+    parent = tracker.open_run(RunSpec("p", "suite", "suite member"))
+    for uid in ("c", "d"):
+        child = tracker.open_run(RunSpec(uid, f"fold {uid}", parent=parent))
+        tracker.text(child, '"call":"close"', "a.txt")
+        if uid == "c":
+            tracker.close(child)
+    release(journal._lock)
+    if host is not None:
+        about = json.loads((journal.folder / ABOUT).read_text())
+        del about["sha256"]
+        (journal.folder / ABOUT).write_text(seal(about | {"host": host}))
+    return journal
+
+
+def upload(root, store, told):
+    uploader = Uploader(dead_journals(root, told.append), lambda experiment: store, told.append, pace=QUICK)
+    uploader.start()
+    assert uploader.close(PATIENCE) == 0
+
+
+def statuses(store):
+    return {uid: run.status for uid, run in store.memory.runs.items()}
+
+
+def test_runs_of_a_killed_process_are_marked(root, told):
+    store = Store({7: away, 9: away})
+    killed(root)
+    upload(root, store, told)
+    assert statuses(store) == {"p": "KILLED", "c": "FINISHED", "d": "KILLED"}
+    marks = [text for text in told if "marked KILLED" in text]
+    assert len(marks) == 1
+    assert "`mtlv run CONFIG` continues them" in marks[0]
+    assert journals(root) == []
+
+
+def test_they_are_marked_although_all_was_uploaded_before(root, told):
+    store, journal = Store(), killed(root)
+    reader = JournalReader(journal.folder, told.append, live=True)
+    first = Uploader([reader], lambda experiment: store, told.append, pace=QUICK)
+    first.start()
+    assert first.close(PATIENCE) == 0
+    assert statuses(store) == {"p": "RUNNING", "c": "FINISHED", "d": "RUNNING"}
+    assert waiting(root.parent, told.append) == 0, "`mtlv status` changes nothing"
+    store.memory.close("d")  # by a later process
+    upload(root, store, told)
+    assert statuses(store) == {"p": "KILLED", "c": "FINISHED", "d": "FINISHED"}
+    assert told == [
+        "1 run marked KILLED in MLflow, because their process was killed: `suite`; "
+        "`mtlv run CONFIG` continues them"
+    ]
+    assert waiting(root.parent, told.append) == 0
+    assert journals(root) == []
+
+
+def test_runs_of_another_machine_are_named_and_not_marked(root, told):
+    store = Store()
+    killed(root, host="elsewhere")
+    upload(root, store, told)
+    assert statuses(store) == {"p": "RUNNING", "c": "FINISHED", "d": "RUNNING"}
+    (text,) = told
+    assert "left as RUNNING" in text
+    assert "process on `elsewhere` may go on: `suite`, `fold d`" in text
+    assert journals(root) == []
+
+
+def test_runs_that_a_living_process_continues_are_not_marked(root, told):
+    store = Store()
+    killed(root)
+    living = Journal(root, "http://h", "e")
+    JournalTracker(living).open_run(RunSpec("d", "fold d"))
+    upload(root, store, told)
+    assert statuses(store) == {"p": "KILLED", "c": "FINISHED", "d": "RUNNING"}
+    living.close()
+
+
+def test_runs_that_this_process_continues_end_as_it_says(root, told):
+    store = Store()
+    killed(root)
+    tracker, uploader = begin(root, store, told, older=dead_journals(root, told.append))
+    parent = tracker.open_run(RunSpec("p", "suite", "suite member"))
+    uploader.start()
+    tracker.close(parent)
+    assert uploader.close(PATIENCE) == 0
+    assert statuses(store) == {"p": "FINISHED", "c": "FINISHED", "d": "KILLED"}
+
+
+def test_runs_of_a_deleted_experiment_are_left(root, told):
+    def gone(_: Callable[[], Any]) -> Any:
+        raise RefusedError("the run does not exist")
+
+    store = Store()
+    store.faults = {6: gone}
+    killed(root)
+    upload(root, store, told)
+    assert store.calls[6:] == ["end_if_running", "end_if_running"]
+    assert statuses(store) == {"p": "RUNNING", "c": "FINISHED", "d": "KILLED"}
+    assert journals(root) == []
