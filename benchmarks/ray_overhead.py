@@ -15,18 +15,18 @@ from pathlib import Path
 
 from harness import Claim, Result, interleaved, parser_of, profiled, publish, seconds, sized
 
-from mtlv.events import ignore
-from mtlv.execution.messages import Trained
+from mtlv.events import UnitPlaced, ignore
 from mtlv.execution.ray.cluster import RayHead, connected
 from mtlv.execution.ray.executor import RayExecutor
 from mtlv.execution.ray.nodes import NodeRequest
-from mtlv.execution.ray.task import OnNode, unpacked
+from mtlv.execution.ray.task import unpacked
+from mtlv.execution.runner import UnitRunner
 from mtlv.hardware import cores
 from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import each_once
+from mtlv.units.job import each_once, starts_of
 
 CONFIG = """\
 experiment: empty
@@ -45,23 +45,21 @@ class Nothing(Store):
         return key
 
 
-def empty(parcel, references):
-    """Yield the messages of a unit that trains nothing."""
-    name = unpacked(parcel, references[1:]).request.job.name
-    yield [OnNode(name, "here", "here"), Trained()]
+def empty(packed, references, mailbox, *needs):  # noqa: ARG001
+    """Send the event of a unit that trains nothing."""
+    job = unpacked(packed, references[1:]).jobs[-1]
+    mailbox.put.remote(UnitPlaced(job.name, "here"))
 
 
-def plain(order, store, threads, inputs):  # noqa: ARG001
-    """Return the same as a plain task."""
-    return [Trained()]
+def plain(job, number, store, threads, inputs):
+    """Do as much as a plain task."""
 
 
 def by_executor(cache, store, jobs, slots):
     """Return the seconds of all units by the executor, requested as by a suite."""
     head = RayHead(None, slots)
-    executor = RayExecutor(
-        cache, store, ignore, jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty
-    )
+    runner = UnitRunner(cache.inputs, store, ignore, starts_of(jobs))
+    executor = RayExecutor(runner, cache, jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty)
     with executor:
         begun = time.perf_counter()
         executor.expect(jobs)
@@ -74,17 +72,11 @@ def by_ray(cache, store, jobs):
     """Return the seconds of the same units as plain tasks, all submitted at once."""
     import ray
 
-    from mtlv.execution.worker import TrainRequest
-
     task = ray.remote(plain).options(num_cpus=1, max_retries=0)
     inputs = ray.put(cache.inputs(jobs[0].settings))
 
     def work():
-        asked = [
-            task.remote(TrainRequest(job, number, False), store.root, 1, [inputs])
-            for number, job in enumerate(jobs)
-        ]
-        ray.get(asked)
+        ray.get([task.remote(job, number, store.root, 1, [inputs]) for number, job in enumerate(jobs)])
 
     return seconds(work)
 

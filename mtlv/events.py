@@ -85,11 +85,19 @@ class EpochEnded:
 
 @dataclass(frozen=True)
 class UnitEnded:
-    """A unit is finished, or was found in the store (`cached`)."""
+    """A unit is finished, or was found in the store (`cached`).
+
+    Args:
+        name: name of the unit.
+        cached: whether it was found in the store.
+        documents: documents times epochs.
+        index: its number in the suite, from 1.
+    """
 
     name: str
     cached: bool
     documents: int
+    index: int
 
 
 @dataclass(frozen=True)

@@ -143,9 +143,9 @@ class Display:
         progress, unit = self.progress, self._units.get(name)
         if event.cached:
             self._forget(name)
-            progress.index = unit.index if unit else progress.index + 1
+            progress.index = event.index
             progress.done += documents
-            self._line(f"{self._count(progress.index)} {safe(name)}: taken from the store", style="dim")
+            self._line(f"{self._count(event.index)} {safe(name)}: taken from the store", style="dim")
         elif unit is not None:
             # The count may differ by the documents of an incomplete last batch.
             self._count_in(unit, documents - unit.done)

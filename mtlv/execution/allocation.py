@@ -28,13 +28,12 @@ class CpuAllocation:
         return f"{self.processes} processes of {many(self.threads or 1, 'thread')} each"
 
 
-def share(execution: ExecutionSettings, most: int, here: int | None = None) -> CpuAllocation:
+def share(execution: ExecutionSettings, most: int) -> CpuAllocation:
     """Return the requested processes and threads, with at most `most` processes for `auto`.
 
-    A process divides its threads among the ranks of a unit, each of which needs one of the cores `here`;
-    None counts those for threads.
+    A process divides its threads among the ranks of a unit, each of which needs a core.
     """
-    most = min(most, (cores() if here is None else here) // _cores_of_unit(execution, 1))
+    most = min(most, cores() // _cores_of_unit(execution, 1))
     processes = max(1, most) if execution.processes == "auto" else execution.processes
     if execution.threads != "auto":
         return CpuAllocation(processes, execution.threads)

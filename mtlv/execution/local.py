@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Self
 
 from mtlv.errors import TrainingError
-from mtlv.events import Callback, NoteGiven, UnitEnded, UnitFailed
+from mtlv.events import NoteGiven, UnitEnded, UnitFailed
 from mtlv.execution.executor import Executor
 from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
 from mtlv.hardware import compute_threads
-from mtlv.store.local import Store
-from mtlv.store.records import UnitRecord
-from mtlv.units.input_cache import InputCache
-from mtlv.units.job import Job, starts_of
+from mtlv.plan import Scores
+from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.units.job import Job
 
 PAUSE = 1.0  # seconds between checks of a unit that another process trains
 
 
+def ignore_epoch(record: EpochRecord, scores: Scores) -> None:
+    """Ignore an epoch of a unit that nobody has requested yet; its record has it."""
+
+
 class LocalExecutor(Executor):
-    """Trains in this process. While another process trains the requested unit, it trains later ones.
+    """Trains in this process. While another process trains the requested unit, it trains other expected ones.
 
     `threads` are PyTorch's until the exit, which restores them; None leaves them as they are.
     """
 
-    def __init__(
-        self,
-        cache: InputCache,
-        store: Store,
-        callback: Callback,
-        jobs: Sequence[Job],
-        *,
-        threads: int | None = None,
-    ) -> None:
-        self.store, self.callback, self.jobs = store, callback, jobs
+    def __init__(self, runner: UnitRunner, jobs: Sequence[Job], *, threads: int | None = None) -> None:
+        self.callback, self.store = runner.callback, runner.store
+        self.failed: dict[str, TrainingError] = {}  # by the key of the unit
+        self._runner = runner
         self._threads = compute_threads(threads)
-        self._runner = UnitRunner(cache.inputs, store, callback, starts_of(jobs))
-        self._places = {job.unit.key: place for place, job in enumerate(jobs)}
-        self._told: set[str] = set()  # keys of units whose end was reported
+        self._jobs = {job.unit.key: job for job in jobs}
+        self._numbers = {key: number for number, key in enumerate(self._jobs, start=1)}
+        self._unfinished = dict(self._jobs)  # may contain units that other processes have finished
+        self._expected: Counter[str] = Counter()  # number of members that will request a unit, by its key
+        self._ended: set[str] = set()  # keys of units whose end was reported
 
     def __enter__(self) -> Self:
         self._threads.__enter__()
@@ -47,62 +48,108 @@ class LocalExecutor(Executor):
     def __exit__(self, *_: object) -> None:
         self._threads.__exit__(None, None, None)
 
+    def expect(self, jobs: Iterable[Job]) -> None:
+        self._expected.update(job.unit.key for job in jobs)
+
+    def give_up(self, jobs: Iterable[Job]) -> None:
+        self._expected.subtract(job.unit.key for job in jobs)
+
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
-        job = self.jobs[self._places[job.unit.key]]  # shared units have the name of the first member
+        """Run a unit; train others while another process trains it.
+
+        Raises:
+            TrainingError: it failed, now or when it was trained ahead.
+        """
+        job = self._jobs[job.unit.key]  # shared units have the name of the first member
         while True:
-            record = self._trained(job, on_epoch)
+            record = self._train_or_wait(job, on_epoch)
             if record is not None:
                 return record
             record = self._runner.taken(job)
             if record is not None:
-                self._tell_end(job, cached=True)
+                self._report_end(job, cached=True)
                 return record
-            self._told.discard(job.unit.key)  # it was damaged and is trained again
+            self._ended.discard(job.unit.key)  # it was damaged and is trained again
             if self._runner.there(job):  # another process is handling it
-                time.sleep(PAUSE)
+                self._wait()
 
-    def _trained(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
+    def train_next(self) -> bool:
+        """Train the first expected unit that is ready and that no process works on.
+
+        Its error is kept until it is requested.
+
+        Returns:
+            Whether there was such a unit.
+        """
+        for key, job in list(self._unfinished.items()):
+            if self._expected[key] <= 0 or key in self.failed:
+                continue
+            if self._runner.there(job):
+                del self._unfinished[key]
+                continue
+            if not self._runner.ready(job):
+                continue
+            with suppress(TrainingError):
+                if self._try(job, ignore_epoch) is None:
+                    continue
+            return True
+        return False
+
+    def has_unfinished(self) -> bool:
+        """Whether a unit may be left that is not finished, expected or not."""
+        return bool(self._unfinished)
+
+    def _train_or_wait(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
         """Return the record of a unit that was trained here; None as soon as the store has it."""
-        said = False
+        has_noted = False
         while not self._runner.there(job):
+            if job.unit.key in self.failed:
+                raise self.failed[job.unit.key]
             record = self._try(job, on_epoch)
             if record is not None:
                 return record
-            if not said:
-                said = True
-                self.callback(NoteGiven(others_work(self.store, job)))
-            if not self._help(self._places[job.unit.key]):
-                time.sleep(PAUSE)
+            if not has_noted:
+                has_noted = True
+                self._note_other(job)
+            if not self.train_next():
+                self._wait()
         return None
-
-    def _tell_end(self, job: Job, *, cached: bool) -> None:
-        """Report the end of a unit, only once if members share it or it was trained ahead."""
-        if job.unit.key not in self._told:
-            self._told.add(job.unit.key)
-            self.callback(UnitEnded(job.name, cached, job.documents))
 
     def _try(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit, unless another process is training it or has just finished it."""
         try:
-            record = self._runner.train(job, self._places[job.unit.key] + 1, on_epoch)
-        except UnitMissing as missing:
-            self.run(missing.job, lambda *_: None)
-            return self._try(job, on_epoch)
-        except TrainingError:
-            self.callback(UnitFailed(job.name))
+            record = self._attempt(job, on_epoch)
+        except TrainingError as error:
+            self._fail(job, error)
             raise
         if record is not None:
-            self._tell_end(job, cached=False)
+            self._report_end(job, cached=False)
         return record
 
-    def _help(self, place: int) -> bool:
-        """Train the next unit that no process works on; its epochs are reported when it is its turn."""
-        return any(
-            self._runner.ready(job) and self._try(job, lambda *_: None) is not None
-            for job in self.jobs[place + 1 :]
-        )
+    def _attempt(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
+        while True:
+            try:
+                return self._runner.train(job, self._numbers[job.unit.key], on_epoch)
+            except UnitMissing as missing:
+                needed = missing.job
+            self.run(needed, ignore_epoch)
 
+    def _fail(self, job: Job, error: TrainingError) -> None:
+        self.failed[job.unit.key] = error
+        self.callback(UnitFailed(job.name))
 
-def others_work(store: Store, job: Job) -> str:
-    """Return a note that another process is training a unit."""
-    return f"{job.name}: {store.holder(job.unit.key)} is training it; continuing with other units"
+    def _report_end(self, job: Job, *, cached: bool) -> None:
+        """Report the end of a unit, only once if members share it or it was trained ahead."""
+        key = job.unit.key
+        if key not in self._ended:
+            self._ended.add(key)
+            self.callback(UnitEnded(job.name, cached, job.documents, self._numbers[key]))
+
+    def _note_other(self, job: Job) -> None:
+        """Tell the user that another process has the requested unit."""
+        holder = self.store.holder(job.unit.key)
+        self.callback(NoteGiven(f"{job.name}: {holder} is training it; continuing with other units"))
+
+    def _wait(self) -> None:
+        """Wait until something may have changed."""
+        time.sleep(PAUSE)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from suites import arithmetic, begin, doubled, log_of, points, run, units
 
-from mtlv.execution.worker import GRACE
+from mtlv.processes import GRACE
 
 PROCESSES = 8
 
@@ -35,12 +35,12 @@ def test_processes_share_the_units_of_a_suite(tmp_path: Path, say: Callable[[str
     assert arithmetic(found) == arithmetic(points(alone))
 
 
-def workers(folder: Path) -> list[int]:
+def helpers(folder: Path) -> list[int]:
     """Processes that train for a suite whose working folder is this."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            ours = b"mtlv.execution.worker" in (path / "cmdline").read_bytes().split(b"\0")
+            ours = b"mtlv.execution.helper" in (path / "cmdline").read_bytes().split(b"\0")
             if ours and (path / "cwd").resolve() == folder.resolve():
                 found.append(int(path.name))
         except OSError:
@@ -48,7 +48,7 @@ def workers(folder: Path) -> list[int]:
     return found
 
 
-def test_a_driver_that_is_killed_takes_its_workers_with_it(
+def test_a_driver_that_is_killed_takes_its_helpers_with_it(
     tmp_path: Path, say: Callable[[str], None]
 ) -> None:
     """Again and again at random moments, until a suite that trains two units at once gets to its end."""
@@ -61,17 +61,17 @@ def test_a_driver_that_is_killed_takes_its_workers_with_it(
             assert process.wait(draw.uniform(5, 40)) == 0, log_of(killed).read_text(encoding="utf-8")[-3000:]
             break
         except subprocess.TimeoutExpired:
-            seen = max(seen, len(workers(killed)))
+            seen = max(seen, len(helpers(killed)))
             process.kill()
             process.wait()
             kills += 1
         until = time.monotonic() + GRACE + 5
-        while workers(killed) and time.monotonic() < until:
+        while helpers(killed) and time.monotonic() < until:
             time.sleep(0.2)
-        assert workers(killed) == []
+        assert helpers(killed) == []
     run(killed, "execution.processes=2")
     found = points(killed)
-    say(f"{kills} kills of a driver with up to {seen} workers; {len(doubled(found))} points doubled")
+    say(f"{kills} kills of a driver with up to {seen} helpers; {len(doubled(found))} points doubled")
     assert units(killed) == units(alone)
     assert doubled(found) == []
     assert arithmetic(found) == arithmetic(points(alone))

@@ -58,7 +58,7 @@ def run_two_units(display: Display, clock: Clock) -> None:
     display(BatchTrained("first", 100))
     clock.now += 5
     display(EpochEnded("first", 2, 2, 0.35, {"f1_macro": 0.75}, 20.0))
-    display(UnitEnded("first", False, 200))
+    display(UnitEnded("first", False, 200, 1))
     display(UnitStarted("second", 2, 2, 200))
     display(BatchTrained("second", 100))
     clock.now += 5
@@ -92,7 +92,7 @@ def test_time_left_counts_units_at_once_together() -> None:
     with Display(target, clock=clock) as display:
         run_two_at_once(display, clock)
         display(EpochEnded("first", 1, 1, 0.25, {}, 10.0))
-        display(UnitEnded("first", False, 100))
+        display(UnitEnded("first", False, 100, 1))
         display(UnitStarted("third", 3, 1, 100))
         display(UnitFailed("second"))
         clock.now += 5
@@ -113,8 +113,8 @@ def test_time_left_is_without_the_units_in_the_store() -> None:
         clock.now += 10
         display(BatchTrained("new", 100))
         display(EpochEnded("new", 1, 1, 0.5, {}, 10.0))  # the fifth unit is left
-        display(UnitEnded("new", False, 100))
-        display(UnitEnded("stored", True, 100))
+        display(UnitEnded("new", False, 100, 1))
+        display(UnitEnded("stored", True, 100, 2))
         display(UnitStarted("retrained", 3, 1, 100))  # its weights were asked for
         clock.now += 5
         display(BatchTrained("retrained", 50))
@@ -180,7 +180,7 @@ def test_time_left_after_a_resume_is_that_of_whole_epochs() -> None:
 def test_what_was_trained_before_a_resume_is_done_but_tells_no_speed() -> None:
     display, _, _ = resumed()
     display(BatchTrained("first", 240))
-    display(UnitEnded("first", False, 1000))
+    display(UnitEnded("first", False, 1000, 1))
     assert (display.progress.done, display.progress.trained) == (1000, 240)
 
 
@@ -195,13 +195,13 @@ def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
     target, clock = console(), Clock()
     display = Display(target, clock=clock)
     display(SuiteStarted(3, 600))
-    display(UnitEnded("found", True, 200))
+    display(UnitEnded("found", True, 200, 1))
     display(UnitStarted("second", 2, 1, 200))
     display(BatchTrained("second", 200))
     clock.now += 10
     display(EpochEnded("second", 1, 1, 0.1, {}, 20.0))
-    display(UnitEnded("second", False, 200))
-    display(UnitEnded("third", True, 200))
+    display(UnitEnded("second", False, 200, 2))
+    display(UnitEnded("third", True, 200, 3))
     assert text(target).splitlines() == [
         "[1/3] found: taken from the store",
         "[2/3] second: epoch 1/1, loss 0.1000, 20 documents/s, 10 s left",
@@ -211,12 +211,22 @@ def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
     assert display.progress.trained == 200
 
 
+def test_a_unit_from_the_store_has_its_own_number_whatever_started_last() -> None:
+    target = console()
+    display = Display(target, clock=Clock())
+    display(SuiteStarted(3, 600))
+    display(UnitStarted("third", 3, 1, 200))
+    display(UnitEnded("second", True, 200, 2))
+    display(UnitEnded("third", False, 200, 3))
+    assert text(target).splitlines() == ["[2/3] second: taken from the store"]
+
+
 def test_batches_that_are_not_told_of_are_made_up_for_at_the_end() -> None:
     display = Display(console(), clock=Clock())
     display(SuiteStarted(1, 200))
     display(UnitStarted("a", 1, 1, 200))
     display(BatchTrained("a", 150))
-    display(UnitEnded("a", False, 200))
+    display(UnitEnded("a", False, 200, 1))
     assert display.progress.done == display.progress.trained == 200
 
 
@@ -261,7 +271,7 @@ def test_names_are_shown_and_not_obeyed() -> None:
     display(SuiteStarted(1, 10))
     display(UnitStarted(EVIL, 1, 1, 10))
     display(EpochEnded(EVIL, 1, 1, 0.5, {EVIL: 0.5}, 1.0))
-    display(UnitEnded(EVIL, True, 10))
+    display(UnitEnded(EVIL, True, 10, 1))
     display(NoteGiven(EVIL))
     display(WarningGiven(EVIL))
     table(target, ["run", EVIL], [[EVIL, "1"]], title=EVIL)

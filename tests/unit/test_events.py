@@ -21,7 +21,7 @@ EACH = (
     events.UnitResumed("u", 5),
     events.BatchTrained("u", 8),
     events.EpochEnded("u", 1, 2, 0.5, {"AP": 0.1}, 9.0),
-    events.UnitEnded("u", False, 10),
+    events.UnitEnded("u", False, 10, 1),
     events.UnitFailed("u"),
     events.NoteGiven("n"),
     events.WarningGiven("w"),

@@ -197,7 +197,7 @@ def test_a_fork_of_this_process_can_begin_children_too(write):
 
 
 @LINUX
-@pytest.mark.parametrize("module", ["mtlv.execution.worker", "mtlv.tracking.upload_process"])
+@pytest.mark.parametrize("module", ["mtlv.execution.helper", "mtlv.tracking.upload_process"])
 def test_those_that_write_what_is_not_done_again_have_seconds_for_it(child, module: str):
     child.append(ChildProcess(module))
     status = Path(f"/proc/{child[0].process.pid}/status")

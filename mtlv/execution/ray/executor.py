@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from mtlv.events import Callback, NoteGiven, UnitPlaced
-from mtlv.execution.async_executor import AsyncExecutor
-from mtlv.execution.messages import Ending
-from mtlv.execution.ray.cluster import RayHead, connected
-from mtlv.execution.ray.nodes import NodeRequest, agreed, alive, check_room, size, slots
-from mtlv.execution.ray.task import OnNode, RayTask, SharedObjects, keep, train
-from mtlv.execution.scheduler import PAUSE
-from mtlv.store.local import Store
+from mtlv.errors import MtlvError, TrainingError
+from mtlv.events import Event, NoteGiven, UnitEnded, UnitFailed, UnitStarted, WarningGiven
+from mtlv.execution.executor import Executor
+from mtlv.execution.ray.cluster import RayHead, connected, wanted_of
+from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
+from mtlv.execution.ray.task import EpochScored, RayTask, SharedObjects, keep, start_mailbox, train
+from mtlv.execution.runner import OnEpoch, UnitRunner
+from mtlv.hardware import all_cores, cores
+from mtlv.store.records import UnitRecord
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 
-COUNTED = 5.0  # seconds between checks of a cluster's size
-AT_ONCE = 2  # units submitted per unit that can run: waiting tasks make a cluster grow
-MORE = 16  # additional units, so that a small cluster always has a waiting one
+if TYPE_CHECKING:
+    from mtlv.settings.schema import ExecutionSettings
+
+PAUSE = 0.5  # seconds between looks for events while a unit is waited for
+RETRIES = 5  # of a unit whose process or node is lost
 
 
-class RayExecutor(AsyncExecutor):
-    """Submits units as Ray tasks when the units from which they start are finished; Ray places them.
+def ray_executor(
+    runner: UnitRunner,
+    cache: InputCache,
+    jobs: Sequence[Job],
+    execution: ExecutionSettings,
+    devices: Collection[str],
+) -> RayExecutor:
+    """Return the executor of the units of a suite; `devices` are the types of their devices."""
+    wanted, threads = wanted_of(execution, devices)
+    runner.callback(NoteGiven(f"units are trained by Ray, each with {wanted.words}"))
+    # `OMP_NUM_THREADS` says nothing of processes that use a GPU.
+    here = all_cores() if "cuda" in devices else cores()
+    cpus = here if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
+    head = RayHead(execution.address, cpus)
+    return RayExecutor(runner, cache, jobs, wanted=wanted, threads=threads, head=head)
 
-    Corpus, tokens and encoder use Ray's object store, with one copy per node. Only this process tracks.
-    If a unit's worker or node is lost, the unit is submitted again and resumes from its last checkpoint.
+
+class RayExecutor(Executor):
+    """Gives every expected unit to Ray as a task, with the tasks of the units that it needs.
+
+    Ray orders and places tasks, and repeats those whose process or node is lost; they resume from the unit's
+    last checkpoint. Corpus, tokens and encoder use Ray's object store, with one copy per node. Only this
+    process tracks.
     """
-
-    tries = 5
 
     def __init__(
         self,
+        runner: UnitRunner,
         cache: InputCache,
-        store: Store,
-        callback: Callback,
         jobs: Sequence[Job],
         *,
         wanted: NodeRequest,
@@ -45,23 +64,28 @@ class RayExecutor(AsyncExecutor):
         head: RayHead,
         task: Any = train,
     ) -> None:
-        super().__init__(cache, store, callback, jobs)
-        self._cache, self.wanted, self.threads = cache, wanted, threads
+        self._runner, self._cache, self._wanted, self._threads = runner, cache, wanted, threads
         self._head, self._task = head, task
+        self._jobs = {job.unit.key: job for job in jobs}
+        self._by_name = {job.name: job for job in jobs}
+        self._numbers = {key: number for number, key in enumerate(self._jobs, start=1)}
         self._common = SharedObjects()
         self._keys: dict[Any, tuple[str, ...]] = {}  # of the inputs of settings
         self._inputs_kept: dict[tuple[str, ...], Any] = {}
-        self._at_work: dict[Any, Job] = {}  # by the generator of its messages
-        self._nodes: dict[str, str] = {}  # of running units
-        self._room, self._counted = 0, -COUNTED
+        self._expected: Counter[str] = Counter()  # number of members that will request a unit, by its key
+        self._tasks: dict[str, Any] = {}  # references to the tasks of units, by key
+        self._running: set[str] = set()  # keys of units that have started and not ended
+        self._ended: set[str] = set()  # keys of units whose end was reported
+        self._failed: dict[str, TrainingError] = {}  # units given up by Ray, by key
         self._left = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(connected(self._head))
-            check_room(self.wanted)
-            self._terms = stack.enter_context(agreed(self.store.root.absolute()))
-            self.callback(NoteGiven(size(self.wanted)))
+            check_room(self._wanted)
+            self._terms = stack.enter_context(agreed(self._runner.store.root.absolute()))
+            self._runner.callback(NoteGiven(size(self._wanted)))
+            self._mailbox = start_mailbox()
             self._left = stack.pop_all()
         return self
 
@@ -69,47 +93,66 @@ class RayExecutor(AsyncExecutor):
         """Stop all units immediately; a later run resumes from their last checkpoints."""
         import ray
 
-        self._scheduler.close()
         try:
-            for generator in self._at_work:
-                ray.cancel(generator, force=True)
+            for task in self._tasks.values():
+                ray.cancel(task, force=True)
+            ray.kill(self._mailbox)
         finally:
-            self._at_work.clear()
+            self._tasks.clear()
             self._left.close()
 
-    def _listen(self) -> None:
+    def expect(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._expected[job.unit.key] += 1
+            self._submit(job)
+
+    def give_up(self, jobs: Sequence[Job]) -> None:
         import ray
 
-        self._submit()
-        running = list(self._at_work)
-        if not running:
-            time.sleep(PAUSE)
-            return
-        ready, _ = ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
-        if not ready:
-            ready, _ = ray.wait(running, num_returns=1, timeout=PAUSE, fetch_local=False)
-        for generator in ready:
-            self._hear(generator)
+        for key in (job.unit.key for job in jobs):
+            self._expected[key] -= 1
+            if self._expected[key] <= 0 and key in self._tasks:
+                ray.cancel(self._tasks.pop(key))
 
-    # ---- Submitting units to Ray ---------------------------------------------------------------------------
+    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+        """Return the record of a unit, once it is finished.
 
-    def _submit(self) -> None:
-        """Submit as many units as the cluster can train, and some more to wait."""
-        if time.monotonic() - self._counted >= COUNTED:
-            self._room, self._counted = AT_ONCE * slots(self.wanted) + MORE, time.monotonic()
-        while len(self._at_work) < self._room and (job := self._scheduler.next()) is not None:
-            packed, others = self._common.pack(RayTask(self._request(job), self._terms, self.threads))
-            self._at_work[self._remote.remote(packed, [self._inputs(job), *others])] = job
+        Raises:
+            TrainingError: it failed, or too many of its processes ended.
+            MtlvError: it had an error that ends the suite, such as a full disk.
+        """
+        key = job.unit.key
+        job = self._jobs[key]
+        while True:
+            self._await(job, on_epoch)
+            record = self._runner.taken(job)
+            if record is not None:
+                self._report_end(job, cached=True)
+                return record
+            self._ended.discard(key)  # it was damaged and is trained again
+            self._tasks.pop(key, None)
+
+    # ---- Tasks ---------------------------------------------------------------------------------------------
+
+    def _submit(self, job: Job) -> Any:
+        """Return the task of a unit, after those of the units that it needs; None if it is finished."""
+        key = job.unit.key
+        if key not in self._tasks and not self._runner.there(job):
+            needs = [task for need in job.needs if (task := self._submit(self._jobs[need.unit.key]))]
+            jobs = (*job.before, job)
+            starts = frozenset(each.unit.key for each in jobs if each.unit.key in self._runner.starts)
+            packed, others = self._common.pack(RayTask(jobs, starts, self._terms, self._threads))
+            references = [self._inputs(job), *others]
+            self._tasks[key] = self._remote.remote(packed, references, self._mailbox, *needs)
+        return self._tasks.get(key)
 
     @cached_property
     def _remote(self) -> Any:
         import ray
 
         # On a GPU each unit has a new process, because a reused one would keep the device's memory.
-        kind = {"max_calls": 1} if self.wanted.gpus else {"max_calls": 0}
-        task = ray.remote(**kind)(self._task)
-        # Lost units are resubmitted here, because Ray would send all their messages again.
-        return task.options(num_returns="streaming", max_retries=0, **self.wanted.options)
+        task = ray.remote(max_calls=1 if self._wanted.gpus else 0)(self._task)
+        return task.options(max_retries=RETRIES, **self._wanted.options)
 
     def _inputs(self, job: Job) -> Any:
         """Return a reference to a unit's inputs; shared inputs are put into the object store once."""
@@ -121,35 +164,74 @@ class RayExecutor(AsyncExecutor):
             self._inputs_kept[key] = keep(self._cache.inputs(job.settings))
         return self._inputs_kept[key]
 
-    # ---- Messages of tasks ---------------------------------------------------------------------------------
+    def _await(self, job: Job, on_epoch: OnEpoch) -> None:
+        """Wait for the end of a unit.
 
-    def _hear(self, generator: Any) -> None:
-        """Receive the available messages of a task."""
+        Raises:
+            MtlvError: it failed.
+        """
         import ray
 
-        job = self._at_work[generator]
-        key = job.unit.key
+        if job.unit.key in self._failed:
+            raise self._failed[job.unit.key]
+        task = self._submit(job)
+        while task is not None and not ray.wait([task], timeout=PAUSE, fetch_local=False)[0]:
+            self._receive(job, on_epoch)
+        self._receive(job, on_epoch)
         try:
-            messages = ray.get(next(generator))
-        except StopIteration:
-            return self._gone(generator, "it ended without a message")
+            ray.get([] if task is None else [task])
         except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, MtlvError | OSError):
+                raise error.cause from error
             raise RuntimeError(f"in the process that trained `{job.name}`:\n{error}") from error
         except ray.exceptions.RayError as error:
-            return self._gone(generator, type(error).__name__)
-        for message in messages:
-            if isinstance(message, OnNode):
-                self._nodes[key] = message.node
-                self.callback(UnitPlaced(message.unit, message.name))
-                continue
-            if isinstance(message, Ending):
-                del self._at_work[generator]
-                self._settle(job, message)
-            self._receive(key, message)
-        return None
+            raise self._give_up_lost(job, error) from error
 
-    def _gone(self, generator: Any, how: str) -> None:
-        job = self._at_work.pop(generator)
-        node = self._nodes.pop(job.unit.key, None)
-        there = node is None or alive(node)
-        self._receive(job.unit.key, self._lose(job, how if there else "its node is lost", own=there))
+    def _give_up_lost(self, job: Job, error: Exception) -> TrainingError:
+        self._failed[job.unit.key] = TrainingError(
+            f"`{job.name}`: the processes that trained it have ended",
+            got=type(error).__name__,
+            then="if memory ran out, lower `training.batch_size` or raise `execution.memory_gb`",
+        )
+        self._runner.callback(UnitFailed(job.name))
+        return self._failed[job.unit.key]
+
+    # ---- Messages of tasks ---------------------------------------------------------------------------------
+
+    def _receive(self, requested: Job, on_epoch: OnEpoch) -> None:
+        """Pass on what tasks have sent; epochs only of the requested unit, the records have the others."""
+        import ray
+
+        for message in ray.get(self._mailbox.take.remote()):
+            if not isinstance(message, EpochScored):
+                self._pass_on(message)
+            elif message.key == requested.unit.key:
+                on_epoch(message.record, message.scores)
+
+    def _pass_on(self, event: Event) -> None:
+        """Pass an event on, with the number of its unit, unless the end of its unit was reported."""
+        job = self._by_name.get(getattr(event, "name", ""))
+        if job is None:
+            self._runner.callback(event)
+            return
+        key = job.unit.key
+        if key in self._ended:
+            return
+        if isinstance(event, UnitEnded):
+            self._report_end(job, cached=event.cached)
+            return
+        if isinstance(event, UnitStarted):
+            event = replace(event, index=self._numbers[key])
+            if key in self._running:
+                text = f"{job.name}: the process that trained it has ended; another one continues"
+                self._runner.callback(WarningGiven(text))
+            self._running.add(key)
+        self._runner.callback(event)
+
+    def _report_end(self, job: Job, *, cached: bool) -> None:
+        """Report the end of a unit, only once if members share it."""
+        key = job.unit.key
+        if key not in self._ended:
+            self._ended.add(key)
+            self._running.discard(key)
+            self._runner.callback(UnitEnded(job.name, cached, job.documents, self._numbers[key]))

@@ -11,28 +11,57 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 from mtlv.data.folds import Fold
 from mtlv.environment import versions
 from mtlv.errors import ClusterError, MtlvError, TrackingError
-from mtlv.execution.messages import Ending, Message
-from mtlv.execution.worker import TrainRequest, UnitTrainer, answer
+from mtlv.events import Event, UnitPlaced
+from mtlv.execution.helper import fewer_batches
+from mtlv.execution.local import LocalExecutor
+from mtlv.execution.runner import UnitRunner
+from mtlv.plan import Scores
 from mtlv.settings.schema import Settings
 from mtlv.store.local import Store
-
-BATCH_INTERVAL = 0.5  # seconds between messages about batches; a driver receives those of a thousand units
+from mtlv.store.records import EpochRecord
+from mtlv.units.job import Job
 
 
 @dataclass(frozen=True)
-class OnNode:
-    """The first message of a task."""
+class EpochScored:
+    """A message of a task: an epoch of its unit ended, with its validation scores."""
 
-    unit: str  # its name
-    node: str  # Ray's id of the node
-    name: str  # readable name of the node
+    key: str
+    record: EpochRecord
+    scores: Scores
+
+
+class Mailbox:
+    """Actor on the driver's node that keeps the messages of tasks until the driver takes them."""
+
+    def __init__(self) -> None:
+        self._messages: list[Event | EpochScored] = []
+
+    def put(self, message: Event | EpochScored) -> None:
+        """Add a message."""
+        self._messages.append(message)
+
+    def flush(self) -> None:
+        """Return once all earlier messages of the calling process have come."""
+
+    def take(self) -> list[Event | EpochScored]:
+        """Return all messages and forget them."""
+        messages, self._messages = self._messages, []
+        return messages
+
+
+def start_mailbox() -> Any:
+    """Start a mailbox on this node, and return a reference to it."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    return ray.remote(Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
 
 
 def keep(inputs: object) -> Any:
@@ -148,7 +177,8 @@ def look(terms: NodeRequirements) -> MtlvError | None:
 class RayTask:
     """A unit for a node."""
 
-    request: TrainRequest
+    jobs: tuple[Job, ...]  # those that it needs, then the unit itself
+    starts: frozenset[str]  # keys of those from which others start
     terms: NodeRequirements  # requirements, because nodes that join later are not checked yet
     threads: int
 
@@ -210,30 +240,35 @@ def unpacked(packed: bytes, references: Sequence[Any]) -> RayTask:
     return found
 
 
-def train(packed: bytes, references: Sequence[Any]) -> Iterator[list[Message | OnNode]]:
-    """Train a unit; yield its messages, the `Ending` last.
+def train(packed: bytes, references: Sequence[Any], mailbox: Any, *needs: None) -> None:  # noqa: ARG001
+    """Train a unit; send its events and epochs to the mailbox.
 
     Args:
         packed: a packed `RayTask`.
         references: to the inputs of the unit, then to the objects left out of the task; in a list, so that
             Ray does not resolve them.
+        mailbox: reference to a `Mailbox`.
+        needs: results of the units that it needs, for which Ray waits.
+
+    Raises:
+        MtlvError: it failed.
     """
+    import ray
+
     inputs, *others = references
     task = unpacked(packed, others)
-    sent: SimpleQueue[Message | OnNode] = SimpleQueue()
+    job, store = task.jobs[-1], admitted(task.terms)
 
-    def work() -> None:
-        def make() -> UnitTrainer:
-            given, store = INPUTS.take(inputs), admitted(task.terms)
-            return UnitTrainer(lambda _: given, store, task.threads, sent.put, interval=BATCH_INTERVAL)
+    def send(message: Event | EpochScored) -> None:
+        mailbox.put.remote(message)
 
-        answer(make, task.request, sent.put)
+    def on_epoch(record: EpochRecord, scores: Scores) -> None:
+        send(EpochScored(job.unit.key, record, scores))
 
-    sent.put(OnNode(task.request.job.name, *where()))
-    Thread(target=work, name="mtlv-unit", daemon=True).start()
-    messages: list[Message | OnNode] = []
-    while not messages or not isinstance(messages[-1], Ending):
-        messages = [sent.get()]
-        while not sent.empty():
-            messages.append(sent.get())
-        yield messages
+    send(UnitPlaced(job.name, where()[1]))
+    runner = UnitRunner(lambda _: INPUTS.take(inputs), store, fewer_batches(send), task.starts)
+    try:
+        with LocalExecutor(runner, task.jobs, threads=task.threads) as executor:
+            executor.run(job, on_epoch)
+    finally:
+        ray.get(mailbox.flush.remote())

@@ -36,7 +36,7 @@ def train(epochs: int) -> None:
             call(BatchTrained("STL · <heart>", 10))
             call(EpochEnded("STL · <heart>", epoch + 1, epochs, 0.5, {}, 10.0))
         call(NoteGiven("a note"))
-        call(UnitEnded("STL · <heart>", cached=False, documents=10 * epochs))
+        call(UnitEnded("STL · <heart>", cached=False, documents=10 * epochs, index=1))
 
 
 def test_all_epochs_are_one_output_that_is_empty_at_the_end(
@@ -55,7 +55,7 @@ def test_all_epochs_are_one_output_that_is_empty_at_the_end(
 def test_units_in_the_store_are_done_from_the_start(outputs: list[list[str]]) -> None:
     with progress(None) as call:
         call(SuiteStarted(3, 30, {"first": 10, "second": 10}))
-        call(UnitEnded("first", cached=True, documents=10))
+        call(UnitEnded("first", cached=True, documents=10, index=1))
         call(UnitStarted("second", 2, 1, 10))  # it is trained again
         call(BatchTrained("second", 5))
         call(EpochEnded("second", 1, 2, 0.5, {}, 10.0))

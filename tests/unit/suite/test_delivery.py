@@ -174,7 +174,7 @@ def test_a_journal_that_was_deleted_is_named_until_its_runs_are_written_again(
     run_suite(made("architecture=mtl"), ignore)
     shutil.rmtree(store / FOLDER)
     missing = "2 runs of the experiment `unit` is missing in MLflow"
-    assert missing in status_lines(StoreLocation(str(store)), None)[-1]
+    assert missing in status_lines(store, None)[-1]
     server.error = None
     with pytest.raises(TrackingError, match="1 journal cannot be uploaded"):
         sync.sync_store(store, None, listener.warn, patience=0.3)

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 from mtlv.errors import TrackingError
 from mtlv.events import NoteGiven, ignore
 from mtlv.execution.local import LocalExecutor
+from mtlv.execution.runner import UnitRunner
 from mtlv.planning.check import check_suite
 from mtlv.planning.outline import NO_PRIVATE
 from mtlv.planning.resolve import resolve
@@ -23,6 +24,7 @@ from mtlv.store.scores_file import read_scores, write_scores
 from mtlv.suite.cluster import cluster_suite
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
+from mtlv.units.job import starts_of
 
 ALL = "matrix.architecture=[stl, mtl, gmtl, gmhl]"
 
@@ -46,7 +48,7 @@ def test_two_runs_with_one_seed_are_equal_bit_for_bit_in_any_order_of_units(
     kept = Store(tmp_path / "two")
     cache = InputCache(kept)
     jobs = [job for member in made.members for job in resolve(cache, member).jobs]
-    executor = LocalExecutor(cache, kept, ignore, jobs)
+    executor = LocalExecutor(UnitRunner(cache.inputs, kept, ignore, starts_of(jobs)), jobs)
     for job in reversed(jobs):
         executor.run(job, lambda *_: None)
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")

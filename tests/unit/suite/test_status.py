@@ -59,9 +59,9 @@ def test_a_store_with_suites_of_other_configs(tmp_path: Path) -> None:
 def test_a_running_suite_unit_by_unit(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite()) as watcher:
         names = [unit.name for unit in watcher.state.units]
-        watcher(UnitEnded(names[0], True, 10))
+        watcher(UnitEnded(names[0], True, 10, 1))
         watcher(UnitStarted(names[1], 2, 3, 10))
-        watcher(UnitEnded(names[1], False, 10))
+        watcher(UnitEnded(names[1], False, 10, 2))
         watcher(UnitStarted(names[2], 3, 8, 10))
         watcher(EpochEnded(names[2], 2, 8, 0.5, {}, 812.3))
         lines = say(tmp_path, CONFIG)
@@ -77,7 +77,7 @@ def test_a_finished_suite_is_the_last_one(tmp_path: Path) -> None:
     with SuiteProgress(tmp_path, suite(2)) as watcher:
         for unit in watcher.state.units:
             watcher(UnitStarted(unit.name, 1, 1, 10))
-            watcher(UnitEnded(unit.name, False, 10))
+            watcher(UnitEnded(unit.name, False, 10, 1))
     lines = say(tmp_path)
     assert lines[0].startswith("reports (/somewhere/c.yml): done after a while, a while ago")
     assert lines[1] == "2 units: 2 done, 0 running, 0 waiting, 0 failed"
@@ -221,7 +221,7 @@ def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
     monkeypatch.setattr(os, "replace", lambda *names: (written.append(names), real(*names)))
     with SuiteProgress(tmp_path, suite(300)) as watcher:
         for unit in watcher.state.units:
-            watcher(UnitEnded(unit.name, True, 10))
+            watcher(UnitEnded(unit.name, True, 10, 1))
             watcher(BatchTrained(unit.name, 10))
         assert len(written) == 1
     assert len(written) == 2, "the start and the end"
@@ -241,7 +241,7 @@ def test_units_of_a_cluster_by_node(tmp_path: Path) -> None:
         for name, node in zip(names, ("b/2", "a/1", "a/1"), strict=False):
             watcher(UnitPlaced(name, node))
             watcher(UnitStarted(name, 1, 8, 10))
-        watcher(UnitEnded(names[1], False, 10))
+        watcher(UnitEnded(names[1], False, 10, 2))
         lines = say(tmp_path)
     assert lines[1] == "4 units: 1 done, 2 running, 1 waiting, 0 failed"
     assert lines[2:4] == ["  node a/1: 1 done, 1 running", "  node b/2: 1 running"]
