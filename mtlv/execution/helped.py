@@ -153,8 +153,9 @@ class HelpedExecutor(LocalExecutor):
 
     def _is_left_to_helpers(self, job: Job) -> bool:
         """Whether a helper has a unit, or is to take it because another one was lost with it."""
-        has_lost = bool(self._helpers) and self._losses[job.unit.key] > 0
-        return has_lost or any(helper.job is job for helper in self._helpers)
+        key = job.unit.key
+        will_try = bool(self._helpers) and self._losses[key] > 0 and self._expected[key] > 0
+        return will_try or any(helper.job is job for helper in self._helpers)
 
     def _warn_of_memory(self, job: Job) -> None:
         self._most_helpers -= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -48,10 +48,10 @@ class LocalExecutor(Executor):
     def __exit__(self, *_: object) -> None:
         self._threads.__exit__(None, None, None)
 
-    def expect(self, jobs: Iterable[Job]) -> None:
+    def expect(self, jobs: Sequence[Job]) -> None:
         self._expected.update(job.unit.key for job in jobs)
 
-    def give_up(self, jobs: Iterable[Job]) -> None:
+    def give_up(self, jobs: Sequence[Job]) -> None:
         self._expected.subtract(job.unit.key for job in jobs)
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
