@@ -158,7 +158,6 @@ BALANCERS: Registry[type[Balancer]] = Registry(
         "random": "mtlv.training.balancing:Random",
         "uncertainty": "mtlv.training.balancing:Uncertainty",
         "dwa": "mtlv.training.balancing:DWA",
-        "famo": "mtlv.training.balancing:FAMO",
         "upgrad": "mtlv.training.gramian:UPGrad",
         "pcgrad": "mtlv.training.gramian:PCGrad",
         "mgda": "mtlv.training.gramian:MGDA",

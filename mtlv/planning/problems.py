@@ -23,6 +23,7 @@ from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.checks import touches
 from mtlv.settings.problems import Problem
 from mtlv.tracking.address import check_kind
+from mtlv.training.gramian import check_balancer
 from mtlv.units.model import lora_of
 
 if TYPE_CHECKING:
@@ -236,7 +237,8 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
 
 @_proof(*GROUP_KEYS, "training", "encoder", tasks=True)
 def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
-    name, draw, encoder = settings.training.objective.name, settings.training.draw, settings.encoder
+    name, encoder = settings.training.objective.name, settings.encoder
+    check_balancer(name, BALANCERS[name])
     frozen = encoder.features != "pooler" and encoder.frozen_layers == known_layers(encoder.name)
     if BALANCERS[name].gradients and frozen and not learns_alone(settings, tasks):
         raise PlanError(
@@ -248,14 +250,6 @@ def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
         )
     if not several_sources(settings, tasks):
         return
-    if BALANCERS[name].looks_back and draw != "rounds":
-        raise PlanError(
-            f"`training.objective.name` {name} compares all losses in each step, and with "
-            f"`training.draw: {draw}` a batch has those of one data set",
-            got=name,
-            allowed=", ".join(other for other in BALANCERS if not BALANCERS[other].looks_back),
-            then="or set `training.draw: rounds`",
-        )
     if BALANCERS[name].gradients:
         raise PlanError(
             "`training.objective.name` compares gradients of losses at the same documents, and a model "

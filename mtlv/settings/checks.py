@@ -293,7 +293,7 @@ UNREAD = (
         ("training.objective.learning_rate", "training.objective.name"),
         lambda s: s.training.objective.learning_rate != FACTOR_RATE,
         lambda s: BALANCERS[s.training.objective.name].learns,
-        "set, but `training.objective.name` learns no factors; take uncertainty or famo, or leave it out",
+        "set, but `training.objective.name` learns no factors; take uncertainty, or leave it out",
     ),
     Unread(
         ("training.temperature", "training.draw"),

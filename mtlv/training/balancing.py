@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from mtlv.plan import HeadSpec
 
 
-LEAST_LOSS = 1e-8  # added to losses before their logarithm
-FAMO_DECAY = 1e-3  # of the authors
-
-
 class Balancer:
     """Factors of K losses; here all 1, so that the losses are only added.
 
@@ -39,10 +35,6 @@ class Balancer:
     """Whether `learning_rate` is used."""
     gradients: ClassVar[bool] = False
     """Whether the factors of a step follow from its gradients; `compare` is then called before `factors`."""
-    by_loss: ClassVar[bool] = False
-    """Whether they follow from its losses."""
-    looks_back: ClassVar[bool] = False
-    """Whether `look_back` is called after the optimizer's step, which takes another forward pass."""
     starts: ClassVar[Mapping[str, float]] = {}
     """The state by name: [K] of its value at the start."""
 
@@ -64,15 +56,12 @@ class Balancer:
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         """Return the factors [K] of a step, on the device of its losses [K].
 
-        The losses may be those of a part of the step, unless `by_loss`; NaN for those that are not in it.
+        The losses may be those of a part of the step; NaN for those that are not in it.
         """
         return losses.new_ones(self.count)
 
     def learn(self, losses: torch.Tensor) -> None:
         """Learn from the losses [K] of a step; NaN for those that were not in it."""
-
-    def look_back(self, losses: torch.Tensor) -> None:
-        """Learn from the losses [K] of the same documents and dropout masks after the optimizer's step."""
 
     def end_epoch(self) -> None:
         """Learn from an epoch."""
@@ -129,30 +118,6 @@ class Uncertainty(Balancer):
 
     def learn(self, losses: torch.Tensor) -> None:
         gradient = 0.5 - 0.5 * (-self.state["s"]).exp() * losses
-        self.state = adam(self.state, gradient, self.learning_rate)
-
-
-class FAMO(Balancer):
-    """Learned factors that let all losses fall at the same rate: K (z / L) / Σ (z / L) (Liu et al. 2023).
-
-    z = softmax(w), and w has an Adam whose gradient is that of Σ z log(L before a step / L after it). Both
-    losses have the same dropout masks: new ones would change them by more than a step does.
-    """
-
-    learns = by_loss = looks_back = True
-    starts = dict.fromkeys(("w", "mean", "square", "steps"), 0.0)
-
-    def factors(self, losses: torch.Tensor) -> torch.Tensor:
-        found = self.state["w"].softmax(0) / (losses + LEAST_LOSS)
-        return self.count * found / found.nansum()
-
-    def learn(self, losses: torch.Tensor) -> None:
-        self._before = losses
-
-    def look_back(self, losses: torch.Tensor) -> None:
-        fell = (self._before + LEAST_LOSS).log() - (losses + LEAST_LOSS).log()
-        z = self.state["w"].softmax(0)
-        gradient = z * (fell - (z * fell).nansum()) + FAMO_DECAY * self.state["w"]
         self.state = adam(self.state, gradient, self.learning_rate)
 
 

@@ -1,58 +1,73 @@
 """Balancers that weigh gradients by their Gramian, at the vectors that the heads read (`training.objective`).
 
-For K losses with gradients g_i in these vectors, all weights follow from G = (g_i · g_j). Each `weights`
-returns those of the mean: 1 / K for each loss if nothing is changed. PyTorch and SciPy are imported late.
+For K losses with gradients g_i in these vectors, TorchJD finds the weights from G = (g_i · g_j). PyTorch,
+SciPy and TorchJD are imported late.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mtlv.errors import PlanError
 from mtlv.seeding import seed_from
 from mtlv.training.balancing import Balancer
 
 if TYPE_CHECKING:
     import torch
 
-Array = NDArray[np.float64]
-TINY = 1e-10
-"""Smallest eigenvalue, relative to the largest, that is not rounding of fp32 gradients."""
+
+def check_balancer(name: str, balancer: type[Balancer]) -> None:
+    """Check that the package of a balancer is installed.
+
+    Raises:
+        PlanError: it is not.
+    """
+    if issubclass(balancer, GramianBalancer) and find_spec("torchjd") is None:
+        raise PlanError(
+            f"`training.objective.name: {name}` needs the package torchjd",
+            then="install it: pip install 'mtlv[torchjd]'",
+        )
 
 
 class GramianBalancer(Balancer):
-    """Factors from the gradients of a step."""
+    """Factors from the gradients of a step: K times the weights of their mean by TorchJD."""
 
     gradients = True
+    weighting: ClassVar[str]
+    """Name of a class of `torchjd.aggregation`."""
 
     def compare(self, gramian: torch.Tensor) -> None:
         """Find the factors of a step from G [K, K] of its losses, each as it is in the sum."""
-        own = gramian.double().cpu().numpy()
-        size = np.trace(own) / self.count
-        even = np.full(self.count, 1 / self.count)
-        found = self.weights(own / size) if np.isfinite(size) and size > 0 else even
-        self._found = gramian.new_tensor(self.count * (found if np.isfinite(found).all() else even))
+        matrix = gramian.double().cpu()
+        size = matrix.trace() / self.count
+        factors = matrix.new_ones(self.count)
+        if size.isfinite() and size > 0:
+            weights = self.weights(matrix / size)
+            factors = self.count * weights if weights.isfinite().all() else factors
+        self._factors = factors.to(gramian)
 
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
-        return self._found
+        return self._factors
 
-    def weights(self, gramian: Array) -> Array:
-        """Return weights [K] from G [K, K], whose mean diagonal is 1."""
-        raise NotImplementedError
+    def weights(self, gramian: torch.Tensor) -> torch.Tensor:
+        """Return the weights [K] of the mean from G [K, K], in fp64 on the CPU, with a mean diagonal of 1."""
+        from torchjd import aggregation
+
+        weights: torch.Tensor = getattr(aggregation, self.weighting)(**self.options())(gramian)
+        return weights
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of TorchJD's class."""
+        return {}
 
 
 class MGDA(GramianBalancer):
     """The convex combination of least norm: min wᵀGw with w >= 0, Σw = 1 (Sener & Koltun 2018)."""
 
-    def weights(self, gramian: Array) -> Array:
-        # For v = s w, min over s of s² wᵀGw + (s - 1)² rises with wᵀGw, so v / Σv is the exact solution.
-        root = _root(gramian)
-        found = _nonnegative(np.vstack([root, np.ones(self.count)]), np.append(np.zeros(len(root)), 1.0))
-        return found / found.sum()
+    weighting = "MGDAWeighting"
 
 
 class UPGrad(GramianBalancer):
@@ -61,61 +76,49 @@ class UPGrad(GramianBalancer):
     The weights of a projection are argmin vᵀGv with v >= e_i.
     """
 
-    def weights(self, gramian: Array) -> Array:
-        root, units = _root(gramian), np.eye(self.count)
-        return np.mean([unit + _nonnegative(root, -root @ unit) for unit in units], axis=0)
+    weighting = "UPGradWeighting"
+
+    def options(self) -> dict[str, Any]:
+        return {"projector": _project}
 
 
 class PCGrad(GramianBalancer):
     """Each gradient without its part against every other, in random order (Yu et al. 2020)."""
 
-    def weights(self, gramian: Array) -> Array:
-        draws, found = np.random.default_rng(seed_from(self.seed, self.step)), np.eye(self.count)
-        for own, row in enumerate(found):
-            for other in draws.permutation(self.count):
-                product = gramian[other] @ row
-                if other != own and product < 0:
-                    row[other] -= product / gramian[other, other]
-        return found.mean(axis=0)
+    weighting = "PCGradWeighting"
+
+    def weights(self, gramian: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        with torch.random.fork_rng([]):  # dropout masks stay those of the sum
+            torch.default_generator.manual_seed(seed_from(self.seed, self.step))
+            return super().weights(gramian) / self.count
 
 
 class Aligned(GramianBalancer):
     """Gradients turned to an orthogonal system, all of the least singular value (Senushkin et al. 2023)."""
 
-    def weights(self, gramian: Array) -> Array:
-        values, vectors = _eigen(gramian)
-        balanced = np.sqrt(values.min()) * (vectors / np.sqrt(values)) @ vectors.T
-        return balanced.mean(axis=1)
+    weighting = "AlignedMTLWeighting"
 
 
 class IMTLG(GramianBalancer):
     """Equal projections of the sum on the directions of all gradients, Σw = 1 (Liu et al. 2021)."""
 
-    def weights(self, gramian: Array) -> Array:
-        values, vectors = _eigen(gramian)
-        found = (vectors / values) @ vectors.T @ np.sqrt(gramian.diagonal())
-        return found / found.sum()
+    weighting = "IMTLGWeighting"
 
 
-def _eigen(gramian: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues above 0 [R], and their eigenvectors [K, R]."""
-    values, vectors = np.linalg.eigh(gramian)
-    there = values > TINY * values.max()
-    return values[there], vectors[:, there]
+def _project(vectors: torch.Tensor, gramian: torch.Tensor) -> torch.Tensor:
+    """Return argmin vᵀGv with v >= u for each row u of `vectors`, by SciPy.
 
-
-def _root(gramian: Array) -> Array:
-    """Return a matrix A with AᵀA = G."""
-    values, vectors = _eigen(gramian)
-    return (vectors * np.sqrt(values)).T
-
-
-def _nonnegative(matrix: Array, target: Array) -> Array:
-    """Return argmin over x >= 0 of |matrix x - target|."""
+    TorchJD's own `DualConeProjector` needs quadprog, which is under the GPL. With G = AᵀA and v = u + x, this
+    is the least |Ax + Au| over x >= 0.
+    """
+    import torch
     from scipy.optimize import nnls
 
-    found: Array = nnls(matrix, target)[0]
-    return found
+    values, axes = torch.linalg.eigh(gramian)
+    root = (axes * values.clamp(min=0).sqrt()).T.numpy()
+    return torch.stack([row + torch.from_numpy(nnls(root, -root @ row.numpy())[0]) for row in vectors])
 
 
 # ---- Gradients ---------------------------------------------------------------------------------------------
@@ -126,9 +129,9 @@ def vectors_of(heads: Iterable[torch.nn.Module]) -> Iterator[list[torch.Tensor]]
     """Give a list to which heads add the vectors that they read, each once."""
     seen: list[torch.Tensor] = []
 
-    def see(_: Any, given: Sequence[Any]) -> None:
-        if not any(given[0] is each for each in seen):
-            seen.append(given[0])
+    def see(_: Any, inputs: Sequence[Any]) -> None:
+        if not any(inputs[0] is vectors for vectors in seen):
+            seen.append(inputs[0])
 
     handles = [head.register_forward_pre_hook(see) for head in heads]
     try:
@@ -142,11 +145,11 @@ def gramian_of(losses: torch.Tensor, vectors: Sequence[torch.Tensor]) -> torch.T
     """Return G [R, R] of losses [R], in fp32, and keep the graph; zeros if nothing below vectors learns."""
     import torch
 
-    if not any(each.requires_grad for each in vectors):
+    if not any(vector.requires_grad for vector in vectors):
         return losses.detach().new_zeros(len(losses), len(losses))
     rows = []
     for loss in losses:
         parts = torch.autograd.grad(loss, vectors, retain_graph=True, materialize_grads=True)
         rows.append(torch.cat([part.flatten() for part in parts]).float())
-    found = torch.stack(rows)
-    return found @ found.T
+    jacobian = torch.stack(rows)
+    return jacobian @ jacobian.T

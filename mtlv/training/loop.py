@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -25,7 +24,7 @@ from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.recorded import MakeGraphed, RecordedLosses
-from mtlv.training.state import EpochProgress, TrainingState, put_back_random, random_state
+from mtlv.training.state import EpochProgress, TrainingState
 
 StepValues = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """The objective of a step, the losses [heads] and the balancer's factors [K or 0], on the device."""
@@ -161,8 +160,7 @@ class _Step:
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
         self.ranks.begin(progress.step)
         self.objective.begin(progress.step)
-        values, look_back = self._gradient(batches)
-        progress.count(*values, np.concatenate([batch.index for batch in batches]))
+        progress.count(*self._gradient(batches), np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(batch.tokens for batch in batches)
         for batch in batches:
             for hook in self.hooks:
@@ -170,8 +168,6 @@ class _Step:
         if self.clip_norm is not None:
             self._clip(self.clip_norm)
         self.trained.optimizer.step()
-        if self.objective.balancer.looks_back:
-            look_back()
         self.trained.scheduler.step()
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1
@@ -185,16 +181,15 @@ class _Step:
         else:  # two operations instead of some for each weight
             whole.mul_((norm / (whole.norm() + 1e-6)).clamp(max=1))
 
-    def _gradient(self, batches: Sequence[Batch]) -> tuple[StepValues, Callable[[], None]]:
-        """Accumulate the gradient of a step; return its values, and a function that looks back on it."""
+    def _gradient(self, batches: Sequence[Batch]) -> StepValues:
+        """Accumulate the gradient of a step, and return its values."""
         largest = max(len(batch.index) for batch in batches)
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
             pieces = max(self.pieces, self._by_length(largest))
             divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=pieces)
-            begun = random_state(self.trained.device) if self.objective.balancer.looks_back else {}
             try:
-                return self._backward(divided), partial(self._look_back, divided, begun)
+                return self._backward(divided)
             except torch.cuda.OutOfMemoryError:
                 freed = self.recorded is not None and self.recorded.release()
                 if not freed and (self.on_pieces is None or self.pieces >= largest):
@@ -236,29 +231,19 @@ class _Step:
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
         """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
-        found, gramians = step.zeros(self.trained.device), []
-        with self._same_draws():
+        losses, gramians = step.zeros(self.trained.device), []
+        device = self.trained.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
             for part in step.parts:
                 with torch.set_grad_enabled(self.objective.balancer.gradients):
                     own, gramian = self._compared(part)
-                found[part.place] += own.detach()
+                losses[part.place] += own.detach()
                 del own  # with its graph
                 gramians += [] if gramian is None else [gramian]
-        whole = self.ranks.summed(found)
+        whole = self.ranks.summed(losses)
         if gramians:  # gradients of different documents have no vector in common, so products add up
             self.objective.compare(torch.stack(gramians).sum(0), whole, step.sources)
         return whole
-
-    def _look_back(self, step: OptimizerStep, begun: Mapping[str, torch.Tensor]) -> None:
-        """Tell the objective a step's losses with the new weights, and the dropout masks of its gradient."""
-        with self._same_draws():
-            put_back_random(begun, self.trained.device)
-            self.objective.look_back(self._ahead(step), step.sources)
-
-    def _same_draws(self) -> AbstractContextManager[None]:
-        """Return a context after which random numbers are those from before it."""
-        device = self.trained.device
-        return torch.random.fork_rng([device] if device.type == "cuda" else [])
 
     def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the contribution of a part to its terms, and to the products of gradients if needed."""

@@ -23,7 +23,7 @@ NO_TEACHER_OUTPUTS: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 def looks_ahead(combine: Combine, balancer: Balancer | type[Balancer]) -> bool:
     """Whether the factors of a step follow from what is computed in the step itself."""
-    return combine.by_loss or balancer.by_loss or balancer.gradients
+    return combine.by_loss or balancer.gradients
 
 
 class Objective:
@@ -147,10 +147,6 @@ class Objective:
         """Let the balancer learn from the losses [R] of a step's terms, by source."""
         if not self.balancer.plain:
             self.balancer.learn(self._of_all(losses, _joined(sources)))
-
-    def look_back(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
-        """Let the balancer learn from the losses [R] of a step's terms with the weights after the step."""
-        self.balancer.look_back(self._of_all(losses, _joined(sources)))
 
     def _of_all(self, losses: torch.Tensor, terms: Terms) -> torch.Tensor:
         """Return losses [K] of all terms; NaN for those not given."""

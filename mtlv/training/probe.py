@@ -17,7 +17,6 @@ import torch
 from torch import nn
 
 from mtlv.plan.probed import EpochConflicts, ProbeRecord
-from mtlv.training.balancing import LEAST_LOSS
 from mtlv.training.hooks import Hook
 from mtlv.training.loop import HeadLosses
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from mtlv.data.batches import Batch
     from mtlv.training.state import EpochProgress
 
+LEAST_LOSS = 1e-8
+"""Added to losses by which gradients are divided."""
 Halves = tuple["Batch", "Batch"]
 Rows = tuple[list[torch.Tensor], torch.Tensor]
 """The gradients of the losses of T tasks, [T, n] for each of the weights, and the losses [T]."""

@@ -248,8 +248,7 @@ def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
 
     settings = job.settings.training
     balancer = BALANCERS[settings.objective.name]
-    ahead = looks_ahead(OBJECTIVES[settings.head_loss], balancer)
-    repeated = settings.gradient_checkpointing or ahead or balancer.looks_back
+    repeated = settings.gradient_checkpointing or looks_ahead(OBJECTIVES[settings.head_loss], balancer)
     return settings.cuda_graphs and not repeated and device.type == "cuda" and ranks.world == 1
 
 

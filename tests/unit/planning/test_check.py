@@ -12,6 +12,7 @@ from mtlv.errors import ConfigError, DataError
 from mtlv.planning import check
 from mtlv.planning.check import check_suite, further_problems
 from mtlv.settings import load_suite
+from mtlv.training import gramian
 
 NINE = [label.name for label in catalog.card("synthetic").labels]
 GIVEN = f"[[{', '.join(NINE[:4])}], [{', '.join(NINE[4:])}]]"
@@ -263,7 +264,7 @@ def test_weights_of_classes_need_a_task_with_classes(tmp_path):
     assert checked(tmp_path, config, "training.class_weights=null").units
 
 
-BY_LOSS = "sum, random, uncertainty, dwa, famo"
+BY_LOSS = "sum, random, uncertainty, dwa"
 
 
 @pytest.mark.parametrize(
@@ -293,22 +294,6 @@ def test_gradients_of_different_data_sets_are_not_compared(tmp_path, name, chang
         f"(got {name}); allowed: {BY_LOSS}; or give each data set models of its own: `architecture: stl`, or "
         "groups of one data set."
     ]
-
-
-@pytest.mark.parametrize("draw", ["in_proportion", "rounds"])
-def test_famo_needs_all_losses_in_a_step(tmp_path, draw):
-    table(tmp_path / "one.csv", "text,a,b", "x,1,0", "y,0,1")
-    table(tmp_path / "two.csv", "text,c", "z,dog", "w,cat")
-    given = ("training.objective=famo", f"training.draw={draw}")
-    if draw == "rounds":
-        assert checked(tmp_path, SOURCES.replace("HEADS", "null"), *given).units
-        return
-    (found,) = problems(tmp_path, SOURCES.replace("HEADS", "null"), *given)
-    assert (
-        "`training.objective.name` famo compares all losses in each step, and with `training.draw: "
-        "in_proportion` a batch has those of one data set (got famo); allowed: sum, random, uncertainty, dwa,"
-    ) in found
-    assert found.endswith("or set `training.draw: rounds`.")
 
 
 @pytest.mark.parametrize(
@@ -343,6 +328,14 @@ def test_gradients_need_one_device_and_the_same_vectors(tmp_path, change, why):
     if change.startswith("encoder"):
         for fits in ("architecture=stl", "encoder.features=pooler", "encoder.frozen_layers=1"):
             assert checked(tmp_path, config, change, fits).units
+
+
+def test_a_balancer_whose_package_is_missing_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(gramian, "find_spec", lambda name: None)
+    config = "data: synthetic\nencoder: tiny\narchitecture: mtl\ntraining: {objective: upgrad}\n"
+    (problem,) = problems(tmp_path, config)
+    assert "pip install 'mtlv[torchjd]'" in problem
+    assert checked(tmp_path, config, "training.objective=dwa").units
 
 
 def test_packaged_weights_that_are_not_installed(tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ SCENARIOS = {
         clip_norm=None,
     ),
     "learned factors of each source": Scenario("uniform", balancer="uncertainty"),
-    "learned factors of rounds": Scenario("rounds", accumulation=4, balancer="famo"),
+    "learned factors of rounds": Scenario("rounds", accumulation=4, balancer="uncertainty"),
     "random factors": Scenario(balancer="random", accumulation=2),
     "frozen, computed twice, a field of tags": Scenario(
         combine="mean", tagging_layer="crf", frozen_layers=1, twice=True

@@ -19,7 +19,7 @@ from mtlv.registries import BALANCERS
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import EpochRecord
 from mtlv.training import loop
-from mtlv.training.balancing import DWA, FAMO, Balancer, Random, Sum, Uncertainty, balancer_of
+from mtlv.training.balancing import DWA, Balancer, Random, Sum, Uncertainty, balancer_of
 from mtlv.training.objective import Objective
 from mtlv.units.input_cache import InputCache
 from mtlv.units.train import train_unit
@@ -35,7 +35,6 @@ def taught(balancer: Balancer, *steps: list[float]) -> Balancer:
     for number, losses in enumerate(steps):
         balancer.begin(number)
         balancer.learn(torch.tensor(losses))
-        balancer.look_back(torch.tensor(losses) ** 2)
     return balancer
 
 
@@ -79,32 +78,6 @@ def test_dwa_raises_the_loss_that_fell_less_after_two_epochs() -> None:
     assert found[:2] == [[1.0, 1.0], [1.0, 1.0]]
     assert found[2] == pytest.approx([0.9003, 1.0997], abs=1e-4)
     assert moving.factors(NONE).tolist() == pytest.approx([1.0, 1.0])  # of the last two epochs alone
-
-
-def test_famo_lowers_the_loss_that_fell_more() -> None:
-    learned = FAMO(2, learning_rate=0.1)
-    one = torch.ones(2)
-    assert learned.factors(torch.tensor([1.0, 3.0])).tolist() == pytest.approx([1.5, 0.5])  # equal rates
-    learned.learn(one)
-    learned.look_back(torch.tensor([0.5, 0.9]))
-    fast, slow = learned.factors(one).tolist()
-    assert fast < 0.95 < 1.05 < slow
-    assert fast + slow == pytest.approx(2.0)
-
-
-def test_famo_is_that_of_its_authors() -> None:
-    """w by Adam with a decay of 0.001, on the gradient of softmax(w) towards the logarithms' falls."""
-    w = torch.nn.Parameter(torch.zeros(3))
-    adam = torch.optim.Adam([w], lr=0.025, weight_decay=1e-3)
-    learned = FAMO(3, learning_rate=0.025)
-    for before, after in torch.rand(20, 2, 3, generator=torch.Generator().manual_seed(0)):
-        z = w.softmax(0)
-        known = z / before / (z / before).sum()
-        torch.testing.assert_close(learned.factors(before), 3 * known.detach(), rtol=1e-4, atol=1e-6)
-        (w.grad,) = torch.autograd.grad(z, w, grad_outputs=(before / after).log())
-        adam.step()
-        learned.learn(before)
-        learned.look_back(after)
 
 
 def test_random_factors_follow_from_the_seed_and_the_step_and_have_a_mean_of_one() -> None:
@@ -235,7 +208,8 @@ def test_a_balancer_is_part_of_the_key_of_models_with_several_losses(keys: Calla
     each.append(keys("architecture=gmhl", "grouping.k=2", "training.objective=dwa"))
     each.append(keys("architecture=gmhl", "grouping.k=2", "training.objective={name: dwa, per: head}"))
     assert len({key for (key,) in (plain, *each)}) == len(each) + 1
-    two = "runs=[{architecture: mtl, training.objective: dwa}, {architecture: stl, training.objective: famo}]"
+    learned = "{architecture: stl, training.objective: uncertainty}"
+    two = f"runs=[{{architecture: mtl, training.objective: dwa}}, {learned}]"
     assert keys(two, rated) == keys("architecture=mtl", "training.objective=dwa"), "dwa reads no rate"
     assert keys("architecture=mtl", "training.objective.per=head") == plain
     assert keys("architecture=mtl", "training.objective={name: dwa, per: head}") == plain
@@ -289,9 +263,6 @@ def test_training_is_balanced_by_task(trained: Callable[..., Trained]) -> None:
     means = each["dwa"].objective.balancer.state["last"]
     assert float(means.mean()) == pytest.approx(known, rel=1e-5)
     assert means.std() > 1e-3, "of each task"
-    famo = each["famo"].objective.balancer.state
-    assert famo["steps"].tolist() == [epochs * steps] * 3
-    assert famo["w"].std() > 1e-3
     for name in set(each) - {"dwa"}:
         assert not torch.equal(each[name].weight, plain.weight)
     assert each["dwa"].objective.balancer.factors(NONE).tolist() != [1.0] * 3
@@ -313,19 +284,6 @@ def test_factors_of_heads_are_recorded_by_head(trained: Callable[..., Trained]) 
     found = trained(*changes)
     assert list(found.last.factors) == list(found.last.heads)
     assert max(found.last.factors.values()) < 0.6
-
-
-def test_famo_looks_back_through_the_masks_of_the_step(
-    trained: Callable[..., Trained], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With weights that hardly move, the losses are those of the step if their dropout is."""
-    seen: list[torch.Tensor] = []
-    for name in ("learn", "look_back"):
-        monkeypatch.setattr(FAMO, name, lambda _, losses: seen.append(losses.clone()))
-    trained("training.objective=famo", "training.learning_rate=1e-9", "encoder.dropout=0.3")
-    before, after = torch.stack(seen[::2]), torch.stack(seen[1::2])
-    torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-6)
-    assert before.std(0).min() > 1e-3
 
 
 def test_random_factors_are_the_softmax_of_normal_numbers() -> None:

@@ -112,11 +112,11 @@ def test_steps_on_every_kind_of_task_wait_for_nothing(
     assert watched.crossed == ["aten._to_copy.default"] * len(batches)
 
 
-@pytest.mark.parametrize(("balancer", "copies"), [("uncertainty", 1), ("dwa", 1), ("random", 2), ("famo", 2)])
+@pytest.mark.parametrize(("balancer", "copies"), [("uncertainty", 1), ("dwa", 1), ("random", 2)])
 def test_balanced_steps_wait_for_nothing(
     one_corpus_per_kind: list[Corpus], encoder: Any, balancer: str, copies: int
 ) -> None:
-    """Only batches go to the device, for famo twice, and drawn factors, without waiting for it."""
+    """Only batches go to the device, and drawn factors, without waiting for it."""
     heads, tasks = heads_of(one_corpus_per_kind[:1])
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
     batches = list(documents_of(one_corpus_per_kind[0], encoder).training(8, seed=0, epoch=0))

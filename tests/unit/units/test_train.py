@@ -495,7 +495,6 @@ def test_a_unit_with_recorded_steps_leaves_nothing_behind(
         ("encoder.frozen_layers=1", True),
         ("training.cuda_graphs=false", False),
         ("training.gradient_checkpointing=true", False),
-        ("training.objective=famo", False),
         ("training.objective=pcgrad", False),
         ("training.head_loss=loss_proportional", False),
         ("architecture={name: gmhl, private_layers: 1}", True),
@@ -504,8 +503,7 @@ def test_a_unit_with_recorded_steps_leaves_nothing_behind(
 def test_steps_are_recorded_on_one_gpu_unless_passes_are_repeated(
     suite: Callable, table: Callable, change: str, suits: bool
 ) -> None:
-    draw = ["training.draw=rounds"] if "famo" in change else []
-    job = unit_of(suite(table("t"), *MATTER, "architecture=gmhl", change, *draw)).job
+    job = unit_of(suite(table("t"), *MATTER, "architecture=gmhl", change)).job
     gpu = torch.device("cuda")
     assert module._graphs_suit(job, gpu, ALONE) == suits
     assert not module._graphs_suit(job, torch.device("cpu"), ALONE)
