@@ -177,9 +177,7 @@ def clone(folder, *, members, folds):
             )
         client.set_terminated(made.info.run_id)
         source, target = (Path(r.info.artifact_uri.removeprefix("file://")) for r in (run, made))
-        shutil.copytree(
-            source, target, ignore=shutil.ignore_patterns("*.png", "report.html"), dirs_exist_ok=True
-        )
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.png"), dirs_exist_ok=True)
         return made.info.run_id
 
     for number in range(members - len(parents)):

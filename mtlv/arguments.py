@@ -137,7 +137,7 @@ def _add_run(commands: Any) -> None:
         "--no-compare",
         dest="compare",
         action="store_false",
-        help="do not compare the members at the end, as `mtlv compare CONFIG` does",
+        help="do not write the page of the members at the end, as `mtlv compare CONFIG` does",
     )
 
 

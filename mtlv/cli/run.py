@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if result.rows:
         table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")
     say(*result.warnings, *result.where)
-    if args.compare and len(result.members) > 1 and suite.search is None:
+    if args.compare and result.members and suite.search is None:
         _compare(suite)
     for problem in result.failed:
         complain(problem)
@@ -52,12 +52,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(suite: Suite) -> None:
-    """Write the page that compares the members, and print its answer; the run itself has succeeded."""
+    """Write the page of the members, and print its answer; the run itself has succeeded."""
     from mtlv.comparison.load.compare import ComparisonOptions, RunQuery, compare_store
 
     try:
         result = compare_store(suite.members[0].settings.tracking.uri, ComparisonOptions(RunQuery((suite,))))
     except MtlvError as error:
-        complain(f"warning: the runs were not compared: {error}; try `{suite.command('compare')}`")
+        complain(f"warning: the page was not written: {error}; try `{suite.command('compare')}`")
         return
     say(*result.lines)

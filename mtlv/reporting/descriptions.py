@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
     from mtlv.settings.schema import TeachSettings
 
+PAGE = "All on one page: the run `comparison of ...` of this experiment, or `mtlv compare`."
 EXTREMES = 3  # tasks named as the easiest and as the hardest
 FILES = {
-    "report.html": "everything on one page: metrics, groups, figures, settings",
     "comparison.png": "test F1 of every task and member",
     "elbow.png": "inertia and silhouette over the number of groups",
     "task_map.png": "the tasks on a map, by group",
@@ -107,9 +107,8 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     tasks = _extremes({task: fmean(result.main(task)) for task in result.resolved.tasks}, judged_by(result))
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
-    report = "All on one page: [report.html](artifact:report.html)." if "report.html" in files else ""
     warned = sentences(result.learning, plain)
-    first = " ".join(filter(None, [found, *warned, tasks, report]))
+    first = " ".join(filter(None, [found, *warned, tasks, PAGE]))
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mtlv.errors import TrackingError, nearest
+from mtlv.formatting import many
 from mtlv.seeding import content_key
 from mtlv.tracking.tracker import RunSpec
 
@@ -43,7 +44,7 @@ def named_like(text: str, names: Iterable[str]) -> str | None:
 def comparison_run(members: Sequence[str], tags: Mapping[str, str] | None = None) -> RunSpec:
     """Return the run that compares the members with these uids: the same for a suite and its page."""
     uid = content_key(["comparison", list(members)])
-    return RunSpec(uid, f"comparison of {len(members)} runs", COMPARISON, tags=tags or {})
+    return RunSpec(uid, f"comparison of {many(len(members), 'run')}", COMPARISON, tags=tags or {})
 
 
 def experiment_id(name: str, experiments: Mapping[str, str]) -> str:

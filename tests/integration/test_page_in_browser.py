@@ -411,6 +411,20 @@ def test_many_runs_are_searched(open_page, tmp_path: Path):
     expect(page.locator("#table-overview tbody tr")).to_have_count(2)
 
 
+def test_the_page_of_one_run_has_no_switches_for_runs(open_page, tmp_path: Path, browser):
+    alone = a_comparison(runs=1)
+    (tmp_path / "one.html").write_text(page_html(alone, list(each_section(alone))), encoding="utf-8")
+    page = open_page(tmp_path / "one.html", folded=True)
+    assert page.locator("#baseline, [data-menu=runs], .chip").count() == 0
+    expect(page.locator("[data-menu=tasks]")).to_be_visible()
+    assert page.locator("section > details.fold").count() == 1
+    assert page.locator("#settings details.fold").count() == 1, "all but the settings is open"
+    assert page.locator("th[data-key=name]").count() == 0
+    assert page.locator("#table-tasks tbody tr").count() > 0
+    widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert widths[0] <= widths[1]
+
+
 def test_page_and_files_have_one_rule(browser, comparison: Comparison):
     """rows.js and rows.py on the same rows, with the numbers equal to the last bit."""
     rows = [

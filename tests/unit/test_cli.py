@@ -76,7 +76,7 @@ def suite_result(**changes: object) -> SimpleNamespace:
         "warnings": ("Not trained to the end: one.",),
         "where": ("Look here.",),
         "failed": (),
-        "members": ("one",),
+        "members": (),
     }
     return SimpleNamespace(**told | changes)
 
@@ -219,10 +219,11 @@ def test_run_prints_the_table_and_where_to_look(
     ]
 
 
-def test_run_ends_with_the_answer_of_several_members(
-    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured
+@pytest.mark.parametrize("members", [("one",), ("one", "two")])
+def test_run_ends_with_the_page_of_its_members(
+    monkeypatch: pytest.MonkeyPatch, config: str, capsys: Captured, members: tuple[str, ...]
 ) -> None:
-    fake(monkeypatch, "run_suite", result=suite_result(members=("one", "two")))
+    fake(monkeypatch, "run_suite", result=suite_result(members=members))
     compared = fake(
         monkeypatch, "compare_store", result=SimpleNamespace(lines=("Learn together.", "Open it."))
     )
@@ -239,7 +240,7 @@ def test_run_ends_with_the_answer_of_several_members(
     typed = ["training.epochs=3", "tracking.uri=http://me:secret@host"]
     assert main(["run", config, *typed]) == 0, "the run itself has succeeded"
     told = f"gone.; try `mtlv compare {config} training.epochs=3 'tracking.uri=http://***@host'`"
-    assert f"the runs were not compared: {told}" in capsys.readouterr().err
+    assert f"the page was not written: {told}" in capsys.readouterr().err
 
 
 def test_a_member_that_failed_is_told_and_exits_with_1(

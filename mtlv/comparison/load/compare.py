@@ -25,6 +25,7 @@ from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
+from mtlv.formatting import many
 from mtlv.plan import ascii_slug
 from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.markdown import describe_page
@@ -157,7 +158,7 @@ def _comparison(
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
     found = _sized(with_scores(reader, found, shown_at_first(found.runs, baseline)))
-    count = f"{len(found.runs)} run{'s' * (len(found.runs) > 1)}"
+    count = many(len(found.runs), "run") if len(found.runs) > 1 else found.runs[0].name
     comparison = Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
         runs=found.runs,

@@ -33,8 +33,8 @@ function chips(items, word, label) {
 
 /** Says what conclusions are about while the switches say otherwise, and hides them if these were changed. */
 function scope(section, conclusions) {
-  const all = [counted(page.runs.length, "run"), counted(page.tasks.length, "task")].join(" and ");
-  const baseline = runOf.get(page.baseline)?.name;
+  const all = counts().join(" and ");
+  const baseline = SEVERAL ? runOf.get(page.baseline)?.name : null;
   const text = `Conclusions are about all ${all}${baseline ? `, with “${baseline}” as the baseline` : ""}, not about what is switched on. `;
   const back = () => change({ runs: new Set(runOf.keys()), tasks: new Set(page.tasks.map(({ name }) => name)), baseline: page.baseline });
   const button = el("button", { type: "button", class: "quiet", onclick: back }, "Show all");
@@ -62,10 +62,14 @@ function highest(block) {
   return `Of the runs that are switched on, “${rows[0].name}” has the highest ${title}, ${shown(rows[0].score, 3)}. `;
 }
 
+function counts() {
+  return [SEVERAL ? counted(page.runs.length, "run") : null, counted(page.tasks.length, "task")].filter(Boolean);
+}
+
 function header() {
-  const facts = [counted(page.runs.length, "run"), counted(page.tasks.length, "task"), page.created];
-  const line = [...facts, `mtlv\u00a0${page.version}`].filter(Boolean).join("  ·  ");
-  return el("header", {}, el("h1", {}, page.title), el("p", { class: "facts" }, line));
+  const line = [...counts(), page.created, `mtlv\u00a0${page.version}`].filter(Boolean).join("  ·  ");
+  const link = SEVERAL ? null : trackerLink(page.runs[0]);
+  return el("header", {}, el("h1", {}, page.title), el("p", { class: "facts" }, line, link));
 }
 
 /** Shows the warnings below the answer and above what it is drawn from, or first if there is no answer. */
@@ -80,12 +84,14 @@ function warn(main) {
 
 const OPEN = 2; // sections that are open at first: what to learn together, and what it costs
 
-/** A section: its conclusions, and its figures and tables, which are folded but for the first sections. */
+/** A section: its conclusions, and its figures and tables, which are folded but for the first sections.
+ * Those of a single run are open but for its settings. */
 function sectionOf(section, number) {
   const { id, title, intro, blocks } = section;
   const built = new Map(blocks.map((block) => [block, BLOCKS[block.kind](block)]));
   const first = blocks.findIndex(({ kind }) => kind !== "text");
-  const said = number < OPEN || first < 0 ? blocks : blocks.slice(0, first);
+  const open = SEVERAL ? number < OPEN : id !== "settings";
+  const said = open || first < 0 ? blocks : blocks.slice(0, first);
   const folded = blocks.slice(said.length).map((block) => built.get(block));
   const concludes = ({ kind, tone }) => kind === "groups" || (kind === "text" && (id === "answer" || tone === "finding"));
   const conclusions = blocks.filter(concludes);

@@ -7,6 +7,7 @@ const state = {
   tasks: new Set(page.tasks.map((task) => task.name)),
   baseline: page.baseline,
 };
+const SEVERAL = page.runs.length > 1; // else there is nothing to choose among runs, and their names say nothing
 const listeners = [];
 
 /** Change the state and notify all listeners. */

@@ -4,7 +4,9 @@ const SENTENCE = 60; // characters; longer texts get a wider column
 
 /** A table with its title and caption. */
 function tableBlock(block) {
-  const table = sortable(block.columns, () => visibleOf(block), block.title);
+  const named = SEVERAL || rowsOf(block).some(({ run }) => run == null); // by a run that is on the page, or another
+  const columns = named ? block.columns : block.columns.filter(({ key }) => key !== "name");
+  const table = sortable(columns, () => visibleOf(block), block.title);
   listeners.push(table.refresh);
   return el(
     "div",

@@ -13,15 +13,14 @@ function toolbar() {
   const draw = () => chips.replaceChildren(...chipsNow());
   listeners.push(draw);
   draw();
-  return el(
-    "div",
-    { class: "toolbar", role: "region", "aria-label": "Runs, tasks, baseline and theme" },
-    menu("Runs", page.runs, { set: "runs", id: (run) => run.key, mark: swatch, more: trackerLink }),
-    chips,
-    menu("Tasks", page.tasks, { set: "tasks", id: (task) => task.name, note: supportOf }),
-    el("div", { class: "baseline" }, el("label", { for: "baseline" }, "Baseline"), select),
-    themeButton(),
-  );
+  const tasks = menu("Tasks", page.tasks, { set: "tasks", id: (task) => task.name, note: supportOf });
+  const label = SEVERAL ? "Runs, tasks, baseline and theme" : "Tasks and theme";
+  const bar = el("div", { class: "toolbar", role: "region", "aria-label": label });
+  if (SEVERAL) bar.append(menu("Runs", page.runs, { set: "runs", id: (run) => run.key, mark: swatch, more: trackerLink }), chips);
+  bar.append(tasks);
+  if (SEVERAL) bar.append(el("div", { class: "baseline" }, el("label", { for: "baseline" }, "Baseline"), select));
+  bar.append(themeButton());
+  return bar;
 }
 
 /** A switch per run; with many runs, only those that are switched on. */

@@ -174,7 +174,8 @@ def _difference(each: Calibrated, base: Calibrated) -> float | None:
 
 def _finding(found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval]) -> str:
     best = min(found, key=lambda each: each.mean)
-    text = f"“{best.run.name}” has the lowest Brier score, {best.mean:.4f}."
+    rank = "the lowest Brier score," if len(found) > 1 else "a Brier score of"
+    text = f"“{best.run.name}” has {rank} {best.mean:.4f}."
     if base is not None and base is not best:
         gap = _difference(best, base)
         text += f" “{base.run.name}” has {base.mean:.4f}"

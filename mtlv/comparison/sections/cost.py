@@ -88,10 +88,10 @@ MOST_NAMED = 6  # maximum number of runs named in the finding
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Build the section; None if no run has both a main score and a training time."""
+    """Build the section; None for a single run, and if none has both a main score and a training time."""
     unit = unit_of(comparison)
     rows = [row for run in comparison.runs if (row := _row(run)) is not None]
-    if not rows:
+    if not rows or len(comparison.runs) < 2:
         return None
     if comparison.scored and different_tasks(comparison):
         said = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."

@@ -54,8 +54,11 @@ def build(comparison: Comparison) -> Section | None:
     if not comparison.runs:
         return None
     finding = TextBlock(in_words(comparison), "finding")
-    blocks: list[Block] = [finding, *_tables(comparison), *_dots(comparison)]
-    intro = "Every run on the test set, averaged over its folds and seeds, and its cost."
+    blocks: list[Block] = [finding, *_tables(comparison)]
+    intro = "The run on the test set, averaged over its folds and seeds, and its cost."
+    if len(comparison.runs) > 1:
+        blocks += _dots(comparison)
+        intro = "Every run on the test set, averaged over its folds and seeds, and its cost."
     return Section("overview", "Overview", intro, blocks)
 
 
@@ -73,8 +76,8 @@ def in_words(comparison: Comparison) -> str:
     best = ranked[0]
     tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
-        other = "there is no other run" if len(found) == 1 else "no other run learned anything"
-        said = f"{tied[0]} has a {figure} of {_score(best)}; {other}."
+        other = "; no other run learned anything" if len(found) > 1 else ""
+        said = f"{tied[0]} has a {figure} of {_score(best)}{other}."
     elif len(tied) > 1:
         said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
@@ -157,12 +160,14 @@ def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection
     ]
     thresholds = THRESHOLDS if thresholded(comparison.tasks) or not comparison.tasks else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
+    several = len(comparison.runs) > 1
+    best = "; the best value of each column is bold" if several else ""
     caption = (
-        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run; the best "
-        f"value of each column is bold.{score}{thresholds} Training time is the mean per fold and seed, for "
+        "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run"
+        f"{best}.{score}{thresholds} Training time is the mean per fold and seed, for "
         "all models of a run and of its earlier stages together."
     )
-    return TableBlock("overview", "All runs", caption, columns, rows)
+    return TableBlock("overview", "All runs" if several else "Scores", caption, columns, rows)
 
 
 def _costs_table(rows: Sequence[Row], there: Collection[str]) -> TableBlock:

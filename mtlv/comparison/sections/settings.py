@@ -1,4 +1,4 @@
-"""Settings that differ between runs, and warnings if runs are not comparable."""
+"""Settings that differ between runs, or those of a single run, and warnings if runs are not comparable."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ MOST_NAMED = 6  # maximum runs of a group named in a warning
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Build the section; None for a single run for which nothing was tried."""
+    """Build the section; None without runs."""
     runs = comparison.runs
-    if len(runs) < 2 and not comparison.tried:
+    if not runs:
         return None
+    tried = [_tried(comparison.tried)] if comparison.tried else []
+    if len(runs) == 1:
+        intro = "The settings that affect the results. The run's config.yml in the tracker has all of them."
+        return Section("settings", "Settings", intro, [*tried, _all_settings(runs[0])])
     blocks: list[Block] = [TextBlock(text, "warning") for text in warnings(runs)]
     rows = [settings_of(run) for run in runs]
     keys = sorted({key for row in rows for key in row})
@@ -31,10 +35,15 @@ def build(comparison: Comparison) -> Section | None:
     blocks.append(TextBlock(_in_words(len(keys) - len(differing), differing)))
     if differing:
         blocks.append(_table(runs, rows, differing))
-    if comparison.tried:
-        blocks.append(_tried(comparison.tried))
+    blocks += tried
     intro = "Only the settings that differ between the runs, to explain differences in metrics."
     return Section("settings", "What differs", intro, blocks)
+
+
+def _all_settings(run: ComparedRun) -> TableBlock:
+    columns = [TableColumn("setting", "setting", "text"), TableColumn("value", "value", "text")]
+    rows = [{"setting": key, "value": value} for key, value in sorted(settings_of(run).items())]
+    return TableBlock("settings", "All settings", "Settings by dotted key.", columns, rows)
 
 
 def settings_of(run: ComparedRun) -> dict[str, str]:

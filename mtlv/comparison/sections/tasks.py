@@ -65,7 +65,9 @@ def build(comparison: Comparison) -> Section | None:
         if interval := intervals.get((row["run"], row["task"])):
             row["interval"] = interval_text(interval.low, interval.high)
     blocks: list[Block] = [_main(comparison, rows)]
+    intro = "How well the run predicts each task."
     if len(comparison.runs) > 1:
+        intro = "How well each run predicts each task, and which tasks gain or lose relative to another run."
         blocks = [
             *_finding(comparison, rows, intervals),
             *_alike(comparison),
@@ -74,7 +76,6 @@ def build(comparison: Comparison) -> Section | None:
             *_scatter(comparison, rows),
         ]
     blocks.append(_table(comparison, rows))
-    intro = "How well each run predicts each task, and which tasks gain or lose relative to another run."
     return Section("tasks", "Tasks", intro, blocks)
 
 
@@ -339,10 +340,14 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     ]
     caption = (
         f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation. Support "
-        f"is the number of {supported_by(comparison.tasks, 'test documents')} of one fold; "
-        "gains are relative to the baseline run. Intervals are over resampled test documents, not corrected "
-        "for the number of tasks and runs."
+        f"is the number of {supported_by(comparison.tasks, 'test documents')} of one fold."
     )
+    if gain:
+        caption += (
+            " Gains are relative to the baseline run. Intervals are over resampled test documents, not "
+            "corrected for the number of tasks and runs."
+        )
     order = {task.name: at for at, task in enumerate(comparison.tasks)}
     ordered = sorted(rows, key=lambda row: order[row["task"]])
-    return TableBlock("tasks", "Every task under every run", caption, columns, ordered, BASELINE)
+    title = "Every task under every run" if gain else "Every task"
+    return TableBlock("tasks", title, caption, columns, ordered, BASELINE)

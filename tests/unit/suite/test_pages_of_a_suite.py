@@ -60,7 +60,7 @@ def test_parents_say_what_was_found_first_then_what_was_run(made: Made) -> None:
     assert "**Grouped multi-task learning** (one model for each group of tasks) of 3 tasks of `table`" in text
     assert "2 models with 2 heads in each of 2 seeds; 2 epochs; documents: 36 train, 12 validation" in text
     assert "**2 groups** by `kmedoids` on `label_description`" in text
-    assert "- [report.html](artifact:report.html): " in text
+    assert "All on one page: the run `comparison of ...`" in text.split("\n\n")[0]
     assert f"| {macro:.4f} ± " in text
     for name in (part.split(")")[0] for part in text.split("](artifact:")[1:]):
         assert name in parent.files, name
@@ -153,13 +153,6 @@ def test_per_task_tables_hold_the_figures(made: Made) -> None:
         assert content["columns"][1] == "f1", "what MLflow's table compares when it opens"
         for task in TASKS:
             assert rows[task]["f1"] == pytest.approx(run.last(f"test.tasks.f1/{task}"), abs=5e-5)
-
-
-def test_the_report_of_yes_no_tasks_counts_positive_documents(made: Made) -> None:
-    page = str(made.member("stl").files["report.html"])
-    assert "number of its positive documents" in page
-    assert ">positive<" in page
-    assert "Thresholds were fitted only on validation documents." in page
 
 
 def test_pictures_stand_in_the_root_and_in_the_grid(made: Made) -> None:

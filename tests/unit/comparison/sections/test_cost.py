@@ -94,7 +94,7 @@ def test_one_child_has_no_bar(comparison_of):
     assert row["score_sd"] is None
 
 
-@pytest.mark.parametrize("runs", [1, 2, 12])
+@pytest.mark.parametrize("runs", [2, 12])
 def test_labels_do_not_overlap(comparison_of, runs):
     comparison = comparison_of(runs=runs, children=2)
     rows = block(cost.build(comparison), "cost").rows

@@ -56,8 +56,12 @@ def test_a_grouping_concerns_runs_with_groups_only(comparison_of):
     assert [row["setting.grouping.k"] for row in table.rows] == [None, None, "4", "5"]
 
 
-def test_one_run_differs_from_nothing(comparison_of):
-    assert settings.build(comparison_of(runs=1)) is None
+def test_of_one_run_all_settings_are_shown(comparison_of):
+    comparison = comparison_of(runs=1)
+    table = block(settings.build(comparison), "settings")
+    shown = {row["setting"]: row["value"] for row in table.rows}
+    assert shown == settings.settings_of(comparison.runs[0])
+    assert shown["training.epochs"] == "5"
 
 
 def test_folds_and_seeds_are_counted(comparison_of):
