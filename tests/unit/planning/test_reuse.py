@@ -155,14 +155,14 @@ def test_clean_leaves_alone_what_a_process_works_on(littered: Store) -> None:
 
 def test_clean_deletes_only_when_told_to(littered: Store, trained: tuple) -> None:
     made, _ = trained
-    listed = clean_lines(littered.place, [], delete=False)
+    listed = clean_lines(littered.root, [], delete=False)
     assert listed[-1] == "0.0 MB would be deleted: add `--yes`"
-    assert clean_lines(littered.place, [], delete=False) == listed
-    of_config = clean_lines(littered.place, [made], delete=False)
+    assert clean_lines(littered.root, [], delete=False) == listed
+    of_config = clean_lines(littered.root, [made], delete=False)
     assert any("checkpoints of a unit that none of the configs needs" in line for line in of_config)
     assert not any("a finished unit that none" in line for line in of_config)
-    assert clean_lines(littered.place, [made], delete=True)[-1] == "deleted 0.0 MB"
-    assert clean_lines(littered.place, [made], delete=False) == [f"{littered.root}: nothing to clean"]
+    assert clean_lines(littered.root, [made], delete=True)[-1] == "deleted 0.0 MB"
+    assert clean_lines(littered.root, [made], delete=False) == [f"{littered.root}: nothing to clean"]
 
 
 def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable, tmp_path: Path) -> None:
