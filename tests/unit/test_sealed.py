@@ -62,3 +62,40 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     warnings: list[str] = []
     assert read_sealed(path, warnings.append, "", most_bytes=500) is None
     assert "more than 500" in warnings[0]
+
+
+def test_the_order_of_keys_is_no_content() -> None:
+    def turned(value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {key: turned(value[key]) for key in reversed(value)}
+
+    assert unseal(json.dumps(turned(json.loads(seal(CONTENT))))) == CONTENT
+
+
+def test_another_value_of_any_key_is_detected() -> None:
+    sealed = json.loads(seal(CONTENT))
+    for key in sealed:
+        with pytest.raises(ValueError, match="checksum"):
+            unseal(json.dumps({**sealed, key: "other"}))
+        with pytest.raises(ValueError, match="checksum"):
+            unseal(json.dumps({name: value for name, value in sealed.items() if name != key}))
+
+
+def test_what_cannot_be_read_is_damage_too(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    warnings: list[str] = []
+    assert read_sealed(tmp_path / "a.json", warnings.append, "it is made again") is None
+    assert len(warnings) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["a.json.damaged"]
+
+
+def test_damage_that_cannot_be_moved_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "a.json").write_text("{")
+    monkeypatch.setattr(Path, "replace", full)
+    warnings: list[str] = []
+    assert read_sealed(tmp_path / "a.json", warnings.append, "it is made again") is None
+    assert "cannot be moved aside (No space left on device); it is made again" in warnings[0]

@@ -128,16 +128,18 @@ def test_passages_with_their_entities(tmp_path: Path, form: str) -> None:
     ]
 
 
+def rows(corpus: Corpus) -> list[tuple[str, str, str]]:
+    """Return (first entity, second entity, class) of each document."""
+    return [
+        (*(text[a:b] for a, b, _ in mentions), corpus.tasks[0].classes[target])
+        for text, mentions, target in zip(
+            corpus.texts, corpus.mentions, corpus.targets["relations"], strict=True
+        )
+    ]
+
+
 @pytest.mark.parametrize("form", ["a.xml", "a.json"])
 def test_relations_of_annotations_and_of_concepts(tmp_path: Path, form: str) -> None:
-    def rows(corpus: Corpus) -> list[tuple[str, str, str]]:
-        return [
-            (*(text[a:b] for a, b, _ in mentions), corpus.tasks[0].classes[target])
-            for text, mentions, target in zip(
-                corpus.texts, corpus.mentions, corpus.targets["relations"], strict=True
-            )
-        ]
-
     assert rows(read(written(tmp_path, collection(BY_NODE), form), "multiclass")) == [
         ("Aspirin", "rash", "none"),
         ("ibuprofen", "Fever", "Causes"),
@@ -149,6 +151,50 @@ def test_relations_of_annotations_and_of_concepts(tmp_path: Path, form: str) -> 
         ("ibuprofen", "Fever", "none"),
         ("ibuprofen", "rash", "none"),
     ]
+
+
+@pytest.mark.parametrize("form", ["a.xml", "a.json"])
+def test_sentences_are_at_their_offsets(tmp_path: Path, form: str) -> None:
+    words = ("Rash", "came", "twice")
+    sentences = [
+        {"offset": at, "text": word, "annotations": [annotation(word, word, (at, len(word)), word)]}
+        for at, word in zip((40, 49, 58), words, strict=True)
+    ]
+    first = {"offset": 0, "text": "Fever.", "annotations": [annotation("T0", "Fever", (0, 5), "Fever")]}
+    value = {"documents": [{"id": "1", "passages": [first, {"offset": 40, "sentences": sentences}]}]}
+    corpus = read(written(tmp_path, value, form))
+    assert corpus.words == (("Fever", "."), words)
+    assert [[span.type for span in spans] for spans in corpus.targets["entities"]] == [["Fever"], list(words)]
+    assert not any("offsets" in note for note in corpus.notes)
+
+
+@pytest.mark.parametrize("form", ["a.xml", "a.json"])
+def test_relations_of_concepts_may_say_more_than_their_names(tmp_path: Path, form: str) -> None:
+    """As in BioRED; a role has the name of a type, and nothing has a direction."""
+    roles = {"role1": "Drug", "role2": "Sign", "novel": "Yes"}
+    pairs = (("D1", "D2"), ("D2", "D1"), ("D4", "D3"))  # one of them is there twice
+    relations = [
+        {"id": f"R{at}", "infons": {"type": "Causes", "entity1": one, "entity2": other, **roles}}
+        for at, (one, other) in enumerate((*pairs, pairs[0]))
+    ]
+    path = written(tmp_path, collection(relations, concepts=True), form)
+    assert rows(read(path, "multiclass")) == [
+        ("Aspirin", "rash", "Causes"),
+        ("Fever", "ibuprofen", "Causes"),
+        ("ibuprofen", "rash", "none"),
+    ]
+    assert any(note.startswith("3 relations, which") for note in read(path).notes)
+
+
+@pytest.mark.parametrize("form", ["a.xml", "a.json"])
+def test_relations_of_one_or_three_entities_are_left_out(tmp_path: Path, form: str) -> None:
+    several = [
+        {"id": f"R{at}", "infons": {"type": f"of {len(ids)}"}, "nodes": [{"refid": id_} for id_ in ids]}
+        for at, ids in enumerate((("T1",), ("T1", "T2", "T3")))
+    ]
+    corpus = read(written(tmp_path, collection([*BY_NODE, *several]), form), "multiclass")
+    assert [answer for *_, answer in rows(corpus)] == ["none", "Causes", "none"]
+    assert "2 relations left out: they are not of two marked entities (1 of 1, 1 of 3)" in corpus.notes
 
 
 LAUGHS = '<!DOCTYPE collection [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>'

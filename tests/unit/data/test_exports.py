@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.data import catalog
+from mtlv.data.conll import LOOKED_AT
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.standoff import standoff_path
@@ -128,6 +129,8 @@ def test_what_is_not_read_is_counted(tmp_path: Path) -> None:
     notes = {shape: load(written(tmp_path / "a.jsonl", SHAPES[shape])).notes[1:] for shape in SHAPES}
     assert notes["doccano"] == ("1 relations not read: they name no two entities, or have no type",)
     assert notes["prodigy"] == ("2 texts left out: they were rejected or ignored",)
+    ids = load(written(tmp_path / "a.jsonl", SHAPES["prodigy"])).ids
+    assert ids == ("a.1.1", "a.4.1"), "numbers of the records in the file"
     assert {*notes["label studio"]} == {
         "1 texts left out: they were not annotated",
         "1 further annotations of a text not read",
@@ -155,6 +158,35 @@ def test_relations_are_learned_of_the_ids_or_places_of_entities(tmp_path: Path) 
         assert corpus.tasks[0].classes == ("none", "causes", "other")
         assert corpus.targets["relations"].tolist() == [1, 2]
         assert [TEXT[a:b] for a, b, _ in corpus.mentions[0]] == ["aspirin", "severe headache"]
+
+
+def test_marks_of_several_types_in_one_of_several_lists(tmp_path: Path) -> None:
+    marks = [
+        {"start": 5, "end": 12, "labels": ["DRUG", "BRAND", "WORD"]},
+        {"start": 20, "end": 35, "labels": ["ADE"]},
+    ]
+    records = [{"id": f"note {n}", "report": TEXT, "marks": marks, "by": "me"} for n in range(3)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"version": ["1"], "records": records, "authors": ["a", "b"]}))
+    corpus = load(path)
+    assert corpus.words == (WORDS,) * 3
+    assert corpus.targets["entities"].tolist() == [SPANS] * 3
+    fault = "entities left out: an earlier one of another type has the same characters"
+    assert f"6 {fault} (3 BRAND beside DRUG, 3 WORD beside DRUG)" in corpus.notes
+
+
+def test_relations_have_a_direction_unless_they_go_both_ways(tmp_path: Path) -> None:
+    marks = [{"id": n, "start": 2 * n, "end": 2 * n + 1, "label": "AB"[n % 2]} for n in range(4)]
+    ends = ((0, 1), (3, 2))
+    for direction, second in (("right", "R (reversed)"), ("bi", "R")):
+        relations = [{"from_id": a, "to_id": b, "type": "R", "direction": direction} for a, b in ends]
+        path = written(tmp_path / "a.jsonl", [{"text": "a b c d", "entities": marks, "relations": relations}])
+        corpus = catalog.load("standoff", DataOptions(path=path, columns=Columns(kind="multiclass")))
+        answers = [corpus.tasks[0].classes[target] for target in corpus.targets["relations"]]
+        pairs = ["".join("a b c d"[span.start] for span in mentions) for mentions in corpus.mentions]
+        assert dict(zip(pairs, answers, strict=True)) == {
+            "ab": "R", "ad": "none", "bc": "none", "cd": second,
+        }  # fmt: skip
 
 
 def test_files_of_parts_and_lines_in_a_json_file(tmp_path: Path) -> None:
@@ -196,6 +228,12 @@ def test_tables_are_none(tmp_path: Path, records: list) -> None:
         if "relation" not in str(records):  # which can be read as texts with entities, too
             with pytest.raises(DataError):
                 load(path)
+
+
+def test_a_long_file_is_recognized_by_its_first_lines(tmp_path: Path) -> None:
+    record = SHAPES["doccano lists"][0] | {"more": "x" * (LOOKED_AT // 3)}
+    path = written(tmp_path / "a.jsonl", [record] * 4)
+    assert standoff_path(path) == path
 
 
 def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:

@@ -399,6 +399,36 @@ def test_relations_of_concepts_are_of_their_nearest_mentions(tmp_path: Path) -> 
     assert corpus.groups == ("7", "7")
 
 
+@pytest.mark.parametrize("between", "|;,+")
+def test_a_mention_of_several_concepts_has_the_relations_of_each(tmp_path: Path, between: str) -> None:
+    concepts = between.join(("D2", "-", "D9", "D4"))
+    marks = (("0\t7\tAspirin\tC", "D1"), ("14\t20\trashes\tD", concepts), ("22\t26\tpain\tD", "-"))
+    lines = "7|t|Aspirin heals rashes, pain.\n7|a|\n" + "".join(
+        f"7\t{place}\t{id_}\n" for place, id_ in marks
+    )
+    for name in ("D2", "D9", "D4"):
+        _, rows = related(write(tmp_path, {"a.txt": f"{lines}7\tCID\tD1\t{name}\n"}) / "a.txt")
+        assert rows == [("Aspirin", "rashes", "CID"), ("Aspirin", "pain", "none")]
+    with pytest.raises(DataError, match="no relations between marked entities"):
+        related(write(tmp_path, {"a.txt": f"{lines}7\tCID\tD1\t-\n"}) / "a.txt")
+
+
+def test_relations_of_concepts_have_no_direction(tmp_path: Path) -> None:
+    title, names = "aspirin, rash, statin, cough", ("aspirin", "rash", "statin", "cough")
+    lines = [
+        f"7\t{title.index(name)}\t{title.index(name) + len(name)}\t{name}\t{'CD'[at % 2]}\tD{at}\n"
+        for at, name in enumerate(names)
+    ]
+    content = f"7|t|{title}\n7|a|\n{''.join(lines)}7\tCID\tD0\tD1\n7\tCID\tD3\tD2\n"
+    _, rows = related(write(tmp_path, {"a.txt": content}) / "a.txt")
+    assert rows == [
+        ("aspirin", "rash", "CID"),
+        ("aspirin", "cough", "none"),
+        ("rash", "statin", "none"),
+        ("statin", "cough", "CID"),
+    ]
+
+
 def test_data_without_relations(tmp_path: Path) -> None:
     text, marks = CASES
     with pytest.raises(DataError, match="no relations between marked entities"):

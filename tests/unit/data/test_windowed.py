@@ -32,6 +32,41 @@ def test_rows_and_documents_are_each_others_inverse() -> None:
     assert made.rows(np.zeros(0, np.int64)).tolist() == []
 
 
+def test_fragments_of_documents_in_any_order_are_theirs() -> None:
+    made = cuts()
+    texts = [list(range(100 * n, 100 * n + length)) for n, length in enumerate(LENGTHS)]
+    words = made.words(texts)
+    assert [row[:1] for row in words] == [
+        [0],
+        [100],
+        [],
+        [300],
+        [307],
+        [314],
+        [320],
+        [400],
+        [407],
+        [414],
+        [421],
+    ]
+    for order in ([4, 1, 3], [3, 2, 4], [0, 3], [2]):
+        rows = [np.array(words[row], int) for row in made.rows(np.array(order))]
+        assert [values.tolist() for values in made.combine(rows, order)] == [texts[n] for n in order]
+    spans = made.spans([[Span(0, 1, "X")]] * 4 + [[Span(8, 12, "X"), Span(30, 31, "Y")]])
+    assert spans[7:] == [
+        (Span(8, 10, "X"),),
+        (Span(1, 5, "X"),),
+        (),
+        (Span(9, 10, "Y"),),
+    ]
+
+
+def test_rows_of_documents_with_unknown_words_are_values_of_documents() -> None:
+    made = WindowLayout.unread(np.array([1, 1, 1]))
+    rows = [np.arange(n, n + 5) for n in range(2)]
+    assert [values.tolist() for values in made.combine(rows, [2, 0])] == [row.tolist() for row in rows]
+
+
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(1, 12), st.data())
 def test_values_of_rows_put_together_are_those_of_the_documents(
     lengths: list[int], size: int, data: st.DataObject

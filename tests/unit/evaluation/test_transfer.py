@@ -105,6 +105,15 @@ def test_cells_without_pairs_and_the_diagonal_are_left_out():
     assert effects(alone) == ()
     assert baseline_mean(alone, "t") == 0.5
     assert baseline_mean(Transfers(("t",), (), {}, {}), "t") is None
+    lost = {(0, 0): 0.5, (1, 0): float("nan"), (2, 0): 0.7}
+    assert baseline_mean(Transfers(("t",), (), {"t": lost}, {}), "t") == pytest.approx(0.6)
+
+
+def test_cells_are_row_by_row():
+    transfers = a_matrix()
+    cells = [(cell.target, cell.source) for cell in effects(transfers)]
+    order = [(target, source) for target in transfers.targets for source in transfers.sources]
+    assert cells == [pair for pair in order if pair in cells]
 
 
 def test_holm_corrects_over_the_cells_that_have_a_verdict():

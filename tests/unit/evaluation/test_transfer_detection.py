@@ -9,7 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
-from mtlv.evaluation.transfer.detection import TransferRun, _learner, mean_score, transfers_among
+from mtlv.evaluation.transfer.detection import (
+    TransferRun,
+    _learner,
+    mean_score,
+    transfers_among,
+    transfers_of,
+)
 from mtlv.evaluation.transfer.words import not_learned
 
 
@@ -57,6 +63,23 @@ def test_the_first_of_two_that_learned_the_same_counts() -> None:
     runs = [*ALONE, learner(("a",), ("b",), score=0.6), learner(("a",), ("b",), score=0.9)]
     (found,) = transfers_among(runs)
     assert found.after["a", "b"][0, 0] == pytest.approx(0.601)
+    (transfers,) = transfers_among([*runs, learner(("b",), score=0.9)])
+    assert transfers.baseline["b"][0, 0] == pytest.approx(0.501)
+
+
+def test_runs_of_other_encoders_or_data_have_matrices_of_their_own(comparison_of: Callable) -> None:
+    comparison = comparison_of(runs=1, tasks=3)
+    one, two, _ = (task.name for task in comparison.tasks)
+    stages = (((one,),), ((two,),), ((one,), (two,)))
+    kinds = (("small", "x"), ("large", "x"), ("small", "y"))
+    runs = [
+        replace(comparison.runs[0], encoder=encoder, data_digest=digest, learned=learned)
+        for learned in stages
+        for encoder, digest in kinds
+    ]
+    matrices = transfers_of(replace(comparison, runs=tuple(runs)))
+    assert [encoder for encoder, _ in matrices] == ["small", "large", "small"]
+    assert all(set(transfers.after) == {(one, two)} for _, transfers in matrices)
 
 
 def test_a_target_without_its_baseline_has_no_effect_but_a_row() -> None:

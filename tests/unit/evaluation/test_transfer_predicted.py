@@ -53,6 +53,18 @@ def test_a_measure_that_orders_the_sources_of_each_target_is_shown() -> None:
     )
 
 
+def test_targets_with_one_source_are_not_counted() -> None:
+    transfers = told(a_matrix(7))
+    (before,) = measured_transfers(transfers, effects(transfers))
+    target = transfers.targets[0]
+    cells = [cell for cell in effects(transfers) if cell.target == target]
+    assert len(cells) > 2
+    left = {(cell.source, target) for cell in cells[1:]}
+    fewer = {pair: value for pair, value in transfers.suits["h_score"].items() if pair not in left}
+    (after,) = measured_transfers(replace(transfers, suits={"h_score": fewer}), effects(transfers))
+    assert (after.targets, after.cells) == (before.targets - 1, before.cells - len(cells))
+
+
 def test_the_reverse_and_noise_are_not_called_a_prediction() -> None:
     reverse, noise = told(a_matrix(7), -1.0), told(a_matrix(7), 0.0, 1.0)
     (found,) = measured_transfers(reverse, effects(reverse))

@@ -48,6 +48,12 @@ def test_knee_by_hand():
     assert (best, below) == (3, pytest.approx(0.375))
 
 
+@pytest.mark.parametrize("best", [2, 3, 4, 5])
+def test_any_k_between_the_first_and_the_last_may_be_the_knee(best):
+    curve = [10.0 - 0.1 * k if k < best else 1.0 - 0.1 * k for k in range(1, 7)]
+    assert knee(curve, items=20)[0] == best
+
+
 @pytest.mark.parametrize(
     ("items", "curve", "best"), [(1, [0.0], 1), (2, [3.0, 0.0], 1), (3, [3.0, 1.0, 0.0], 2)]
 )

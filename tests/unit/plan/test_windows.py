@@ -70,6 +70,16 @@ def test_owners_by_hand():
     assert owners((Window(0, 5), Window(2, 7))).tolist() == [0] * 4 + [1] * 3
 
 
+def test_fragments_of_several_windows_by_hand():
+    parts = windows(17, size=6, overlap=3)
+    assert [part.start for part in parts] == [0, 3, 6, 9, 11]
+    owner = [0] * 5 + [1] * 3 + [2] * 3 + [3] * 2 + [4] * 4
+    assert owners(parts).tolist() == owner
+    words = np.arange(17)
+    fragments = [100 * at + piece for at, piece in enumerate(cut(words, parts))]
+    assert put_together(fragments, parts).tolist() == [100 * at + word for word, at in enumerate(owner)]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 @given(made=tagged_texts())
 def test_gold_spans_come_back_from_their_tags(scheme, made):

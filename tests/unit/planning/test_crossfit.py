@@ -72,6 +72,25 @@ def test_another_source_changes_nothing(one_corpus_per_kind: list[Corpus]) -> No
     assert held_out(one_corpus_per_kind[1:3]) == held_out(one_corpus_per_kind[1:])
 
 
+def test_parts_follow_neither_the_order_nor_the_names_of_documents() -> None:
+    """Every third document has the same class, in the order of the corpus and of the groups' names."""
+    count, parts = 120, 3
+    classes = np.arange(count, dtype=np.int64) % parts
+    task = Task("a", "multiclass", "one", classes=("x", "y", "z"))
+    texts = tuple(f"case {n} of heart" for n in range(count))
+    names = tuple(f"g{n:03d}" for n in range(count))
+    corpus = Corpus("one", (task,), tuple(map(str, range(count))), texts, {"a": classes}, groups=names)
+    rows = np.arange(count)
+    folds = inner_folds(corpus, Fold(0, rows, rows[:0], rows[:0]), parts)
+    for fold in folds:
+        assert len(fold.test) == count // parts
+        assert np.bincount(classes[fold.test], minlength=parts).min() >= 5
+        assert np.bincount(np.arange(parts).repeat(count // parts)[fold.test]).min() >= 5, "no blocks"
+    turned = np.random.default_rng(0).permutation(count)
+    others = inner_folds(corpus.take(turned), Fold(0, rows, rows[:0], rows[:0]), parts)
+    assert [set(turned[fold.test]) for fold in others] == [set(fold.test) for fold in folds]
+
+
 def test_more_parts_than_documents_are_refused(one_corpus_per_kind: list[Corpus]) -> None:
     corpus = one_corpus_per_kind[2]
     (fold,) = make_folds(corpus)

@@ -40,6 +40,9 @@ def test_several_texts_have_a_row_each() -> None:
     texts = InputTexts(("a\n" + "b" * 100, "short"), (2, 7), "line")
     shown = answers((0.6, 0.3, 0.9), (0.1, 0.1, 0.1), texts=texts)
     assert shown.header == ("line", "text", "decided")
+    texts = from_arguments(["c" * 59, "c" * 60, "c" * 61])
+    cut = [text for _, text, _ in answers(*[(0.0, 0.0, 0.0)] * 3, texts=texts).rows]
+    assert cut == ["c" * 59, "c" * 60, "c" * 59 + "…"]
     assert shown.rows == [
         ("2", "a " + "b" * 57 + "…", "bone 0.90, heart, large 0.60, lung 0.30"),
         ("7", "short", "none"),

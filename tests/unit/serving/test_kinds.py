@@ -18,7 +18,7 @@ from mtlv.serving.answers import PredictionTable, write_answers
 from mtlv.serving.frame import as_columns, column_types
 from mtlv.serving.kinds import ANSWERS, COLUMNS, TaskPrediction
 from mtlv.serving.model import Prediction
-from mtlv.serving.texts import from_arguments
+from mtlv.serving.texts import InputTexts, from_arguments
 
 TEXTS = ("Aspirin, not ether.", "Clear.")
 CLASSES = ("none", "blocks", "drives", "feeds", "binds")
@@ -148,6 +148,52 @@ def test_files(tmp_path: Path) -> None:
         row = next(csv.DictReader(file))
     assert json.loads(row["drugs spans"])[1] == drug
     assert (row["relation class"], row["heart decided"]) == ("blocks", "1")
+
+
+def test_rows_without_an_answer_are_empty_everywhere(tmp_path: Path) -> None:
+    """Five rows, of which each task cannot read others; the first two of no task."""
+    texts = InputTexts((None, "", "a b", "c d", "e f"), (2, 3, 5, 6, 8), "line", ids={"case": tuple("vwxyz")})
+    task = Task("relation", "multiclass", classes=("no", "yes"))
+    words = tuple(split_words(text or "") for text in texts.texts)
+    spans = spans_column([[], [], [], [Span(0, 2, "X")], [Span(1, 2, "X")]])
+    empty = {"heart": [0, 1, 3], "lung": [0, 1], "relation": [0, 1, 4], "drugs": [0, 1, 2]}
+    answered = (
+        TaskPrediction(Task("heart"), np.array([0.9, 0.9, 0.6, 0.9, 0.7]), 0.5),
+        TaskPrediction(Task("lung"), np.array([0.9, 0.9, 0.8, 0.9, 0.4]), 0.5),
+        TaskPrediction(task, np.array([[0.1, 0.9], [0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]])),
+        TaskPrediction(Task("drugs", "tagging", classes=("X",)), spans, words=words),
+    )
+    predictions = tuple(replace(one, empty=np.array(empty[one.task.name])) for one in answered)
+    shown = PredictionTable(texts, Prediction(predictions), "run")
+    assert shown.rows == [
+        ("2", "", ""),
+        ("3", "", ""),
+        ("5", "a b", "relation: no 0.80; lung 0.80; heart 0.60"),
+        ("6", "c d", "relation: yes 0.70; drugs: c d (X); lung 0.90"),
+        ("8", "e f", "drugs: f (X); heart 0.70"),
+    ]
+    records = [shown.record(row) for row in range(5)]
+    assert [record["decided"] for record in records] == [None, None, ["heart", "lung"], ["lung"], ["heart"]]
+    assert [record["probabilities"] for record in records[2:]] == [
+        {"heart": 0.6, "lung": 0.8},
+        {"heart": None, "lung": 0.9},
+        {"heart": 0.7, "lung": 0.4},
+    ]
+    columns = as_columns(Prediction(predictions), "both")
+    for name, values in columns.items():
+        unread = empty[name.split()[0]]
+        assert [row for row, value in enumerate(values) if value is None or value != value] == unread
+    write_answers(shown, tmp_path / "o.csv")
+    with (tmp_path / "o.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["line"], row["case"], row["heart decided"], row["relation class"]) for row in rows] == [
+        ("2", "v", "", ""),
+        ("3", "w", "", ""),
+        ("5", "x", "1", "no"),
+        ("6", "y", "", "yes"),
+        ("8", "z", "1", ""),
+    ]
+    assert [row["lung probability"] for row in rows] == ["", "", "0.8", "0.9", "0.4"]
 
 
 def test_a_kind_that_is_not_there_leaves_no_key(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_ids_come_along(tmp_path: Path) -> None:
     table = written(tmp_path, "t.csv", "case,id,text\nc1,7,a\nc2,8,\nc3,9,b\n")
     assert from_file(table).ids == {"id": ("7", "8", "9")}
     assert from_file(table, named={"id": ["none", "case"]}).ids == {"case": ("c1", "c2", "c3")}
+    assert from_file(table, "id").ids == {}, "they are the texts"
     assert from_file(written(tmp_path, "u.csv", "text,n\na,1\n"), named={"id": ["case"]}).ids == {}
 
 

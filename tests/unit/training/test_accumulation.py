@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from mtlv.data.tokens import join_tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
-from mtlv.registries import OBJECTIVES
+from mtlv.registries import BALANCERS, OBJECTIVES
+from mtlv.training.balancing import Balancer
 from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import HeadLosses, train
@@ -34,11 +36,14 @@ EVERY = sorted(OBJECTIVES)
 WORDS, PAIRS, NUMBERS = range(3)  # the sources
 
 
-def combined(name: str, losses: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The formulas of docs/methods.md."""
+def combined(
+    name: str, losses: dict[str, torch.Tensor], factors: Mapping[str, float] = MappingProxyType({})
+) -> torch.Tensor:
+    """The formulas of docs/methods.md, of losses that a balancer multiplies by `factors`."""
     held = torch.stack(list(losses.values()))
     weights = torch.tensor([WEIGHTS.get(head, 1.0) for head in losses])
     shares = (held / held.mean()).detach()
+    held = held * torch.tensor([factors.get(head, 1.0) for head in losses])
     return {
         "sum": held.sum(),
         "mean": held.mean(),
@@ -132,6 +137,7 @@ class Work:
         together: bool = False,
         accumulation: int | None = None,
         on_pieces: Callable[[int], None] | None = None,
+        balancer: Balancer | None = None,
     ) -> tuple[list[torch.Tensor], EpochLosses]:
         """The gradient of each optimizer step, and what was heard, of an epoch of these batches."""
         kept, heard = Kept(self.weights), Heard()
@@ -139,7 +145,12 @@ class Work:
             TrainingState(self.model, kept, torch.optim.lr_scheduler.LambdaLR(kept, lambda _: 1.0)),
             lambda _: iter(batches),
             objective=Objective(
-                self.heads, tasks=self.tasks, combine=combine, head_weights=WEIGHTS, together=together
+                self.heads,
+                tasks=self.tasks,
+                combine=combine,
+                head_weights=WEIGHTS,
+                together=together,
+                balancer=balancer,
             ),
             epochs=1,
             accumulation=accumulation or len(batches),
@@ -219,6 +230,36 @@ def test_a_source_counts_as_often_as_it_was_drawn(combine: str, work: Work) -> N
     (found,), heard = work.step(drawn, combine)
     close(found, work.gradient(expected))
     assert heard.loss == pytest.approx(float(expected.detach()), rel=1e-5)
+
+
+@pytest.mark.parametrize("combine", ["weighted_sum", "loss_proportional"])
+@pytest.mark.parametrize("name", ["dwa", "random", "uncertainty"])
+def test_balancers_learn_the_losses_of_all_parts_of_a_step(
+    name: str, combine: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three parts of two of the three sources, before the epoch ends."""
+    drawn = [work.batch(WORDS, 0, 16), work.batch(NUMBERS, 0, 8), work.batch(WORDS, 16, 19)]
+    balancer, alone = (BALANCERS[name](len(work.heads), seed=3) for _ in range(2))
+    for one in (balancer, alone):
+        for at, key in enumerate(key for key in one.state if key in ("s", "last", "before")):
+            one.state[key] = torch.linspace(0.5, 1.5 + at, len(work.heads))
+        monkeypatch.setattr(one, "end_epoch", lambda: None)
+    losses = work.losses(work.batch(WORDS, 0, 19), drawn[1])
+    factors = dict(
+        zip([head.name for head in work.heads], alone.factors(torch.zeros(1)).tolist(), strict=True)
+    )
+    assert len({round(factors[head], 4) for head in losses}) == len(losses) == 4
+    parts = [{head: losses[head] for head in batch.targets} for batch in drawn[:2]]
+    expected = sum(
+        share * combined(combine, known, factors) for share, known in zip((2 / 3, 1 / 3), parts, strict=True)
+    )
+    (gradient,), heard = work.step(drawn, combine, balancer=balancer)
+    close(gradient, work.gradient(expected))
+    values = {name: float(loss.detach()) for name, loss in losses.items()}
+    alone.learn(torch.tensor([values.get(head.name, torch.nan) for head in work.heads]))
+    for key, state in alone.state.items():
+        torch.testing.assert_close(balancer.state[key], state, rtol=1e-4, atol=1e-6, equal_nan=True)
+    assert heard.factors == pytest.approx(factors, rel=1e-5)
 
 
 def test_each_head_has_its_own_share(work: Work) -> None:

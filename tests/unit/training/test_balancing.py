@@ -80,6 +80,15 @@ def test_dwa_raises_the_loss_that_fell_less_after_two_epochs() -> None:
     assert moving.factors(NONE).tolist() == pytest.approx([1.0, 1.0])  # of the last two epochs alone
 
 
+def test_dwa_leaves_a_loss_without_a_ratio_at_that_of_an_equal_one() -> None:
+    """The second loss was not in the first epoch, the third one was 0."""
+    moving = DWA(4)
+    for losses in ([1.0, NAN, 0.0, 2.0], [0.5, 2.0, 1.0, 2.0]):
+        taught(moving, losses).end_epoch()
+    expected = 4 * torch.tensor([0.25, 0.5, 0.5, 0.5]).softmax(0)
+    torch.testing.assert_close(moving.factors(NONE), expected)
+
+
 def test_random_factors_follow_from_the_seed_and_the_step_and_have_a_mean_of_one() -> None:
     drawn = Random(3, seed=7)
     state, seen = torch.get_rng_state(), []

@@ -129,6 +129,11 @@ def test_teachers_of_parts_fill_the_places_of_their_own(unit: tuple[Job, UnitInp
                 wanted = whole.teacher_outputs[name].batch(part.index)
                 torch.testing.assert_close(found.teacher_outputs[name].batch(part.index), wanted)
                 assert wanted.any()
+    first = add_teacher_outputs(inputs, [(inner[0], teacher_outputs_of(inner[0], inputs, given[:1]))])
+    for one in inner[1:]:
+        for part in inputs.parts(job.unit.model.tasks, one.fold.test):
+            for name in part.targets:
+                assert not first.teacher_outputs[name].batch(part.index).any(), "of the other parts"
 
 
 def test_predictions_are_what_they_were(unit: tuple[Job, UnitInputs]) -> None:

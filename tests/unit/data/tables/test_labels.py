@@ -10,7 +10,7 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
-from mtlv.data.tables.labels import flag_of, labels_of, positions_of
+from mtlv.data.tables.labels import by_number, flag_of, labels_of, positions_of
 from mtlv.errors import DataError
 
 YES = (
@@ -168,3 +168,7 @@ def test_uncertain_cells_are_an_error_of_all_columns_at_once(tmp_path) -> None:
     assert len(caught.value.problems) == 1
     with pytest.raises(DataError, match=r"missing_labels: no` is for columns of `labels`"):
         load(tmp_path, FLAGS, kind="multiclass", target="a", missing_labels="no")
+
+
+def test_numbers_are_in_the_order_of_numbers_before_names() -> None:
+    assert sorted(["10", "b", "9", "-1", "a", "2"], key=by_number) == ["2", "9", "10", "-1", "a", "b"]
