@@ -225,7 +225,9 @@ def _relation(item: Mapping[str, Any]) -> Relation | None:
         ends = [_place_name(span) if isinstance(span, Mapping) else None for span in spans]
     if not isinstance(name, str) or None in ends:
         return None
-    return Relation(name, str(ends[0]), str(ends[1]), item.get("direction", "right") != "bi")
+    direction = item.get("direction", "right")  # of the arrow between the two, in Label Studio
+    first, second = reversed(ends) if direction == "left" else ends
+    return Relation(name, str(first), str(second), direction != "bi")
 
 
 def _place_name(span: Mapping[str, Any]) -> str:
