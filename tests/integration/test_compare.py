@@ -120,6 +120,10 @@ def test_curves_are_the_stores_history(numbers, client):
             assert expected in [pytest.approx(v, abs=1e-9) for v in found[0].values() if isinstance(v, float)]
 
 
+def test_generated_documents_are_called_so(numbers):
+    assert [text for text in numbers["warnings"] if "`synthetic` are generated" in text]
+
+
 def test_differences_are_taken_to_the_run_that_learns_every_task_alone(numbers):
     assert numbers["baseline"] == "r1"
 

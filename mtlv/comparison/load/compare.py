@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,6 +23,7 @@ from mtlv.comparison.load.tuned import tuned
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
+from mtlv.data.catalog import CORPORA, card
 from mtlv.errors import DataError, TrackingError, nearest, shorten
 from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
 from mtlv.formatting import many
@@ -169,7 +170,17 @@ def _comparison(
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
     learned = warnings({run.name: comparison.learning(run) for run in comparison.runs}, "“{}”".format)
-    return replace(comparison, warnings=(*comparison.warnings, *learned))
+    return replace(comparison, warnings=(*comparison.warnings, *_generated(found.runs), *learned))
+
+
+def _generated(runs: Iterable[ComparedRun]) -> list[str]:
+    """Return a warning for each corpus of documents that are not real."""
+    names = dict.fromkeys(run.params.get("data.name", "") for run in runs)
+    return [
+        f"the documents of `{name}` are generated: scores say nothing about real texts"
+        for name in names
+        if name in CORPORA and card(name).generated
+    ]
 
 
 def _sized(found: LoadedRuns) -> LoadedRuns:
