@@ -18,7 +18,7 @@ from mtlv.units.job import Job
 class Shelf:
     """A store that knows only which units are finished, and which are being trained."""
 
-    place = None
+    root = None
 
     def __init__(self) -> None:
         self.finished: list[str] = []
