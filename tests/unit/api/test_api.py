@@ -229,7 +229,7 @@ def test_a_result_has_metrics_and_groups(trained) -> None:
     assert grouped.groups is not None
     assert grouped.groups.k == 2
     assert alone.groups is None
-    assert grouped.to_frame().loc["heart", "f1"] == pytest.approx(grouped._found.of_task("heart", "f1")[0])
+    assert grouped.to_frame().loc["heart", "f1"] == pytest.approx(grouped._result.of_task("heart", "f1")[0])
     assert set(grouped.metrics) >= {"f1_macro", "average_precision_macro"}
     assert "heart" in grouped._repr_html_()
     assert repr(grouped).startswith("Result('GMTL")
@@ -509,7 +509,7 @@ def test_results_of_equal_settings_and_other_documents_are_compared(
     table = page.to_frame()
     assert table["test/f1_macro"].tolist() == [found.metrics["f1_macro"] for found in results]
     assert table.columns[0].startswith("test/")
-    comparison = page._found.comparison
+    comparison = page._compared.comparison
     baseline = comparison.run(comparison.baseline)
     assert baseline is comparison.runs[1]
     assert set(comparison.texts) == {id_ for child in baseline.children for id_ in child.test.ids}
@@ -539,7 +539,7 @@ def test_values_are_tried_for_a_result(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(ConfigError, match=said):
             mtlv.train(from_frame(), tune=tune, **settings)
     page = mtlv.compare(found, folder=tmp_path / "page")
-    assert page._found.comparison.tried == (), "it is compared with others as it is"
+    assert page._compared.comparison.tried == (), "it is compared with others as it is"
 
 
 def test_groups_may_have_names(tmp_path: Path) -> None:
@@ -767,7 +767,7 @@ def test_a_corpus_is_read_as_it_is_now_not_as_an_earlier_one_was(tmp_path: Path)
 
 
 def test_a_model_is_packed_once(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = mtlv.Result(trained[1]._found)
+    alone = mtlv.Result(trained[1]._result)
     packed = []
     monkeypatch.setattr(result, "package", lambda *args: packed.append(args) or package(*args))
     alone.save(tmp_path / "model")

@@ -117,7 +117,8 @@ def test_no_better_is_a_mean_difference_of_zero_or_less() -> None:
 def test_a_task_is_ranked_well_from_halfway_between_the_constant_answer_and_one() -> None:
     precisions = {"high": [0.5, 0.7], "low": [0.5, 0.69], "none": []}
     tasks = [Task(name) for name in precisions]
-    found = learning(None, tasks, lambda _: [(0.1, 0.2), (0.2, 0.2)], (), precisions.__getitem__)
+    pairs = [(0.1, 0.2), (0.2, 0.2)]
+    found = learning(None, tasks, lambda _: pairs, average_precision=precisions.__getitem__)
     assert [each.ranked for each in found.unlearned] == [True, False, False]
     assert found.unlearned[0].average_precision == pytest.approx(0.6)
 

@@ -269,7 +269,7 @@ def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pyt
     rng = np.random.default_rng(0)
     groups = [*((name,) for name in LABELS), *combinations(LABELS, 2)]
     found = {frozenset(g): [dict(zip(g, rng.random(len(g)), strict=True)) for _ in range(2)] for g in groups}
-    monkeypatch.setattr(measured, "_each_unit", lambda _: found)
+    monkeypatch.setattr(measured, "_scores_of_units", lambda _: found)
     unit = SimpleNamespace(epochs=(1, 2), train_seconds=3.0)
 
     def predicted(value: str, *groups: tuple[str, ...]) -> Prediction:
