@@ -303,7 +303,9 @@ def test_whatever_helpers_do_every_unit_ends_once(
     assert not listener.names("failed")
 
 
-def test_a_unit_that_kills_its_processes_fails_and_this_process_never_trains_it(in_threads: Callable) -> None:
+def test_a_unit_that_kills_its_processes_fails_and_this_process_never_trains_it(
+    in_threads: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shelf, listener, jobs, by = Shelf(), Listener(), made_up_jobs(6), []
 
     def train_one(job: Job) -> None:
@@ -313,7 +315,13 @@ def test_a_unit_that_kills_its_processes_fails_and_this_process_never_trains_it(
         while not is_helper() and not by:
             time.sleep(0.001)  # while this process has another unit
 
+    def open_later(_: object) -> Shelf:
+        if by:
+            time.sleep(0.3)  # this process requests the lost unit before the second helper can take it
+        return shelf
+
     in_threads(shelf, train_one)
+    monkeypatch.setattr(helper_module, "Store", open_later)
     with main_executor(shelf, listener, jobs, train_one, 2) as executor:
         executor.expect(jobs)
         for job in jobs[:3]:
@@ -327,22 +335,39 @@ def test_a_unit_that_kills_its_processes_fails_and_this_process_never_trains_it(
     assert "has ended (SIGKILL); another one continues" in warning
 
 
-def test_a_unit_without_memory_beside_others_is_trained_alone_here(in_threads: Callable) -> None:
-    shelf, listener, jobs, attempts = Shelf(), Listener(), made_up_jobs(8), []
+def test_a_unit_without_memory_beside_others_is_trained_alone_here(
+    in_threads: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process has unit 0 and then tries 1, as a helper did, while two other helpers have 2 and 3."""
+    shelf, listener, jobs, begun = Shelf(), Listener(), made_up_jobs(8), threading.Event()
+    attempts: list[tuple[bool, bool]] = []  # whether a helper tried unit 1, and whether helpers were there
+
+    def wait_for(condition: Callable[[], bool]) -> None:
+        while not condition():
+            time.sleep(0.001)
 
     def train_one(job: Job) -> None:
-        if job.unit.key == "1":
-            attempts.append((is_helper(), len(ThreadHelper.alive)))
+        key = job.unit.key
+        if key == "0":
+            begun.set()
+            wait_for(lambda: bool(attempts))
+        elif key == "1":
+            if is_helper():
+                wait_for(lambda: shelf.locks["2"].locked() and shelf.locks["3"].locked())
+            attempts.append((is_helper(), bool(ThreadHelper.alive)))
             if ThreadHelper.alive:
                 raise NoRoomError("it does not fit")
-        if job.unit.key == "0":
-            while not is_helper() and not attempts:
-                time.sleep(0.001)  # so that a helper takes the other one
+        elif is_helper():
+            wait_for(lambda: (False, True) in attempts)
+
+    def open_later(_: object) -> Shelf:
+        begun.wait()
+        return shelf
 
     in_threads(shelf, train_one)
+    monkeypatch.setattr(helper_module, "Store", open_later)
     run_all(main_executor(shelf, listener, jobs, train_one, 4), jobs)
-    assert len(attempts) > 1
-    assert attempts[-1] == (False, 0)
+    assert attempts == [(True, True), (False, True), (False, False)]
     assert not listener.names("failed")
     assert "not enough memory for it and others" in listener.names("warning")[0]
     assert len(listener.names("ended") + listener.names("found")) == len(jobs)
