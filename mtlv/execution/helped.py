@@ -225,7 +225,7 @@ class HelpedExecutor(LocalExecutor):
         if isinstance(error, NoRoomError):  # the helper ends, and this process trains the unit
             self._losses.pop(key, None)
             self._warn_of_memory(job)
-        else:
+        elif key not in self.failed:
             self.failed[key] = error
             self._pass_on(UnitFailed(job.name))
 

@@ -135,8 +135,10 @@ class LocalExecutor(Executor):
             self.run(needed, ignore_epoch)
 
     def _fail(self, job: Job, error: TrainingError) -> None:
+        has_been_reported = job.unit.key in self.failed  # by a helper that tried it at the same time
         self.failed[job.unit.key] = error
-        self.callback(UnitFailed(job.name))
+        if not has_been_reported:
+            self.callback(UnitFailed(job.name))
 
     def _report_end(self, job: Job, *, cached: bool) -> None:
         """Report the end of a unit, only once if members share it or it was trained ahead."""
