@@ -59,7 +59,7 @@ def by_executor(cache, store, jobs, slots):
     """Return the seconds of all units by the executor, requested as by a suite."""
     head = RayHead(None, slots)
     runner = UnitRunner(cache.inputs, store, ignore, starts_of(jobs))
-    executor = RayExecutor(runner, cache, jobs, wanted=NodeRequest(1), threads=1, head=head, task=empty)
+    executor = RayExecutor(runner, cache, jobs, request=NodeRequest(1), threads=1, head=head, task=empty)
     with executor:
         begun = time.perf_counter()
         executor.expect(jobs)

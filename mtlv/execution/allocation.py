@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtlv.execution.ray.cluster import need_ray, wanted_of
+from mtlv.execution.ray.cluster import need_ray, request_of
 from mtlv.formatting import many
 from mtlv.hardware import cores
 
@@ -53,9 +53,9 @@ def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
     """
     if execution.engine == "ray":
         need_ray()
-        wanted, threads = wanted_of(execution, ())
+        request, threads = request_of(execution, ())
         where = execution.address or "a cluster started here"
-        return [f"trained by Ray on {where}, each unit with {wanted.words} and {many(threads, 'thread')}"]
+        return [f"trained by Ray on {where}, each unit with {request.words} and {many(threads, 'thread')}"]
     here, ranks = cores(), execution.devices_per_unit
     found = share(execution, min(here, units))
     lines = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []

@@ -107,7 +107,7 @@ class HelpedExecutor(LocalExecutor):
         """
         if not self._has_started:
             self._has_started = True
-            missing = sum(not self._runner.there(each) for each in self._jobs.values())
+            missing = sum(not self._runner.there(known) for known in self._jobs.values())
             for _ in range(min(self._most_helpers, missing - 1)):
                 self._start_helper()
         return super().run(job, on_epoch)

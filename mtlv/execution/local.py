@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
 from mtlv.errors import TrainingError
-from mtlv.events import NoteGiven, UnitEnded, UnitFailed
+from mtlv.events import NoteGiven, UnitFailed
 from mtlv.execution.executor import Executor
 from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
 from mtlv.hardware import compute_threads
@@ -31,15 +30,11 @@ class LocalExecutor(Executor):
     """
 
     def __init__(self, runner: UnitRunner, jobs: Sequence[Job], *, threads: int | None = None) -> None:
+        super().__init__(runner, jobs)
         self.callback, self.store = runner.callback, runner.store
         self.failed: dict[str, TrainingError] = {}  # by the key of the unit
-        self._runner = runner
         self._threads = compute_threads(threads)
-        self._jobs = {job.unit.key: job for job in jobs}
-        self._numbers = {key: number for number, key in enumerate(self._jobs, start=1)}
         self._unfinished = dict(self._jobs)  # may contain units that other processes have finished
-        self._expected: Counter[str] = Counter()  # number of members that will request a unit, by its key
-        self._ended: set[str] = set()  # keys of units whose end was reported
 
     def __enter__(self) -> Self:
         self._threads.__enter__()
@@ -47,12 +42,6 @@ class LocalExecutor(Executor):
 
     def __exit__(self, *_: object) -> None:
         self._threads.__exit__(None, None, None)
-
-    def expect(self, jobs: Sequence[Job]) -> None:
-        self._expected.update(job.unit.key for job in jobs)
-
-    def give_up(self, jobs: Sequence[Job]) -> None:
-        self._expected.subtract(job.unit.key for job in jobs)
 
     def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
         """Run a unit; train others while another process trains it.
@@ -139,13 +128,6 @@ class LocalExecutor(Executor):
         self.failed[job.unit.key] = error
         if not has_been_reported:
             self.callback(UnitFailed(job.name))
-
-    def _report_end(self, job: Job, *, cached: bool) -> None:
-        """Report the end of a unit, only once if members share it or it was trained ahead."""
-        key = job.unit.key
-        if key not in self._ended:
-            self._ended.add(key)
-            self.callback(UnitEnded(job.name, cached, job.documents, self._numbers[key]))
 
     def _note_other(self, job: Job) -> None:
         """Tell the user that another process has the requested unit."""

@@ -34,7 +34,7 @@ class RayHead:
     cpus: int  # CPUs of a cluster started here
 
 
-def wanted_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
+def request_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
     """Return the resources of each unit, and its threads."""
     ranks = execution.devices_per_unit  # they share a unit's threads; each has its own GPU
     given = float(ranks) if execution.cpus == "auto" else execution.cpus

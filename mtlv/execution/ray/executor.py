@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import Event, NoteGiven, UnitEnded, UnitFailed, UnitStarted, WarningGiven
 from mtlv.execution.executor import Executor
-from mtlv.execution.ray.cluster import RayHead, connected, wanted_of
+from mtlv.execution.ray.cluster import RayHead, connected, request_of
 from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
 from mtlv.execution.ray.task import EpochScored, RayTask, SharedObjects, keep, start_mailbox, train
 from mtlv.execution.runner import OnEpoch, UnitRunner
@@ -36,13 +35,13 @@ def ray_executor(
     devices: Collection[str],
 ) -> RayExecutor:
     """Return the executor of the units of a suite; `devices` are the types of their devices."""
-    wanted, threads = wanted_of(execution, devices)
-    runner.callback(NoteGiven(f"units are trained by Ray, each with {wanted.words}"))
+    request, threads = request_of(execution, devices)
+    runner.callback(NoteGiven(f"units are trained by Ray, each with {request.words}"))
     # `OMP_NUM_THREADS` says nothing of processes that use a GPU.
     here = all_cores() if "cuda" in devices else cores()
-    cpus = here if execution.processes == "auto" else max(1, round(execution.processes * wanted.cpus))
+    cpus = here if execution.processes == "auto" else max(1, round(execution.processes * request.cpus))
     head = RayHead(execution.address, cpus)
-    return RayExecutor(runner, cache, jobs, wanted=wanted, threads=threads, head=head)
+    return RayExecutor(runner, cache, jobs, request=request, threads=threads, head=head)
 
 
 class RayExecutor(Executor):
@@ -59,32 +58,29 @@ class RayExecutor(Executor):
         cache: InputCache,
         jobs: Sequence[Job],
         *,
-        wanted: NodeRequest,
+        request: NodeRequest,
         threads: int,
         head: RayHead,
         task: Any = train,
     ) -> None:
-        self._runner, self._cache, self._wanted, self._threads = runner, cache, wanted, threads
+        super().__init__(runner, jobs)
+        self._cache, self._request, self._threads = cache, request, threads
         self._head, self._task = head, task
-        self._jobs = {job.unit.key: job for job in jobs}
         self._by_name = {job.name: job for job in jobs}
-        self._numbers = {key: number for number, key in enumerate(self._jobs, start=1)}
         self._common = SharedObjects()
         self._keys: dict[Any, tuple[str, ...]] = {}  # of the inputs of settings
         self._inputs_kept: dict[tuple[str, ...], Any] = {}
-        self._expected: Counter[str] = Counter()  # number of members that will request a unit, by its key
         self._tasks: dict[str, Any] = {}  # references to the tasks of units, by key
         self._running: set[str] = set()  # keys of units that have started and not ended
-        self._ended: set[str] = set()  # keys of units whose end was reported
         self._failed: dict[str, TrainingError] = {}  # units given up by Ray, by key
         self._left = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(connected(self._head))
-            check_room(self._wanted)
+            check_room(self._request)
             self._terms = stack.enter_context(agreed(self._runner.store.root.absolute()))
-            self._runner.callback(NoteGiven(size(self._wanted)))
+            self._runner.callback(NoteGiven(size(self._request)))
             self._mailbox = start_mailbox()
             self._left = stack.pop_all()
         return self
@@ -102,15 +98,15 @@ class RayExecutor(Executor):
             self._left.close()
 
     def expect(self, jobs: Sequence[Job]) -> None:
+        super().expect(jobs)
         for job in jobs:
-            self._expected[job.unit.key] += 1
             self._submit(job)
 
     def give_up(self, jobs: Sequence[Job]) -> None:
         import ray
 
+        super().give_up(jobs)
         for key in (job.unit.key for job in jobs):
-            self._expected[key] -= 1
             if self._expected[key] <= 0 and key in self._tasks:
                 ray.cancel(self._tasks.pop(key))
 
@@ -140,7 +136,8 @@ class RayExecutor(Executor):
         if key not in self._tasks and not self._runner.there(job):
             needs = [task for need in job.needs if (task := self._submit(self._jobs[need.unit.key]))]
             jobs = (*job.before, job)
-            starts = frozenset(each.unit.key for each in jobs if each.unit.key in self._runner.starts)
+            units = [earlier.unit for earlier in jobs]
+            starts = frozenset(unit.key for unit in units if unit.key in self._runner.starts)
             packed, others = self._common.pack(RayTask(jobs, starts, self._terms, self._threads))
             references = [self._inputs(job), *others]
             self._tasks[key] = self._remote.remote(packed, references, self._mailbox, *needs)
@@ -151,8 +148,8 @@ class RayExecutor(Executor):
         import ray
 
         # On a GPU each unit has a new process, because a reused one would keep the device's memory.
-        task = ray.remote(max_calls=1 if self._wanted.gpus else 0)(self._task)
-        return task.options(max_retries=RETRIES, **self._wanted.options)
+        task = ray.remote(max_calls=1 if self._request.gpus else 0)(self._task)
+        return task.options(max_retries=RETRIES, **self._request.options)
 
     def _inputs(self, job: Job) -> Any:
         """Return a reference to a unit's inputs; shared inputs are put into the object store once."""
@@ -229,9 +226,5 @@ class RayExecutor(Executor):
         self._runner.callback(event)
 
     def _report_end(self, job: Job, *, cached: bool) -> None:
-        """Report the end of a unit, only once if members share it."""
-        key = job.unit.key
-        if key not in self._ended:
-            self._ended.add(key)
-            self._running.discard(key)
-            self._runner.callback(UnitEnded(job.name, cached, job.documents, self._numbers[key]))
+        self._running.discard(job.unit.key)
+        super()._report_end(job, cached=cached)

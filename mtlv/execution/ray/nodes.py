@@ -60,44 +60,44 @@ def alive(node: str) -> bool:
     return any(each["NodeID"] == node for each in nodes())
 
 
-def slots(wanted: NodeRequest) -> int:
+def slots(request: NodeRequest) -> int:
     """Return the number of units that all nodes could train at once."""
-    return sum(_on(node, wanted) for node in nodes())
+    return sum(_on(node, request) for node in nodes())
 
 
-def size(wanted: NodeRequest) -> str:
+def size(request: NodeRequest) -> str:
     """Describe the cluster and its free capacity for users."""
     import ray
 
-    count, units = len(nodes()), slots(wanted)
+    count, units = len(nodes()), slots(request)
     return (
         f"the cluster at {ray.get_runtime_context().gcs_address} has {many(count, 'node')} "
         f"and room for {many(units, 'unit')} at once"
     )
 
 
-def _on(node: Mapping[str, Any], wanted: NodeRequest) -> int:
+def _on(node: Mapping[str, Any], request: NodeRequest) -> int:
     there = node["Resources"]
     return min(
-        (int(there.get(name, 0.0) / amount + 1e-9) for name, amount in wanted.resources.items()), default=1
+        (int(there.get(name, 0.0) / amount + 1e-9) for name, amount in request.resources.items()), default=1
     )
 
 
-def check_room(wanted: NodeRequest) -> None:
+def check_room(request: NodeRequest) -> None:
     """Reject units that no node could ever run, because Ray would wait for one.
 
     Raises:
         DeviceError: no node has enough resources.
     """
     here = nodes()
-    if any(_on(node, wanted) for node in here):
+    if any(_on(node, request) for node in here):
         return
     cpus, gpus, memory = (
         max((node["Resources"].get(name, 0.0) for node in here), default=0.0)
         for name in ("CPU", "GPU", "memory")
     )
     raise DeviceError(
-        f"no node of the cluster has {wanted.words} for a unit",
+        f"no node of the cluster has {request.words} for a unit",
         got=f"{many(len(here), 'node')} with up to {cpus:g} CPUs, "
         f"{gpus:g} GPUs and {memory / 1e9:.1f} GB of memory",
         then="lower `execution.cpus`, `execution.gpus` or `execution.memory_gb`, or start such a node first",

@@ -143,12 +143,12 @@ def admitted(terms: NodeRequirements) -> Store:
         TrackingError: it cannot use the store.
     """
     _, node = where()
-    other = [(name, wanted) for name, wanted in terms.releases if versions()[name] != wanted]
+    other = [(name, release) for name, release in terms.releases if versions()[name] != release]
     if other:
         raise ClusterError(
             f"node {node} of the cluster has other releases",
             got=", ".join(f"{name} {versions()[name]}" for name, _ in other),
-            allowed=", ".join(f"{name} {wanted}" for name, wanted in other),
+            allowed=", ".join(f"{name} {release}" for name, release in other),
             then="install the same on all nodes: results depend on them",
         )
     trouble = ""

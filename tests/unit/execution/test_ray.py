@@ -22,7 +22,7 @@ from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.events import ignore
 from mtlv.execution.ray import cluster as ray_cluster
 from mtlv.execution.ray import nodes, task
-from mtlv.execution.ray.cluster import RayHead, check_lasting, connected, wanted_of
+from mtlv.execution.ray.cluster import RayHead, check_lasting, connected, request_of
 from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
 from mtlv.execution.ray.task import NodeRequirements, ObjectCache, admitted, keep
 from mtlv.store.progress import FOLDER, read_states
@@ -301,7 +301,7 @@ def test_what_a_unit_takes(
     suite: Callable,
 ) -> None:
     execution = suite(table("t"), *changes).members[0].settings.execution
-    assert wanted_of(execution, devices) == (NodeRequest(cpus, gpus), threads)
+    assert request_of(execution, devices) == (NodeRequest(cpus, gpus), threads)
 
 
 def test_errors_are_those_that_users_see() -> None:
