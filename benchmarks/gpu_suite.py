@@ -5,9 +5,8 @@
     python benchmarks/gpu_suite.py --data ... --encoder ... --sweep
 
 Measures the seconds of suites from the end of planning, each in a separate process with its own store: MTL
-and STL with `auto` processes (see `mtlv/execution/concurrency.py`), with and without CUDA graphs, and STL in
-one process. With `--sweep`: only STL of all tasks, with 4 folds and 10 epochs. MLflow is not needed.
-Without a GPU, nothing is measured except in a quick check.
+in one process and STL in one and two, with and without CUDA graphs. With `--sweep`: only STL of all tasks,
+with 4 folds and 10 epochs. MLflow is not needed. Without a GPU, nothing is measured except in a quick check.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from throughput import open_i
 from mtlv.training.optim import resolve_device
 
 TIMES, SWEEP, TASKS = 6, 360, 19  # limits: STL / MTL, seconds of the sweep; their number of tasks
-MTL, STL = "mtl,auto,true", "stl,auto,true"
+MTL, STL = "mtl,1,true", "stl,2,true"
 WAYS = {
     MTL: "MTL",
-    STL: "STL, processes by auto",
+    STL: "STL, two processes",
     "stl,1,true": "STL, one process",
-    "mtl,auto,false": "MTL, without CUDA graphs",
-    "stl,auto,false": "STL, without CUDA graphs, processes by auto",
+    "mtl,1,false": "MTL, without CUDA graphs",
+    "stl,2,false": "STL, without CUDA graphs, two processes",
 }
 
 

@@ -15,7 +15,6 @@ become equal, can change a metric. Nothing is trained on from these files.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import sys
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.formatting import csv_text
 from mtlv.plan import Scores, Task
 from mtlv.planning.resolve import FoldRun, ResolvedMember, Resolver
 from mtlv.reporting.plan_result import PlanResult, outcome, plan_loss
@@ -140,7 +140,7 @@ def pack(suite: Suite, results: Path) -> None:
     results.mkdir(parents=True, exist_ok=True)
     files |= {"runs.json": as_json(runs), "units.json": as_json(units)}
     write_archive(results / "outputs.tar.xz", files)
-    write_epochs(results / "epochs.csv", epochs)
+    (results / "epochs.csv").write_text(csv_text(epochs), encoding="utf-8", newline="")
 
 
 def finished_fold_runs(
@@ -210,14 +210,6 @@ def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-
-
-def write_epochs(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def main(config: str, *overrides: str) -> None:

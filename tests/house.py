@@ -193,6 +193,8 @@ class Walk:
         code = frame.f_code
         if event == "return" and frame is self._unit_frame:
             self._unit_frame = None
+        if event == "call" and code.co_name == "train_unit":
+            self._unit_frame = frame
         if event != "call" or code in self.seen:
             return
         self.seen.add(code)
@@ -200,8 +202,6 @@ class Walk:
         path = Path(code.co_filename)
         if not is_function or not path.is_relative_to(ROOT / "mtlv"):
             return
-        if code.co_name == "train_unit":
-            self._unit_frame = frame
         if path.parent != ROOT / "mtlv":
             (self.unit if self._unit_frame else self.suite).append(code.co_filename)
 
@@ -248,7 +248,7 @@ def count_written_files() -> dict[str, int]:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         environment = {key: value for key, value in environment.items() if not key.startswith("MLFLOW_")}
         command = [sys.executable, "-m", "mtlv", "run", config.name]
-        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
         return {"files_of_suite": sum(path.is_file() for path in folder.rglob("*")) - before}
 
 
