@@ -172,7 +172,7 @@ def _documents(run: ComparedRun, other: ComparedRun, drawn: Mapping[str, _Drawn]
     main = document_interval([a.main for a in first], [b.main for b in second], groups=counted)
     if main is None:
         return None
-    micros = [[draw.micro for draw in draws if draw.micro is not None] for draws in (first, second)]
+    micros = [[metrics.micro for metrics in side if metrics.micro is not None] for side in (first, second)]
     has_micro = all(len(values) == len(both) for values in micros)
     micro = document_interval(micros[0], micros[1], groups=counted) if has_micro else None
     tasks = task_intervals(first, second, groups=counted)

@@ -226,10 +226,13 @@ def _reference_metrics(result: MemberResult, slug_of: Mapping[str, str], at: int
     if beside.means is None:
         return []
     of_tasks = {task: fmean(words for _, words in pairs) for task, pairs in beside.tasks.items() if pairs}
-    ends = (beside.interval.low, beside.interval.high) if beside.interval else ()
-    return reference_metrics(ReferenceScores(beside.means[1], of_tasks), slug_of, at) + [
-        Metric(key, value, 0, at) for key, value in zip((GAIN_LOW, GAIN_HIGH), ends, strict=False)
-    ]
+    metrics = reference_metrics(ReferenceScores(beside.means[1], of_tasks), slug_of, at)
+    if beside.interval:
+        metrics += [
+            Metric(GAIN_LOW, beside.interval.low, 0, at),
+            Metric(GAIN_HIGH, beside.interval.high, 0, at),
+        ]
+    return metrics
 
 
 def _mean_curves(result: MemberResult) -> Iterator[Metric]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -29,19 +27,6 @@ from mtlv.tracking import TableFile, Tracker
 SPLITTINGS = "report/splittings.json"
 
 
-@dataclass(frozen=True)
-class TaskLine:
-    """Metrics of one task: means over the run's children."""
-
-    name: str
-    support: float  # number of documents counted for `main`
-    main: float
-    others: Mapping[str, float]  # further metrics by name
-    judged_by: str  # name of the main metric
-    main_std: float | None  # standard deviation of `main`; None for one child
-    group: str  # number of its group
-
-
 def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Log metrics and artifacts of a member's own run, which summarizes its children."""
     tracker.metrics(run, parent_metrics(result))
@@ -53,7 +38,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
         tracker.table(run, _splittings_table(result))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        groups = result.resolved.children[0].groups
+        groups = child.groups
         pictures = [] if groups is None else write_groups(groups, folder, title=result.title)
         pictures.append(_draw_tasks(result, folder))
         if result.splittings:
@@ -76,20 +61,28 @@ def _splittings_table(result: MemberResult) -> TableFile:
 
 def _per_task_table(result: MemberResult) -> TableFile:
     """Return the mean test metrics of every task over the children."""
-    lines = [_task_line(result, task) for task in result.resolved.tasks]
-    others = tuple(dict.fromkeys(name for line in lines for name in line.others))
+    groups = result.resolved.children[0].groups
+    partition = () if groups is None else groups.groups
+    number_of = {task: str(number) for number, group in enumerate(partition, start=1) for task in group}
+    main_of = {task.name: task.main_metric for task in result.resolved.known}
+    means = {
+        task: {
+            name: fmean(result.of_task(task, name)) for name in result.figures(task) if name != main_of[task]
+        }
+        for task in result.resolved.tasks
+    }
+    others = tuple(dict.fromkeys(name for of_task in means.values() for name in of_task))
     judged = ("f1", "f1_std") if result.joint else ("judged_by", "value", "value_std")
     rows = []
-    for line in lines:
-        how = () if result.joint else (line.judged_by,)
+    for task, of_task in means.items():
         values = (
-            line.name,
-            *how,
-            line.main,
-            line.main_std,
-            *(line.others.get(name) for name in others),
-            line.support,
-            line.group,
+            task,
+            *(() if result.joint else (main_of[task],)),
+            fmean(result.main(task)),
+            spread_of(result.main(task)),
+            *map(of_task.get, others),
+            fmean(result.of_task(task, "support")),
+            number_of.get(task, ""),
         )
         rows.append([round(value, 4) if isinstance(value, float) else value for value in values])
     return TableFile(PER_TASK, ("task", *judged, *others, "support", "group"), rows)
@@ -115,19 +108,4 @@ def _draw_splittings(result: MemberResult, folder: Path) -> Path:
         [each.after for each in result.splittings],
         folder / "splittings.png",
         title=result.title,
-    )
-
-
-def _task_line(result: MemberResult, task: str) -> TaskLine:
-    groups = result.resolved.children[0].groups
-    number = "" if groups is None else next(str(i + 1) for i, g in enumerate(groups.groups) if task in g)
-    main = next(known.main_metric for known in result.resolved.known if known.name == task)
-    return TaskLine(
-        task,
-        fmean(result.of_task(task, "support")),
-        fmean(result.main(task)),
-        {name: fmean(result.of_task(task, name)) for name in result.figures(task) if name != main},
-        judged_by=main,
-        main_std=spread_of(result.main(task)),
-        group=number,
     )

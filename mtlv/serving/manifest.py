@@ -20,7 +20,7 @@ DESCRIPTION = "served.json"
 FORMAT = 5
 """Increase it when older versions of mtlv can no longer read the folder."""
 READABLE = (4, FORMAT)  # 4 had no `columns` and `temperatures`
-STORED_NAMES = {"task_files": "own"}  # key in the file of a field with another name
+TASK_FILES = "own"  # the key of `task_files` in the file, since format 4
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class ModelManifest:
         return list(dict.fromkeys((*self.networks.values(), *self.task_files.values())))
 
     def as_json(self) -> str:
-        content = {STORED_NAMES.get(f.name, f.name): getattr(self, f.name) for f in fields(self)}
+        content = {f.name: getattr(self, f.name) for f in fields(self)}
+        content[TASK_FILES] = content.pop("task_files")
         content["tasks"] = {name: served.as_json() for name, served in self.tasks.items()}
         return json.dumps(content, indent=1, ensure_ascii=False)
 
@@ -79,8 +80,9 @@ class ModelManifest:
         try:
             _check(content)
             tasks = {name: ServedTask.read(name, task) for name, task in content["tasks"].items()}
-            values = {**content, "tasks": tasks}
-            manifest = cls(**{field: values.pop(name) for field, name in STORED_NAMES.items()}, **values)
+            values = {**content, "tasks": tasks, "task_files": content[TASK_FILES]}
+            del values[TASK_FILES]
+            manifest = cls(**values)
             _check_kinds(manifest)
         except (KeyError, TypeError, ValueError) as error:
             raise broken(folder / DESCRIPTION, error) from error
@@ -90,10 +92,10 @@ class ModelManifest:
 def _check(content: Mapping[str, Any]) -> None:
     """Raise ValueError if the type of a value does not match `ModelManifest`."""
     texts = [content[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
-    mappings = [content[key] for key in ("tasks", "networks", "own", "thresholds", "heads", "sha256")]
+    mappings = [content[key] for key in ("tasks", "networks", TASK_FILES, "thresholds", "heads", "sha256")]
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
         raise ValueError("a value of the wrong type")
-    files = [*content["networks"].values(), *content["own"].values()]
+    files = [*content["networks"].values(), *content[TASK_FILES].values()]
     if not all(isinstance(name, str) for name in files):
         raise ValueError("`networks` with a value that is not text")
     if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in content["thresholds"].values()):

@@ -15,11 +15,12 @@ from mtlv.data.source import Corpus
 from mtlv.data.tables.text_columns import size_of
 from mtlv.errors import shorten
 from mtlv.formatting import enumerated, many
+from mtlv.models.lengths import ALIAS_MAX_TOKENS
 from mtlv.settings.describe import in_line
 from mtlv.suite.new_config import EPOCHS, OTHER_LANGUAGE, WINDOW, need_new, write_new
+from mtlv.suite.token_counts import ENCODER, STEP
 
 PIECES = 1.6  # tokens per word, with those that the encoder adds
-STEP, MOST_TOKENS = 32, 512
 LONG = 99  # percentile of the documents that are not cut
 WINDOWS = f"  window: {WINDOW}                  # words; longer documents are cut into such windows"
 SHOWN = 20  # types whose numbers are listed
@@ -49,7 +50,7 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
     (task,) = corpus.tasks
     counts = [len(words) for words in corpus.words or ()]
     wanted = int(np.percentile(counts, LONG) * PIECES) + 2
-    length = min(MOST_TOKENS, -(-wanted // STEP) * STEP)
+    length = min(ALIAS_MAX_TOKENS, -(-wanted // STEP) * STEP)
     spans = Counter(span.type for row in corpus.targets[task.name] for span in row)
     numbers = [f"{shorten(type_)} {count}" for type_, count in spans.most_common()]
     epochs = next(epochs for most, epochs in EPOCHS if len(corpus) <= most)
@@ -68,10 +69,10 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
         *(f"  # {shorten(note, 200)}" for note in corpus.notes),
         f"  # spans of each type: {enumerated(numbers, SHOWN)}",
         f"  max_length: {length:<4}             # tokens",
-        *([WINDOWS] if wanted > MOST_TOKENS else []),
+        *([WINDOWS] if wanted > ALIAS_MAX_TOKENS else []),
         "",
         *([] if size_of(corpus.texts)[1] else OTHER_LANGUAGE),
-        "encoder: minilm                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
+        f"encoder: {ENCODER:<20}  # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
         "",
         "training:",
         f"  epochs: {epochs:<2}                   # mtlv warns if this is too short",

@@ -21,13 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import remove
 from mtlv.errors import TrackingError
 from mtlv.foreign import parse_json
 from mtlv.locks import hold, release
 from mtlv.sealed import write_sealed
 from mtlv.tracking.address import kept_address
-from mtlv.tracking.traces import end_trace, write_trace
+from mtlv.tracking.traces import discard, write_trace
 
 FOLDER = "journal"
 """Folder of the journals in a store."""
@@ -179,8 +178,7 @@ class Journal:
         if self._file < 0:
             return
         if delivered:
-            end_trace(self.folder)
-            remove(self.folder)  # whole: a folder without calls was damaged
+            discard(self.folder)
         elif self.folder.exists():
             with suppress(OSError):  # without the number, a cut of the journal's end is not noticed
                 write_sealed(self.folder / ABOUT, {**self._about, "records": self.written})

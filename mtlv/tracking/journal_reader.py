@@ -8,11 +8,11 @@ import shutil
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
-from mtlv.disk import flush, remove
+from mtlv.disk import flush
 from mtlv.errors import TrackingError, shorten
 from mtlv.locks import hold, release
 from mtlv.sealed import read_sealed, unseal, write_sealed
@@ -31,7 +31,7 @@ from mtlv.tracking.journal import (
     JournalRecord,
     record_of,
 )
-from mtlv.tracking.traces import Tell, end_trace
+from mtlv.tracking.traces import Tell, discard
 
 ASIDE = "set-aside"
 POINTS = 1000  # maximum points of one request to MLflow
@@ -89,10 +89,8 @@ class JournalReader:
         except BaseException:
             self._release()
             raise
-        self.left_open: dict[str, str] = {}  # names, by uid, of runs that an ended process did not close
         if not live:
             self._report_cut(records)
-            self.left_open = open_runs(folder)
         self._read, self._next = self._offset, self.sent + 1
         self._waiting: deque[tuple[JournalRecord, int]] = deque()
         self._remove_files(up_to=self.sent)
@@ -163,9 +161,13 @@ class JournalReader:
         It stays while it tells of runs in `left_open`.
         """
         if not self._live and not self.left() and not self.left_open:
-            end_trace(self.folder)
-            remove(self.folder)
+            discard(self.folder)
         self._release()
+
+    @cached_property
+    def left_open(self) -> dict[str, str]:
+        """Names, by uid, of the runs that an ended process did not close."""
+        return {} if self._live else open_runs(self.folder)
 
     @property
     def written_at(self) -> float:

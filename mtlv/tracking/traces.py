@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from mtlv.disk import remove
 from mtlv.formatting import enumerated, many
 from mtlv.sealed import read_sealed, write_sealed
 
@@ -25,11 +26,14 @@ def write_trace(journal: Path, experiment: str, runs: Mapping[str, str]) -> None
         write_sealed(_place(journal), {"experiment": experiment, "runs": dict(runs)})
 
 
-def end_trace(journal: Path) -> None:
-    """Remove the trace of a journal that was uploaded.
+def discard(journal: Path) -> None:
+    """Remove a journal that was uploaded, after its trace."""
+    _end_trace(journal)
+    remove(journal)  # with its folder: one without calls was damaged
 
-    Its runs are no longer missing, if an earlier journal of them was deleted.
-    """
+
+def _end_trace(journal: Path) -> None:
+    """Remove the trace of a journal. Its runs are not missing any more of an earlier one that was deleted."""
     trace = _read(_place(journal), lambda _: None)
     with suppress(OSError):
         _place(journal).unlink()

@@ -83,7 +83,7 @@ class TrainingState:
             "optimizer": _copied(self.optimizer.state_dict()),
             "scheduler": _copied(self.scheduler.state_dict()),
             "balancer": _copied(self.balancer.state),
-            "random": _copied(random_state(self.device)),
+            "random": _copied(_random_state(self.device)),
             "progress": {key: _copied(value) for key, value in vars(progress).items() if key != "indices"},
         }
 
@@ -97,7 +97,7 @@ class TrainingState:
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(dict(state["scheduler"]))
         self.balancer.put_back(state.get("balancer", {}))  # older checkpoints have none
-        put_back_random(state["random"], self.device)
+        _put_back_random(state["random"], self.device)
         progress = EpochProgress(**state["progress"])
         progress.losses = [loss.to(self.device) for loss in progress.losses]
         progress.heads = [heads.to(self.device) for heads in progress.heads]
@@ -105,14 +105,14 @@ class TrainingState:
         return progress
 
 
-def put_back_random(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
-    """Restore the result of `random_state`."""
+def _put_back_random(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
+    """Restore the result of `_random_state`."""
     torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)
 
 
-def random_state(device: torch.device) -> dict[str, torch.Tensor]:
+def _random_state(device: torch.device) -> dict[str, torch.Tensor]:
     """Return the states of PyTorch's generators for a device."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":

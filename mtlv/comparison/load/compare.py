@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -170,12 +170,14 @@ def _comparison(
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
     learned = warnings({run.name: comparison.learning(run) for run in comparison.runs}, "“{}”".format)
-    return replace(comparison, warnings=(*comparison.warnings, *_generated(found.runs), *learned))
+    return replace(comparison, warnings=(*comparison.warnings, *_generated(found), *learned))
 
 
-def _generated(runs: Iterable[ComparedRun]) -> list[str]:
+def _generated(loaded: LoadedRuns) -> list[str]:
     """Return a warning for each corpus of documents that are not real."""
-    names = dict.fromkeys(run.params.get("data.name", "") for run in runs)
+    params = [run.params for run in loaded.runs]
+    of_one = [known.get("data.name", "") for known in params if known.get("data.sources", "null") == "null"]
+    names = dict.fromkeys([*of_one, *(task.source for task in loaded.tasks)])
     return [
         f"the documents of `{name}` are generated: scores say nothing about real texts"
         for name in names

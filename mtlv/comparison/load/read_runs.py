@@ -214,7 +214,7 @@ class _Source:
 def _compared(source: _Source, key: str, name: str) -> ComparedRun:
     member, tags = source.member, source.member.tags
     plan = source.json("plan.json") or []
-    ends = [member.metrics[key] for key in (GAIN_LOW, GAIN_HIGH) if key in member.metrics]
+    ends = [member.metrics[end] for end in (GAIN_LOW, GAIN_HIGH) if end in member.metrics]
     return ComparedRun(
         key=key,
         run_id=member.id,

@@ -89,9 +89,11 @@ MOST_NAMED = 6  # maximum number of runs named in the finding
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None for a single run, and if none has both a main score and a training time."""
+    if len(comparison.runs) < 2:
+        return None
     unit = unit_of(comparison)
     rows = [row for run in comparison.runs if (row := _row(run)) is not None]
-    if not rows or len(comparison.runs) < 2:
+    if not rows:
         return None
     if comparison.scored and different_tasks(comparison):
         said = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."

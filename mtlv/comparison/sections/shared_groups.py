@@ -50,7 +50,7 @@ class GroupNumbers:
     @property
     def labels(self) -> list[str]:
         """Return all possible labels, in the order of the colours."""
-        most = max((number for of_run in self.numbers.values() for number in of_run.values()), default=0)
+        most = max((number for numbers in self.numbers.values() for number in numbers.values()), default=0)
         return [ALONE, ALL, *(str(number) for number in range(1, most + 1))]
 
 

@@ -55,9 +55,9 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     sentences, parts = [], []
     for note in sorted(set(path.rglob("*.txt")) - set(marked)):
         part = "test" if "test" in str(note.parent.relative_to(path)).lower() else "train"
-        paragraphs = list(documents(_mark_disorders(note, disorders.pop(note.stem, []), part), losses))
-        sentences += paragraphs
-        parts += [part] * len(paragraphs)
+        of_note = list(documents(_mark_disorders(note, disorders.pop(note.stem, []), part), losses))
+        sentences += of_note
+        parts += [part] * len(of_note)
     if disorders:
         raise DataError("disorders are marked in notes that are missing", got=", ".join(sorted(disorders)))
     return corpus_of(

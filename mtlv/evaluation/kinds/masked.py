@@ -24,12 +24,12 @@ def sums(outputs: ArrayLike) -> dict[str, Sums]:
     return {name: Sums(cells, metric) for name, metric in METRICS.items()}
 
 
-def _ratio(sums: Floats, above: int, below: int, factor: float = 1.0) -> Floats:
-    return factor * sums[:, above] / np.maximum(sums[:, below], 1)
+def _ratio(cells: Floats, above: int, below: int, factor: float = 1.0) -> Floats:
+    return factor * cells[:, above] / np.maximum(cells[:, below], 1)
 
 
-def _perplexity(sums: Floats) -> Floats:
-    return np.exp(_ratio(sums, NATS, PIECES))
+def _perplexity(cells: Floats) -> Floats:
+    return np.exp(_ratio(cells, NATS, PIECES))
 
 
 METRICS: dict[str, Callable[[Floats], Floats]] = {
