@@ -123,11 +123,11 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
     training = settings.training
     if training.select_per == "task" and training.select == "last" and training.patience is None:
         out.append("`training.select_per: task` chooses nothing: set `training.select: best` or `patience`")
-    if any(catalog.card(source.name).generated for source in settings.data.each):
+    if any(catalog.card(source.name).generated for source in settings.data.each_source):
         out.append("the corpus is generated; its metrics say nothing about real reports")
     if settings.tracking.models != "none" and not settings.store.keep_weights:
         out.append("no trained model will be kept with the runs, because `store.keep_weights` is false")
-    absent = (catalog.absence(source.name, options_of(source)) for source in settings.data.each)
+    absent = (catalog.absence(source.name, options_of(source)) for source in settings.data.each_source)
     out += [f"it cannot run yet: {text.rstrip('.')}" for text in absent if text]
     used = (settings.encoder.name, settings.grouping.encoder if clusters(settings) else None)
     for name in PACKAGED:

@@ -58,16 +58,19 @@ class KnownData:
             PlanError: `settings.tasks` contains none of them.
         """
         return select_tasks(
-            [task for source in settings.data.each for task in self._of(source).tasks], settings.tasks
+            [task for source in settings.data.each_source for task in self._of(source).tasks], settings.tasks
         )
 
     def readable(self, data: DataSettings) -> bool:
         """Return whether all corpora can be read, and have different tasks."""
-        return not any(self._of(source).errors for source in data.each) and self._find_repeated(data) is None
+        return (
+            not any(self._of(source).errors for source in data.each_source)
+            and self._find_repeated(data) is None
+        )
 
     def problems(self, data: DataSettings, *, split: bool) -> Iterator[Problem]:
         """Yield why corpora cannot be read or, if `split`, not be split, each at its own place."""
-        for number, source_data in enumerate(data.each):
+        for number, source_data in enumerate(data.each_source):
             source = None if data.sources is None else f"data.sources[{number}]"
             lines = [line for error in self._of(source_data).errors for line in error.problems]
             for line in (*lines, *(self._unsplit(source_data) if split else ())):
@@ -77,19 +80,19 @@ class KnownData:
 
     def absent(self, data: DataSettings) -> Iterator[Problem]:
         """Yield which corpora of the catalog are missing; a config may be meant for another machine."""
-        for number, source in enumerate(data.each):
+        for number, source in enumerate(data.each_source):
             if not self._of(source).errors and (line := catalog.absence(source.name, options_of(source))):
                 yield _problem(line, None if data.sources is None else f"data.sources[{number}]")
 
     def constant(self, data: DataSettings) -> Iterator[str]:
         """Yield a warning on each label that all documents have."""
-        for source in data.each:
+        for source in data.each_source:
             corpus = self._of(source).corpus
             for task, reason in (corpus.constant if corpus else {}).items():
                 yield f"`{task}` {reason}, so that a constant answer is right"
 
     def _find_repeated(self, data: DataSettings) -> DataError | None:
-        return repeated_tasks(task for source in data.each for task in self._of(source).tasks)
+        return repeated_tasks(task for source in data.each_source for task in self._of(source).tasks)
 
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)

@@ -179,7 +179,7 @@ def _sketch_stage(
         return _Sketch(lines, tuple(marks), names, inner=inner)
     budget, models = settings.training.budget, len(plan.models)
     # several sources and missing labels are counted when they are read
-    is_counted = [source.columns.missing_labels for source in settings.data.each] == ["error"]
+    is_counted = [source.columns.missing_labels for source in settings.data.each_source] == ["error"]
     if budget is not None and budget < models and is_counted:
         raise budget_error(budget, models, models)
     marks = []

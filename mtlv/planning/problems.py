@@ -108,7 +108,7 @@ def _prove_length(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
     name, data = settings.encoder.name, settings.data
     by_key = {f"data.sources[{n}].max_length": one.max_length for n, one in enumerate(data.sources or ())}
     lengths = {key: length for key, length in by_key.items() if length is not None}
-    if len(lengths) < len(data.each):  # a source has no length of its own
+    if len(lengths) < len(data.each_source):  # a source has no length of its own
         lengths["data.max_length"] = data.max_length
     longest = known_longest(name)
     wrong = [
@@ -203,7 +203,7 @@ def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
 def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
     names = [task.name for task in tasks]
     _prove_names("head_weights", settings.training.head_weights, names)
-    sources = [one.called for one in settings.data.each]
+    sources = [one.called for one in settings.data.each_source]
     _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
 
 

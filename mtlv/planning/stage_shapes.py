@@ -25,7 +25,7 @@ def stage_shapes(settings: Settings, child: FoldRun) -> list[StageShape]:
 def _shape(name: str, jobs: Sequence[Job], settings: Settings) -> StageShape:
     models = {job.unit.model.name for job in jobs}  # several teachers of one model are alike
     tasks = {task for job in jobs for task in job.unit.model.tasks}
-    texts = {f"{data.called}.text" for data in settings.data.each}
+    texts = {f"{data.called}.text" for data in settings.data.each_source}
     architecture = ARCHITECTURES[jobs[0].settings.architecture.name]
     starts = [job.start.unit.stage for job in jobs if job.start is not None]
     teachers = [teacher.unit.stage for job in jobs for teacher in job.teachers]

@@ -300,7 +300,7 @@ def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
 
 def trained_alike(job: Job, settings: Settings) -> bool:
     """Return whether a unit was trained from the published encoder with the settings of a stage."""
-    every = [True] * len(settings.data.each)
+    every = [True] * len(settings.data.each_source)
     return (
         job.start is None
         and job.settings.encoder == settings.encoder
@@ -327,7 +327,7 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
     batch_sizes = settings.data.batch_sizes
     sources = [
         [one.called, one.max_length, batch_sizes.get(one.called)]
-        for one, here in zip(settings.data.each, read, strict=True)
+        for one, here in zip(settings.data.each_source, read, strict=True)
         if here
     ]
     return (

@@ -36,4 +36,4 @@ def whole(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataP
 
 def _source(data: DataSettings) -> str:
     """Return the user's own file or data set, or the source address of the corpus."""
-    return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each)
+    return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each_source)

@@ -18,7 +18,7 @@ def training_columns(data: DataSettings) -> dict[str, list[str]]:
     """Return the names of the inputs and ids in the tables of the training documents, where they differ."""
     by_input = {}
     for key in (*INPUT_COLUMNS, ID):
-        names = dict.fromkeys(getattr(source.columns, key) for source in data.each)
+        names = dict.fromkeys(getattr(source.columns, key) for source in data.each_source)
         by_input[key] = [name for name in names if name is not None]
     return {key: names for key, names in by_input.items() if names not in ([], [key])}
 

@@ -171,7 +171,7 @@ def served_tasks(
     `train` has the rows of the training documents in the joined corpus.
     """
     forms: dict[str, InputSchema] = {}
-    for (member, first, end), settings in zip(sources_of(corpus), data.each, strict=True):
+    for (member, first, end), settings in zip(sources_of(corpus), data.each_source, strict=True):
         rows = (train[(train >= first) & (train < end)] - first).tolist()
         forms |= dict.fromkeys(member.names, InputSchema.of(member, settings, rows))
     return {task.name: ServedTask(task, forms[task.name]) for task in tasks}

@@ -53,8 +53,8 @@ def _only_of(key: str) -> str:
 def _unread_column_of_a_source(s: Settings) -> str:
     for number, one in enumerate(s.data.sources or ()):
         for key in ColumnSettings.model_fields if one.columns else ():
-            own = getattr(one.columns, key) != getattr(s.data.columns, key)
-            if own and one.name not in _readers(key):
+            is_changed = getattr(one.columns, key) != getattr(s.data.columns, key)
+            if is_changed and one.name not in _readers(key):
                 return f"`data.sources[{number}].columns.{key}` is {_only_of(key)}"
     return ""
 
@@ -119,12 +119,12 @@ CONTRADICTIONS = (
     ),
     Check(
         ("data.columns.classes", "data.sources"),
-        lambda s: _repeated_in_one([each.columns.classes for each in s.data.each]),
+        lambda s: _repeated_in_one([source.columns.classes for source in s.data.each_source]),
         "names a class twice: {}",
     ),
     Check(
         ("data.columns.labels", "data.sources"),
-        lambda s: _repeated_in_one([each.columns.labels for each in s.data.each]),
+        lambda s: _repeated_in_one([source.columns.labels for source in s.data.each_source]),
         "names a column twice: {}",
     ),
     Check(
@@ -240,7 +240,7 @@ def _has_column(key: str, s: Settings) -> bool:
 
 
 def _column_is_read(key: str, s: Settings) -> bool:
-    return any(one.name in _readers(key) for one in s.data.each)
+    return any(one.name in _readers(key) for one in s.data.each_source)
 
 
 UNREAD = (
@@ -322,9 +322,9 @@ UNREAD = (
 def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (key, text) of each contradiction within a member; skip checks that read a `wrong` key."""
     for check in CONTRADICTIONS:
-        found = None if touches(check.keys, wrong) else check.find(settings)
-        if found:
-            yield check.keys[0], check.text.replace("{}", str(found))
+        details = None if touches(check.keys, wrong) else check.find(settings)
+        if details:
+            yield check.keys[0], check.text.replace("{}", str(details))
 
 
 def unread(members: Sequence[Settings], wrong: Sequence[str]) -> Iterator[tuple[int, str, str]]:

@@ -118,30 +118,32 @@ class DataSettings(SettingsSection):
 
     @model_validator(mode="before")
     @classmethod
-    def _whole_columns(cls, given: Any) -> Any:
+    def _fill_columns(cls, values: Any) -> Any:
         """Fill columns that a source omits from `columns`."""
-        if not isinstance(given, dict) or not isinstance(given.get("sources"), (list, tuple)):
-            return given
-        return given | {"sources": [_with_columns(one, given.get("columns")) for one in given["sources"]]}
+        if not isinstance(values, dict) or not isinstance(values.get("sources"), (list, tuple)):
+            return values
+        return values | {"sources": [_with_columns(one, values.get("columns")) for one in values["sources"]]}
 
     @property
-    def each(self) -> tuple[DataSettings, ...]:
+    def each_source(self) -> tuple[DataSettings, ...]:
         """The settings of each corpus separately."""
         if self.sources is None:
             return (self,)
-        return tuple(self._of(one) for one in self.sources)
+        return tuple(self._settings_of(one) for one in self.sources)
 
-    def _of(self, one: SourceSettings) -> DataSettings:
+    def _settings_of(self, one: SourceSettings) -> DataSettings:
         changes = {key: getattr(one, key) for key in OF_A_SOURCE}
-        own = {key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None}
-        found = self.model_copy(update={**changes, **own, "sources": None})
-        found._of_several = True
-        return found
+        overrides = {
+            key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None
+        }
+        settings = self.model_copy(update={**changes, **overrides, "sources": None})
+        settings._of_several = True
+        return settings
 
     @property
     def batch_sizes(self) -> dict[str, int]:
         """Documents per batch, by name, of the sources that set their own."""
-        sources = zip(self.each, self.sources or (), strict=False)
+        sources = zip(self.each_source, self.sources or (), strict=False)
         return {data.called: one.batch_size for data, one in sources if one.batch_size is not None}
 
     @property
@@ -152,13 +154,13 @@ class DataSettings(SettingsSection):
     @property
     def title(self) -> str:
         """Name of all corpora together."""
-        return " + ".join(one.called for one in self.each)
+        return " + ".join(one.called for one in self.each_source)
 
 
 def _with_columns(source: Any, columns: Any) -> Any:
-    own = source.get("columns") if isinstance(source, dict) else None
+    source_columns = source.get("columns") if isinstance(source, dict) else None
     return (
-        {**source, "columns": {**columns, **own}}
-        if isinstance(own, dict) and isinstance(columns, dict)
+        {**source, "columns": {**columns, **source_columns}}
+        if isinstance(source_columns, dict) and isinstance(columns, dict)
         else source
     )

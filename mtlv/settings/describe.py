@@ -45,8 +45,8 @@ def _stages(settings: Settings, last: Mapping[str, Scalar]) -> dict[str, Scalar]
         return {}
     names = slugs([stage.name for stage in settings.stages])
     out: dict[str, Scalar] = {"stages": " > ".join(names)}
-    for name, own in zip(names.values(), settings.each_stage[:-1], strict=False):
-        alone = flatten(own.model_copy(update={"stages": None}))
+    for name, stage_settings in zip(names.values(), settings.each_stage[:-1], strict=False):
+        alone = flatten(stage_settings.model_copy(update={"stages": None}))
         # Keys in `later` are only there if they are used.
         both = {key: (alone.get(key, "null"), last.get(key, "null")) for key in {**last, **alone}}
         out |= {f"stages.{name}.{key}": x for key, (x, y) in both.items() if key != "stages" and x != y}

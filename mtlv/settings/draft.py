@@ -124,7 +124,7 @@ def _paths(value: Any) -> Iterator[KeyPath]:
     """Yield the paths in a mapping, and of all mappings in lists, such as stages and sources."""
     parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else ()
     if isinstance(value, list):
-        parts = [(number, each) for number, each in enumerate(value) if isinstance(each, dict)]
+        parts = [(number, item) for number, item in enumerate(value) if isinstance(item, dict)]
     for key, inner in parts:
         yield (key,)
         yield from ((key, *path) for path in _paths(inner))

@@ -56,27 +56,27 @@ def variants(
         file: the config's name in messages.
         winning: keys of the command line, whose values replace those to try.
     """
-    given = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
-    if not given:
+    used_keys = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
+    if not used_keys:
         return [Variant(())], []
-    key, *others = given
+    key, *others = used_keys
     made = _Expansion(draft, file)
-    if others and tuple(given) not in TOGETHER:
+    if others and tuple(used_keys) not in TOGETHER:
         made.problem((others[-1],), then=f"given together with `{key}`; keep one of them")
         return [Variant(())], made.problems
-    bases = [each for each in given if each != "tune"]
-    found = [one for each in bases for one in made.members(each, keys)] if bases else [Variant(())]
-    if "tune" in given:
+    bases = [base for base in used_keys if base != "tune"]
+    members = [member for base in bases for member in made.members(base, keys)] if bases else [Variant(())]
+    if "tune" in used_keys:
         axes = made.axes_to_try(draft.values["tune"], ("tune",), set())
-        found, unused = _with_axes(found, axes)
+        members, unused = _with_axes(members, axes)
         place = draft.place(("tune",), file)
         then = "every run has a value of its own; leave one of them out"
         made.problems += [sentence(place, f"tune.{key}", then=then) for key in unused]
-    found = [one for number, each in enumerate(found) for one in _tried(each, number, winning)]
-    if len(found) > MAX_MEMBERS:
+    members = [trial for number, member in enumerate(members) for trial in _tried(member, number, winning)]
+    if len(members) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
-        return [Variant(())], [sentence(place, key, got=len(found), allowed=allowed)]
-    return found or [Variant(())], [*made.problems, *_same_names(found)]
+        return [Variant(())], [sentence(place, key, got=len(members), allowed=allowed)]
+    return members or [Variant(())], [*made.problems, *_same_names(members)]
 
 
 class _Expansion:
@@ -101,14 +101,14 @@ class _Expansion:
             return self._grid(keys.search.over, ("search", "over"), set())
         place, (origin, _) = self.draft.place((key,), self.file), self.draft.origin((key,))
         here = Origin(lambda _: place, origin.folder if origin else Path())
-        found: list[Variant] = []
+        members: list[Variant] = []
         problems: list[str] = []
         if keys.explore and key == "explore":
-            found, problems = from_explore(keys.explore, self.draft, here)
+            members, problems = from_explore(keys.explore, self.draft, here)
         if keys.transfer and key == "transfer":
-            found, problems = from_transfer(keys.transfer, self.draft, here)
+            members, problems = from_transfer(keys.transfer, self.draft, here)
         self.problems += problems
-        return found
+        return members
 
     def _grid(self, matrix: Any, path: KeyPath, seen: set[str]) -> list[Variant]:
         """Return every combination of the values at `path`."""
@@ -161,19 +161,19 @@ class _Expansion:
             self.problem((*path, "name"), got=name, allowed="text")
             name = None
         origin, seen = self._origin(path), set[str]()
-        own = [key for key in run if key not in ("name", "matrix", "tune")]
-        for key in own:
+        keys = [key for key in run if key not in ("name", "matrix", "tune")]
+        for key in keys:
             self._check_key((*path, key), seen)
-        changes = tuple(Change(key, run[key], origin.below(key)) for key in own)
+        changes = tuple(Change(key, run[key], origin.below(key)) for key in keys)
         varied = self._grid(run["matrix"], (*path, "matrix"), seen) if "matrix" in run else [Variant(())]
         axes: tuple[Axis, ...] | None = None if "tune" not in run else ()
         if run.get("tune") is not None:
             axes = self.axes_to_try(run["tune"], (*path, "tune"), seen)
         out = []
-        for each in varied:
-            told = [name.strip(), *(short(change.value) for change in each.changes)] if name else []
+        for combination in varied:
+            words = [name.strip(), *(short(change.value) for change in combination.changes)] if name else []
             place = self.draft.place(path, self.file)
-            out.append(Variant((*changes, *each.changes), " ".join(told) or None, place, axes=axes))
+            out.append(Variant((*changes, *combination.changes), " ".join(words) or None, place, axes=axes))
         return out
 
     def _check_key(self, path: KeyPath, seen: set[str]) -> None:
@@ -194,21 +194,21 @@ class _Expansion:
         return origin.below(*path[depth:])
 
 
-def _with_axes(found: Sequence[Variant], axes: Sequence[Axis]) -> tuple[list[Variant], list[str]]:
+def _with_axes(members: Sequence[Variant], axes: Sequence[Axis]) -> tuple[list[Variant], list[str]]:
     """Return members that try the values of `axes`, and keys that no member tries.
 
     A member with its own `tune` keeps that; a key that it sets itself is not tried.
     """
     used: set[str] = set()
     out = []
-    for each in found:
-        if each.axes is not None:
-            out.append(each)
+    for member in members:
+        if member.axes is not None:
+            out.append(member)
             continue
-        own = flat_changes(each.changes).keys()
-        new = tuple(axis for axis in axes if not _keys_of(axis) & own)
+        changed = flat_changes(member.changes).keys()
+        new = tuple(axis for axis in axes if not _keys_of(axis) & changed)
         used |= {axis[0].key for axis in new}
-        out.append(replace(each, axes=new))
+        out.append(replace(member, axes=new))
     return out, [axis[0].key for axis in axes if axis[0].key not in used]
 
 
@@ -220,11 +220,11 @@ def _tried(member: Variant, number: int, winning: Collection[str]) -> Iterator[V
     """Yield a member for each combination of the values to try, or the member itself."""
     axes = [axis for axis in member.axes or () if not _keys_of(axis) <= set(winning)]
     for values in itertools.product(*axes):
-        told = [member.name, *(short(change.value) for change in values)] if member.name else []
+        words = [member.name, *(short(change.value) for change in values)] if member.name else []
         yield replace(
             member,
             changes=(*member.changes, *values),
-            name=", ".join(told) or None,
+            name=", ".join(words) or None,
             tuned=number if axes else None,
         )
 
@@ -259,10 +259,10 @@ def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
 
 def value_at(settings: Settings, key: str) -> Any:
     """Return the value of settings at a key in a suite, such as `architecture` or `training.epochs`."""
-    found: Any = settings.model_dump(mode="json")
+    value: Any = settings.model_dump(mode="json")
     for part in split(full_key(key, "")):
-        found = found[part]
-    return found
+        value = value[part]
+    return value
 
 
 def _spread(path: tuple[str, ...], value: Any) -> dict[str, Any]:

@@ -96,10 +96,10 @@ def _cost(explore: ExploreSettings, count: int) -> float:
 def _lengths(explore: ExploreSettings, draft: Draft) -> list[dict[str, int]]:
     """Return the changes to the length of training in each round; none without halving."""
     key = "epochs" if draft.get(("training", "budget")) is None else "budget"
-    whole = draft.get(("training", key))
-    if explore.halving is None or type(whole) is not int or whole < 1:  # a wrong length is named elsewhere
+    length = draft.get(("training", key))
+    if explore.halving is None or type(length) is not int or length < 1:  # a wrong length is named elsewhere
         return [{}]
-    return [{f"training.{key}": max(1, round(share * whole))} for share in explore.halving]
+    return [{f"training.{key}": max(1, round(share * length))} for share in explore.halving]
 
 
 def _problems(explore: ExploreSettings, draft: Draft, place: str) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _problems_of_halving(explore: ExploreSettings, draft: Draft, place: str) -> 
         if f"training.{key}" in changes or (isinstance(of_training, dict) and key in of_training):
             then = f"given together with `explore.changes` of `training.{key}`; keep one of them"
             yield sentence(place, "explore.halving", then=then)
-    lengths = [value for each in _lengths(explore, draft) for value in each.values()]
+    lengths = [value for round_lengths in _lengths(explore, draft) for value in round_lengths.values()]
     if any(one == other for one, other in pairwise(lengths)):
         yield sentence(
             place,

@@ -30,11 +30,11 @@ def config_schema() -> dict[str, Any]:
     for part in (schema, *schema["$defs"].values()):
         part.pop("required", None)
         values = part["properties"].values()
-        for held in (part, *values, *(kind for value in values for kind in value.get("anyOf", ()))):
-            held.pop("title", None)
-            held.pop("pattern", None)  # of Rust: editors would refuse it
-    said = {path: " ".join(map(str.strip, [*lines, *titles(path)])) for path, lines in comments()}
-    _document(schema, schema["$defs"], (), said, defaults())
+        for node in (part, *values, *(kind for value in values for kind in value.get("anyOf", ()))):
+            node.pop("title", None)
+            node.pop("pattern", None)  # of Rust: editors would refuse it
+    descriptions = {path: " ".join(map(str.strip, [*lines, *titles(path)])) for path, lines in comments()}
+    _document(schema, schema["$defs"], (), descriptions, defaults())
     for path in map(split, SHORTHAND):
         part = schema
         for key in path[:-1]:
@@ -42,7 +42,7 @@ def config_schema() -> dict[str, Any]:
         part["properties"][path[-1]] = {"anyOf": [{"type": "string"}, part["properties"][path[-1]]]}
     for key in SUITE_KEYS:
         kind = OF_SUITE.get(key) or {"$ref": f"#/$defs/{key.capitalize()}Settings"}
-        schema["properties"][key] = {"anyOf": [kind, {"type": "null"}], "description": said[(key,)]}
+        schema["properties"][key] = {"anyOf": [kind, {"type": "null"}], "description": descriptions[(key,)]}
     return {"$schema": DIALECT, "title": "mtlv", **schema}
 
 
@@ -50,24 +50,24 @@ def _document(
     part: dict[str, Any],
     parts: Mapping[str, Any],
     path: KeyPath,
-    said: Mapping[KeyPath, str],
+    descriptions: Mapping[KeyPath, str],
     values: Mapping[str, Any],
 ) -> None:
     """Add the comment and the default of each value, and of those in the sections below it."""
-    for key, held in part["properties"].items():
+    for key, field in part["properties"].items():
         here = (*path, key)
-        below = _below(held)
+        below = _below(field)
         if below:
-            _document(parts[below], parts, here, said, values[key])
-        elif here in said:
-            allowed = held.get("description")
-            held["description"] = said[here] + (f" Allowed: {allowed}." if allowed else "")
-            held["default"] = values[key]
+            _document(parts[below], parts, here, descriptions, values[key])
+        elif here in descriptions:
+            allowed = field.get("description")
+            field["description"] = descriptions[here] + (f" Allowed: {allowed}." if allowed else "")
+            field["default"] = values[key]
 
 
-def _below(held: Mapping[str, Any]) -> str:
+def _below(field: Mapping[str, Any]) -> str:
     """Return the name of the section that a property is; empty for a value."""
-    name: str = held.get("$ref", "").rpartition("/")[2]
+    name: str = field.get("$ref", "").rpartition("/")[2]
     return name
 
 

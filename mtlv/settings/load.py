@@ -121,15 +121,15 @@ def _suite(
     for change in changes:
         base.apply(change)
     keys, wrong = suite_keys(base, document.name)
-    found, more = variants(base, keys, document.name, flat_changes(changes).keys())
+    member_variants, more = variants(base, keys, document.name, flat_changes(changes).keys())
     problems += [*wrong, *more]
     rates: list[str] = []
-    members = _members(base, found, changes, file=document.name, problems=problems, notes=rates)
+    members = _members(base, member_variants, changes, file=document.name, problems=problems, notes=rates)
     if problems:
         problems += [
-            problem.line(each.places, document.name)
-            for each in members
-            for problem in (further(each.settings, each.wrong) if further else ())
+            problem.line(member.places, document.name)
+            for member in members
+            for problem in (further(member.settings, member.wrong) if further else ())
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
     unique, notes = collapse(named(members))
@@ -177,7 +177,7 @@ def _overrides(overrides: Overrides) -> tuple[list[Change], list[str]]:
 
 def _members(
     base: Draft,
-    found: Sequence[Variant],
+    member_variants: Sequence[Variant],
     overrides: Sequence[Change],
     *,
     file: str,
@@ -187,7 +187,7 @@ def _members(
     """Return each member's settings; append all problems to `problems`, and notes to `notes`."""
     drafts, members = [], []
     winning = flat_changes(overrides)
-    for variant in found:
+    for variant in member_variants:
         draft = base.copy()
         for change in (*variant.changes, *overrides, *variant.shares):
             draft.apply(change)
@@ -205,8 +205,8 @@ def _members(
         drafts.append(draft)
         changes = {k: x for k, x in flat_changes(variant.changes).items() if k not in winning}
         members.append(Unnamed(variant.name, settings, changes, places, tuple(wrong), variant.tuned))
-    wrong_keys = [key for each in members for key in each.wrong]
-    for i, key, text in unread([each.settings for each in members], wrong_keys):
+    wrong_keys = [key for member in members for key in member.wrong]
+    for i, key, text in unread([member.settings for member in members], wrong_keys):
         problems.append(_contradiction(drafts[i], key, text, file=file))
     return members
 
@@ -226,9 +226,9 @@ def with_rates(settings: Settings) -> tuple[Settings, str]:
     stages = settings.stages and tuple(
         stage.model_copy(update={"training": rated(stage.training)}) for stage in settings.stages
     )
-    found = settings.model_copy(update={"training": rated(settings.training), "stages": stages})
-    said = f"learning rate {rate:g}, for `{shorten(name)}` (`training.learning_rate: auto`)"
-    return found, said if found != settings else ""
+    changed = settings.model_copy(update={"training": rated(settings.training), "stages": stages})
+    note = f"learning rate {rate:g}, for `{shorten(name)}` (`training.learning_rate: auto`)"
+    return changed, note if changed != settings else ""
 
 
 def _line_number(problem: str) -> float:

@@ -36,7 +36,7 @@ class Member:
 class Unnamed:
     """A member before it has a name."""
 
-    given: str | None  # its name in the config, if it has one there
+    config_name: str | None  # its name in the config, if it has one there
     # settings, changes, places: as of a `Member`
     settings: Settings
     changes: Mapping[str, Any]
@@ -68,11 +68,13 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
         return list(first.values()), []
     names = "; ".join(_left_out(first[key].name, others) for key, others in repeated.items())
     ungrouped = any(
-        each.settings.grouping != first[identity(each.settings)].settings.grouping for each in members
+        member.settings.grouping != first[identity(member.settings)].settings.grouping for member in members
     )
     why = " (`grouping` does not concern stl and mtl)" if ungrouped else ""
     left_out = len(members) - len(first)
-    return _each_once(list(first.values())), [f"{many(left_out, 'repeated member')} left out{why}: {names}"]
+    return _drop_equal_runs(list(first.values())), [
+        f"{many(left_out, 'repeated member')} left out{why}: {names}"
+    ]
 
 
 def _left_out(kept: str, others: Sequence[str]) -> str:
@@ -80,30 +82,30 @@ def _left_out(kept: str, others: Sequence[str]) -> str:
     return f"{enumerated(named)}, with the settings of `{kept}`" if named else f"`{kept}`, kept once"
 
 
-def _each_once(members: Sequence[Member]) -> list[Member]:
+def _drop_equal_runs(members: Sequence[Member]) -> list[Member]:
     """Return the members without runs that have the same values to try as an earlier run."""
     values: dict[int, list[int]] = {}
     for place, member in enumerate(members):
         for run in member.tuned:
             if run is not None:
                 values.setdefault(run, []).append(place)
-    first = {tuple(own): run for run, own in reversed(values.items())}
+    first = {tuple(places): run for run, places in reversed(values.items())}
     kept = {None, *first.values()}
-    return [replace(each, tuned=tuple(run for run in each.tuned if run in kept)) for each in members]
+    return [replace(member, tuned=tuple(run for run in member.tuned if run in kept)) for member in members]
 
 
 def named(members: Sequence[Unnamed]) -> list[Member]:
     """Return members with their names: from the config, or made from what differs."""
-    made = made_names([each.settings for each in members], [each.changes for each in members])
-    taken = {each.given: identity(each.settings) for each in members if each.given}
+    made = made_names([member.settings for member in members], [member.changes for member in members])
+    taken = {member.config_name: identity(member.settings) for member in members if member.config_name}
     out: list[Member] = []
-    for each, own in zip(members, made, strict=True):
-        kept = {key: value for key, value in each.changes.items() if is_read(key, each.settings)}
-        key, number = identity(each.settings), 1
-        name = each.given or with_number(own, None)
-        while not each.given and taken.setdefault(name, key) != key:  # by a name of the config, say
+    for member, marked_name in zip(members, made, strict=True):
+        kept = {key: value for key, value in member.changes.items() if is_read(key, member.settings)}
+        key, number = identity(member.settings), 1
+        name = member.config_name or with_number(marked_name, None)
+        while not member.config_name and taken.setdefault(name, key) != key:  # by a name of the config, say
             number += 1
-            name = f"{with_number(own, None)} ({number})"
-        made_name = "" if each.given else own + f" ({number})" * (number > 1)
-        out.append(Member(name, each.settings, kept, each.places, made_name, (each.tuned,)))
+            name = f"{with_number(marked_name, None)} ({number})"
+        made_name = "" if member.config_name else marked_name + f" ({number})" * (number > 1)
+        out.append(Member(name, member.settings, kept, member.places, made_name, (member.tuned,)))
     return out

@@ -8,15 +8,15 @@ from mtlv.settings.schema import Settings
 
 
 def _unknown_sources(s: Settings) -> str:
-    own, known = s.encoder.vocabulary, [each.called for each in s.data.each]
-    unknown = [name for name in (own and own.sources) or () if name not in known]
+    vocabulary, known = s.encoder.vocabulary, [source.called for source in s.data.each_source]
+    unknown = [name for name in (vocabulary and vocabulary.sources) or () if name not in known]
     return f"{', '.join(unknown)}; allowed: {', '.join(known)}" if unknown else ""
 
 
 def _compares_gradients(s: Settings, cannot: str) -> str:
     """Return that the objective compares gradients, why it `cannot`, and which others do not; or nothing."""
     name = s.training.objective.name
-    others = ", ".join(each for each in BALANCERS if not BALANCERS[each].gradients)
+    others = ", ".join(other for other in BALANCERS if not BALANCERS[other].gradients)
     return f"{name} compares gradients{cannot}, or take one of {others}" if BALANCERS[name].gradients else ""
 
 

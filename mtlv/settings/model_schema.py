@@ -119,7 +119,7 @@ def _size(name: str) -> int:
 
 def _config(folder: Path) -> dict[str, Any]:
     try:
-        found = read_json(folder / "config.json")
+        config = read_json(folder / "config.json")
     except (OSError, ValueError):  # reported when the encoder is loaded
         return {}
-    return found if isinstance(found, dict) else {}
+    return config if isinstance(config, dict) else {}

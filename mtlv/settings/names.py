@@ -38,11 +38,13 @@ def made_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]
     changed = dict.fromkeys(key for keys in changes for key in keys)
     varied = [key for key in changed if len({str(flat.get(key)) for flat in flats}) > 1]
     names = [
-        ", ".join(_parts(settings, {key: flat.get(key, plain(x)) for key, x in own.items()}, varied))
-        for settings, flat, own in zip(members, flats, changes, strict=True)
+        ", ".join(_parts(settings, {key: flat.get(key, plain(x)) for key, x in changed_keys.items()}, varied))
+        for settings, flat, changed_keys in zip(members, flats, changes, strict=True)
     ]
     read = zip(members, flats, strict=True)
-    return told_apart(names, [{k: x for k, x in flat.items() if is_read(k, own)} for own, flat in read])
+    return told_apart(
+        names, [{k: x for k, x in flat.items() if is_read(k, settings)} for settings, flat in read]
+    )
 
 
 def with_number(name: str, groups: int | None) -> str:
@@ -54,22 +56,24 @@ def told_apart(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
     """Return names that are different where values (of settings, by dotted key) are, by what differs."""
     out = list(names)
     for name in dict.fromkeys(names):
-        same = [number for number, each in enumerate(names) if each == name]
+        same = [number for number, other in enumerate(names) if other == name]
         different = list(_differing([values[number] for number in same]))
-        for number, told in zip(same, _fewest(different), strict=False):
-            out[number] = ", ".join([name, *told])
+        for number, details in zip(same, _fewest(different), strict=False):
+            out[number] = ", ".join([name, *details])
     return out
 
 
-def _parts(settings: Settings, own: Flat, varied: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of a name: what a member trains, and those of its `own` settings that are `varied`."""
+def _parts(settings: Settings, values: Flat, varied: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of a name: what a member trains, and those of its `values` that are `varied`."""
     yield settings.architecture.name.upper()
     if ARCHITECTURES[settings.architecture.name].grouped:
         yield _groups(settings, number_varies="grouping.k" in varied)
     if settings.stages:
         yield " then ".join(stage.name for stage in settings.stages)
     words = _words([key for key in varied if key not in SAID])
-    yield from (_phrase(key, words[key], own[key]) for key in words if key in own and is_read(key, settings))
+    yield from (
+        _phrase(key, words[key], values[key]) for key in words if key in values and is_read(key, settings)
+    )
 
 
 def _groups(settings: Settings, *, number_varies: bool) -> str:
@@ -134,30 +138,32 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
 def _text(value: Scalar) -> str:
     """Return a value as text; a list, or a list of lists, without quotes and brackets."""
     try:
-        found = parse_json(value) if isinstance(value, str) and value.startswith("[") else None
+        items = parse_json(value) if isinstance(value, str) and value.startswith("[") else None
     except ValueError:  # shortened
-        found = None
-    if isinstance(found, list):
-        lists = [each if isinstance(each, list) else [each] for each in found]
-        return (" / " if any(isinstance(each, list) for each in found) else " + ").join(
-            " + ".join(map(str, each)) for each in lists
+        items = None
+    if isinstance(items, list):
+        lists = [item if isinstance(item, list) else [item] for item in items]
+        return (" / " if any(isinstance(item, list) for item in items) else " + ").join(
+            " + ".join(map(str, item)) for item in lists
         )
     return short(value) if isinstance(value, float) else str(value)
 
 
 def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
     """Yield each setting that differs as texts, one for each of N; without what all texts begin with."""
-    keys = dict.fromkeys(key for each in values for key in each)
-    differing = [key for key in keys if len({str(each.get(key)) for each in values}) > 1]
+    keys = dict.fromkeys(key for flat in values for key in flat)
+    differing = [key for key in keys if len({str(flat.get(key)) for flat in values}) > 1]
     differing.sort(key=lambda key: key.endswith(".path"))  # a name says more
     words = _words(differing)
     for key in differing:
-        phrases = [_phrase(key, words[key], each.get(key, "null")) for each in values]
-        texts = [_text(each.get(key, "null")) for each in values]
+        phrases = [_phrase(key, words[key], flat.get(key, "null")) for flat in values]
+        texts = [_text(flat.get(key, "null")) for flat in values]
         if len(set(phrases)) == len(set(texts)):
             yield phrases
         else:  # long values, of which a part is said: take the part that differs
-            same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*texts, strict=False)))
+            same = sum(
+                1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
+            )
             start = texts[0].rfind(" ", 0, max(0, same - BEFORE)) + 1  # a whole word
             shown = ["…" * (start > 0) + text[start:] for text in texts]
             yield [f"{words[key]} {shorten(text, LONGEST)}" for text in shown]

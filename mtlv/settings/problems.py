@@ -63,16 +63,16 @@ def sentence(place: str, key: str, *, got: Any = ..., allowed: str = "", then: s
 
 def field_at(path: KeyPath, model: type[BaseModel] = Settings) -> tuple[FieldInfo | None, int]:
     """Return the field of a schema that contains `path`, and its depth."""
-    found: FieldInfo | None = None
+    field: FieldInfo | None = None
     depth = 0
     while depth < len(path):
-        found = _field(model, path[depth])
+        field = _field(model, path[depth])
         depth += 1
-        if found is None:
+        if field is None:
             return None, depth
-        inner, listed = _section(found)
+        inner, listed = _section(field)
         if inner is None or (listed and len(path) <= depth + 1):
-            return found, depth
+            return field, depth
         model, depth = inner, depth + listed
     return None, len(path)
 
@@ -86,10 +86,10 @@ def _field(model: type[BaseModel], key: str | int) -> FieldInfo | None:
 def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
     """Return the section in a field (single, optional or in a list), and whether it is in a list."""
     kind = field.annotation
-    candidates = [kind, *(part for each in get_args(kind) for part in (each, *get_args(each)))]
-    found = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
-    listed = any(get_origin(each) is tuple for each in (kind, *get_args(kind)))
-    return found, found is not None and listed
+    candidates = [kind, *(part for argument in get_args(kind) for part in (argument, *get_args(argument)))]
+    section = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
+    listed = any(get_origin(argument) is tuple for argument in (kind, *get_args(kind)))
+    return section, section is not None and listed
 
 
 def allowed_at(field: FieldInfo) -> str:
@@ -104,7 +104,7 @@ def _choices(field: FieldInfo) -> list[str]:
     """Return the allowed texts of a field, if it is limited to these."""
     if get_origin(field.annotation) is Literal:
         return [str(choice) for choice in get_args(field.annotation)]
-    return [name for each in field.metadata if isinstance(each, OneOf) for name in each.choices]
+    return [name for rule in field.metadata if isinstance(rule, OneOf) for name in rule.choices]
 
 
 ELSEWHERE = {
@@ -135,8 +135,8 @@ ELSEWHERE = {
 def nearest_key(name: str, known: Iterable[str]) -> str:
     """Return `did you mean X?` for the nearest known key, or an empty string."""
     known = list(known)
-    own = ELSEWHERE.get(name)
-    return f"did you mean `{own}`?" if own in known else nearest(name, known)
+    our_name = ELSEWHERE.get(name)
+    return f"did you mean `{our_name}`?" if our_name in known else nearest(name, known)
 
 
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
@@ -156,8 +156,8 @@ def _right_name(key: str, last: str, siblings: list[str]) -> str:
         prefix = key[: -len(last)] if "." not in last else ""
         return near.replace("`", f"`{prefix}", 1)
     name = last.rpartition(".")[2]
-    own = ELSEWHERE.get(name, name)
-    same_name = [known for known in known_keys() if known.rpartition(".")[2] == own]
+    our_name = ELSEWHERE.get(name, name)
+    same_name = [known for known in known_keys() if known.rpartition(".")[2] == our_name]
     return f"did you mean `{same_name[0]}`?" if same_name else f"allowed here: {', '.join(siblings)}"
 
 

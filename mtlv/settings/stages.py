@@ -12,24 +12,24 @@ from mtlv.settings.schema import OF_A_STAGE, Settings, StageSettings
 
 def fill_stages(draft: Draft) -> None:
     """Complete every stage of a draft; stages that are not mappings are left for the schema to report."""
-    given = draft.values.get("stages")
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+    written = draft.values.get("stages")
+    if not isinstance(written, list) or not all(isinstance(stage, dict) for stage in written):
         return
     origin, depth = draft.origin(("stages",))
     assert origin is not None, depth
     stages: list[dict[str, Any]] = []
-    for number, each in enumerate(given):
+    for number, stage in enumerate(written):
         before = stages[-1].get("name") if stages else None
-        stages.append(_whole(each, draft, origin.below(number), before))
+        stages.append(_fill_stage(stage, draft, origin.below(number), before))
     draft.values["stages"] = stages
 
 
-def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> dict[str, Any]:
+def _fill_stage(written: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> dict[str, Any]:
     inner = draft.copy()
-    own = {key: value for key, value in given.items() if key in ("name", "start")}
+    filled = {key: value for key, value in written.items() if key in ("name", "start")}
     others = {}
-    for key, value in given.items():
-        if key in own:
+    for key, value in written.items():
+        if key in filled:
             continue
         if key.partition(".")[0] in OF_A_STAGE:
             inner.apply(Change(key, value, origin.below(key)))
@@ -37,25 +37,26 @@ def _whole(given: dict[str, Any], draft: Draft, origin: Origin, before: Any) -> 
             others[key] = value  # a key that stages do not have; the schema reports it
     teach = inner.get(("training", "teach"))
     # A teacher's stage is the usual reason for the one before; it often has several models.
-    start = own.get("start", None if before is None or teach is not None else {"from": before})
-    own["start"] = {"from": start} if isinstance(start, str) else start
-    return own | {key: inner.values[key] for key in OF_A_STAGE} | others
+    start = filled.get("start", None if before is None or teach is not None else {"from": before})
+    filled["start"] = {"from": start} if isinstance(start, str) else start
+    return filled | {key: inner.values[key] for key in OF_A_STAGE} | others
 
 
 def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (key, text) of contradictions within a stage or between stages."""
     stages = settings.stages or ()
-    for number, (stage, own) in enumerate(zip(stages, settings.each_stage, strict=False)):
+    for number, (stage, stage_settings) in enumerate(zip(stages, settings.each_stage, strict=False)):
         place = dotted(("stages", number))
         yield from ((f"{place}.name", text) for text in _name_problems(stages[:number], stage))
         yield from (
             (f"{place}.training.{key}", text) for key, text in _teacher_problems(stages[:number], stage)
         )
-        if stage.start and any(_private(settings, name) for name in (stage.name, stage.start.stage)):
+        if stage.start and any(_has_private(settings, name) for name in (stage.name, stage.start.stage)):
             yield f"{place}.start", PRIVATE
         if not any(key.startswith(place) for key in wrong):
-            inside = (each for each in contradictions(own, wrong) if each[0].partition(".")[0] in OF_A_STAGE)
-            yield from ((f"{place}.{key}", text) for key, text in inside)
+            for key, text in contradictions(stage_settings, wrong):
+                if key.partition(".")[0] in OF_A_STAGE:
+                    yield f"{place}.{key}", text
 
 
 PRIVATE = (
@@ -64,13 +65,17 @@ PRIVATE = (
 )
 
 
-def _private(settings: Settings, name: str) -> bool:
+def _has_private(settings: Settings, name: str) -> bool:
     stages = zip(settings.stages or (), settings.each_stage, strict=False)
-    return any(own.architecture.private_layers > 0 for stage, own in stages if stage.name == name)
+    return any(
+        stage_settings.architecture.private_layers > 0
+        for stage, stage_settings in stages
+        if stage.name == name
+    )
 
 
 def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[str]:
-    names = [each.name for each in before]
+    names = [other.name for other in before]
     if stage.name in names:
         yield f"the name `{stage.name}` is taken by an earlier stage; give each its own"
     if stage.start is not None and stage.start.stage not in names:
@@ -78,7 +83,7 @@ def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Ite
 
 
 def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[tuple[str, str]]:
-    names, teach = [each.name for each in before], stage.training.teach
+    names, teach = [other.name for other in before], stage.training.teach
     if teach is None:
         return
     if teach.stage not in names:

@@ -28,12 +28,12 @@ def from_transfer(
     if transfer.pairs is not None:
         pairs = list(combinations(names, 2)) if transfer.pairs == "all" else transfer.pairs
         alone = list(dict.fromkeys(name for pair in pairs for name in pair))
-        found = [*_alone(alone), *((" with ".join(pair), {"tasks": list(pair)}) for pair in pairs)]
+        members = [*_alone(alone), *((" with ".join(pair), {"tasks": list(pair)}) for pair in pairs)]
     else:
-        sources, targets = (_names(given, names) for given in (transfer.sources, transfer.targets))
-        found = [*_alone(targets), *_transfers(sources, targets, transfer.first or {})]
+        sources, targets = (_names(chosen, names) for chosen in (transfer.sources, transfer.targets))
+        members = [*_alone(targets), *_transfers(sources, targets, transfer.first or {})]
     seeds = {} if transfer.seeds is None else {"seed": transfer.seeds}
-    return [variant(name, origin, changes | seeds) for name, changes in found], []
+    return [variant(name, origin, changes | seeds) for name, changes in members], []
 
 
 def _alone(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -53,14 +53,14 @@ def _all(draft: Draft) -> list[str]:
     """Return the names that `all` stands for: those of data sets, or else of the labels in the config."""
     sources = draft.get(("data", "sources"))
     if isinstance(sources, list):
-        held = [each for each in sources if isinstance(each, dict) and "name" in each]
-        return [str(each.get("alias") or each["name"]) for each in held]
-    given = (draft.get(path) for path in LABELS)
-    return next(([str(name) for name in names] for names in given if isinstance(names, list)), [])
+        entries = [entry for entry in sources if isinstance(entry, dict) and "name" in entry]
+        return [str(entry.get("alias") or entry["name"]) for entry in entries]
+    label_lists = (draft.get(path) for path in LABELS)
+    return next(([str(name) for name in names] for names in label_lists if isinstance(names, list)), [])
 
 
-def _names(given: Literal["all"] | Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    return list(known) if given in (None, "all") else list(dict.fromkeys(given))
+def _names(chosen: Literal["all"] | Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    return list(known) if chosen in (None, "all") else list(dict.fromkeys(chosen))
 
 
 def _problems(transfer: TransferSettings, draft: Draft, known: Sequence[str], place: str) -> Iterator[str]:
@@ -74,10 +74,10 @@ def _problems(transfer: TransferSettings, draft: Draft, known: Sequence[str], pl
                 yield sentence(
                     place, f"transfer.{key}", then="given together with `transfer.pairs`; keep one"
                 )
-    wanted = (
+    chosen = (
         (transfer.sources or "all", transfer.targets or "all") if transfer.pairs is None else transfer.pairs
     )
-    if "all" in (wanted, *wanted) and len(known) < 2:
+    if "all" in (chosen, *chosen) and len(known) < 2:
         then = (
             "`all` means the data sets of `data.sources`, or the labels in `tasks` or `data.columns.labels`, "
             "and these are fewer than two; list names of tasks"

@@ -32,7 +32,7 @@ def variant(
     name: str, origin: Origin, changes: Mapping[str, Any], shares: Mapping[str, Any] = MappingProxyType({})
 ) -> Variant:
     """Return a member with these values by dotted key, all written at `origin`."""
-    own, shared = (
+    changed, shared = (
         tuple(Change(key, value, origin) for key, value in values.items()) for values in (changes, shares)
     )
-    return Variant(own, name, origin.place(()), shared)
+    return Variant(changed, name, origin.place(()), shared)

@@ -59,7 +59,7 @@ def options_of(data: DataSettings) -> DataOptions:
 
 def read_corpus(data: DataSettings) -> Corpus:
     """Read the corpus of the `data` settings; several corpora are joined."""
-    corpora = [catalog.load(source.name, options_of(source)) for source in data.each]
+    corpora = [catalog.load(source.name, options_of(source)) for source in data.each_source]
     if data.sources is None:
         return corpora[0]
     corpus = join(corpora)
@@ -168,7 +168,7 @@ def check_data(
         folds = read_folds(data, corpus)
     except DataError as error:
         problem = error
-    for source, (corpus_of_source, first, end) in zip(data.each, sources_of(corpus), strict=True):
+    for source, (corpus_of_source, first, end) in zip(data.each_source, sources_of(corpus), strict=True):
         lines = report_lines(
             corpus_of_source,
             [fold_of_source(fold, corpus_of_source.name, first, end) for fold in folds]

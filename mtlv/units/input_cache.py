@@ -84,7 +84,7 @@ class InputCache:
 
     def corpus(self, data: DataSettings) -> Corpus:
         """Return the corpus in `data`."""
-        key = ("corpus", *((source.name, repr(options_of(source))) for source in data.each))
+        key = ("corpus", *((source.name, repr(options_of(source))) for source in data.each_source))
         return self.once(key, lambda: read_corpus(data))
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
@@ -250,7 +250,7 @@ class InputCache:
 def _how(data: DataSettings) -> dict[str, Any]:
     """Return the `data` settings that affect the reading of texts, as arguments of `tokens_of`."""
     keys = ("max_length", "mentions", "window", "window_overlap")
-    of_source = {one.called: one.max_length for one in data.each}
+    of_source = {one.called: one.max_length for one in data.each_source}
     return {key: getattr(data, key) for key in keys} | {"of_source": of_source}
 
 

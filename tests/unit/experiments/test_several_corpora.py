@@ -124,7 +124,7 @@ def test_a_config_is_a_suite_that_check_accepts(config: Config):
     about = config.path.read_text(encoding="utf-8")
     assert about.startswith(f"# mtlv run {config.place}\n")
     assert ("Needs " in about.partition("\n\n")[0]) != config.small
-    sources = [each for member in suite.members for each in member.settings.data.each]
+    sources = [each for member in suite.members for each in member.settings.data.each_source]
     assert all(each.path is None for each in sources if each.name != "table")
 
 
@@ -133,13 +133,15 @@ def test_a_small_config_says_that_it_takes_subsets_and_another_encoder(config: C
     encoders = {member.settings.encoder.name for member in _suite(config.place).members}
     assert (encoders == {"minilm"}) == config.small
     if not config.small:
-        limits = {one.limit for member in _suite(config.place).members for one in member.settings.data.each}
+        limits = {
+            one.limit for member in _suite(config.place).members for one in member.settings.data.each_source
+        }
         assert limits == {None}
 
 
 def test_refinement_and_tuning_are_the_paper_s():
     alone, refined, tuned, *others = (m.settings for m in _suite(f"experiments/{MT_BERT}/config.yml").members)
-    assert [each.name for each in alone.data.each] == list(CORPORA)
+    assert [each.name for each in alone.data.each_source] == list(CORPORA)
     for settings in (alone, refined):
         training = settings.training
         assert (training.epochs, training.batch_size, training.learning_rate) == (100, 32, 5e-5)
@@ -155,7 +157,7 @@ def test_refinement_and_tuning_are_the_paper_s():
 
 def test_a_model_of_blurb_is_of_one_corpus():
     for settings in (member.settings for member in _suite(f"experiments/{BLURB}/config.yml").members):
-        corpora = [each.name for each in settings.data.each]
+        corpora = [each.name for each in settings.data.each_source]
         tasks = [[task.name for task in catalog.card(name).tasks()] for name in corpora]
         assert [list(group) for group in settings.grouping.groups or ()] == tasks
         assert len(corpora) == 13

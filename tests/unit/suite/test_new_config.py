@@ -181,7 +181,7 @@ def test_marked_entities_of_each_text_are_read(tmp_path, monkeypatch, capsys, ki
     assert "marked entities in `entities`; `data.mentions` sets how the encoder sees them" in out
     assert "not read" not in out
     suite = load_suite(Path("t.yml"))
-    assert {each.columns.mentions for each in suite.members[0].settings.data.each} == {"entities"}
+    assert {each.columns.mentions for each in suite.members[0].settings.data.each_source} == {"entities"}
     assert check_suite(suite).units
 
 

@@ -115,7 +115,9 @@ def test_a_source_of_pairs_is_learned_beside_masked_texts(tmp_path: Path) -> Non
     path = tmp_path / "c.yml"
     path.write_text(f"data: {{documents: 150, sources: {sources}}}\nencoder: tiny\n")
     data = load_suite(path).members[0].settings.data
-    assert catalog.tasks("synthetic", options_of(data.each[2])) == read_corpus(data.each[2]).tasks
+    assert (
+        catalog.tasks("synthetic", options_of(data.each_source[2])) == read_corpus(data.each_source[2]).tasks
+    )
     cache = InputCache()
     inputs, (fold,) = cache.inputs(load_suite(path).members[0].settings), cache.folds(data)
     _, pairs = inputs.parts(["texts.text", "order.next"], fold.train)
