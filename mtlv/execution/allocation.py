@@ -57,15 +57,15 @@ def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
         where = execution.address or "a cluster started here"
         return [f"trained by Ray on {where}, each unit with {request.words} and {many(threads, 'thread')}"]
     here, ranks = cores(), execution.devices_per_unit
-    found = share(execution, min(here, units))
+    allocation = share(execution, min(here, units))
     lines = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []
     there = many(here, "core")
-    all_of_them = f"{found.words} of {there}"
-    if execution.processes == "auto" and found.processes > 1:
+    all_of_them = f"{allocation.words} of {there}"
+    if execution.processes == "auto" and allocation.processes > 1:
         what_limits = "depending on memory and work; by one for a short suite"
         return [*lines, f"trained by up to {all_of_them}, {what_limits}"]
     lines.append(f"trained by {all_of_them}")
-    threads = found.processes * _cores_of_unit(execution, found.threads or 1)
+    threads = allocation.processes * _cores_of_unit(execution, allocation.threads or 1)
     if threads > here:
         lines.append(
             f"warning: `execution` uses {threads} threads on {there}: they share the cores, and all of them "

@@ -124,19 +124,20 @@ class UnitRunner:
         if not files:
             raise _weightless(key)
         weights = ((tasks, self._read(path)) for path, tasks in files.items())
-        found = teacher_outputs_of(teacher, self.inputs(teacher.settings), weights)
-        write_teacher_outputs(self.store.units / key, found)
-        return found
+        outputs = teacher_outputs_of(teacher, self.inputs(teacher.settings), weights)
+        write_teacher_outputs(self.store.units / key, outputs)
+        return outputs
 
     def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
         """Return the initial weights of a unit; None for the published encoder."""
         if job.start is None:
             return None
         key = job.start.unit.key
-        found = self.store.read_or_quarantine(key, lambda: self._weights(key), partial(self._warn, job.start))
-        if found is None:
+        read, warn = partial(self._weights, key), partial(self._warn, job.start)
+        weights = self.store.read_or_quarantine(key, read, warn)
+        if weights is None:
             raise UnitMissing(job.start)
-        return found
+        return weights
 
     def _weights(self, key: str) -> dict[str, torch.Tensor]:
         """Return the weights of a finished unit."""
@@ -157,7 +158,7 @@ class UnitRunner:
 
     def _teacher_outputs(self, job: Job) -> list[tuple[Job, TeacherOutputs]]:
         """Return a unit's teachers with their outputs for its tasks."""
-        found: list[tuple[Job, TeacherOutputs]] = []
+        outputs: list[tuple[Job, TeacherOutputs]] = []
         new = sum(not has_teacher_outputs(self.store.units / teacher.unit.key) for teacher in job.teachers)
         if new:
             self.callback(
@@ -171,10 +172,10 @@ class UnitRunner:
             if teacher_outputs is None:
                 raise UnitMissing(teacher)
             tasks = job.unit.model.tasks
-            found.append(
+            outputs.append(
                 (teacher, {name: teacher_outputs[name] for name in teacher_outputs if name in tasks})
             )
-        return found
+        return outputs
 
     def _warn(self, job: Job, text: str) -> None:
         self.callback(WarningGiven(f"{job.name}: {text}"))

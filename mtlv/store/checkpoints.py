@@ -92,12 +92,12 @@ def read(path: Path) -> dict[str, Any]:
     if hashlib.sha256(body).hexdigest().encode() != end[len(MARK) :]:
         raise ValueError(CHANGED)
     try:
-        found = torch.load(io.BytesIO(body), weights_only=True)
+        state = torch.load(io.BytesIO(body), weights_only=True)
     except Exception as error:  # torch raises various errors for content that it did not write
         raise ValueError(f"it cannot be loaded: {shorten(str(error))}") from error
-    if not isinstance(found, dict):
+    if not isinstance(state, dict):
         raise ValueError("it contains no state")
-    return found
+    return state
 
 
 def _parts(path: Path) -> tuple[memoryview, bytes]:

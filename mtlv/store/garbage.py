@@ -37,12 +37,12 @@ def leftovers(
         needed: keys of units to keep; None keeps all.
         tokens: cache from which all tokens to keep were requested; None keeps all.
     """
-    found = [*_half_written(store), *_old_checkpoints(store)]
+    reasons = [*_half_written(store), *_old_checkpoints(store)]
     if tokens is not None:
-        found += [(path, "tokens that none of the configs needs") for path in tokens.unused()]
+        reasons += [(path, "tokens that none of the configs needs") for path in tokens.unused()]
     if needed is not None:
-        found += _unneeded(store, needed)
-    return [Leftover(path, why, _size(path)) for path, why in dict(found).items()]
+        reasons += _unneeded(store, needed)
+    return [Leftover(path, why, _size(path)) for path, why in dict(reasons).items()]
 
 
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:

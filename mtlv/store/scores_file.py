@@ -67,13 +67,13 @@ def read_curve(source: Path | BinaryIO) -> tuple[dict[str, NDArray], ...]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(source)
-    found: list[dict[str, NDArray]] = []
+    epochs: list[dict[str, NDArray]] = []
     for column in table.column_names:
         epoch, _, name = column.partition(":")
-        if int(epoch) == len(found):
-            found.append({})
-        found[int(epoch)][name] = _values(table.column(column))
-    return tuple(found)
+        if int(epoch) == len(epochs):
+            epochs.append({})
+        epochs[int(epoch)][name] = _values(table.column(column))
+    return tuple(epochs)
 
 
 def _column(values: NDArray) -> object:

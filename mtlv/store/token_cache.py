@@ -48,16 +48,16 @@ class TokenCache:
         path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
         self.used.add(path)
         try:
-            found = read_tokens(path)
+            tokens = read_tokens(path)
         except DamagedTokens as damaged:
-            found = None
+            tokens = None
             self._warn(f"the file of tokens {path} is damaged ({damaged}); it is created again")
-        if found is not None:
-            return found
+        if tokens is not None:
+            return tokens
         with suppress(OSError, DamagedTokens):  # a full or read-only disk: it only costs time and memory
             write_tokens(path, make())
-            found = read_tokens(path)
-        return found or join_tokens(list(make()))
+            tokens = read_tokens(path)
+        return tokens or join_tokens(list(make()))
 
     def half_written(self) -> Iterator[Path]:
         """Yield files of processes that ended while writing them."""

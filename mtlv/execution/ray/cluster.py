@@ -37,9 +37,9 @@ class RayHead:
 def request_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
     """Return the resources of each unit, and its threads."""
     ranks = execution.devices_per_unit  # they share a unit's threads; each has its own GPU
-    given = float(ranks) if execution.cpus == "auto" else execution.cpus
-    threads = max(1, int(given)) if execution.threads == "auto" else execution.threads
-    cpus = float(threads) if execution.cpus == "auto" else given
+    unit_cpus = float(ranks) if execution.cpus == "auto" else execution.cpus
+    threads = max(1, int(unit_cpus)) if execution.threads == "auto" else execution.threads
+    cpus = float(threads) if execution.cpus == "auto" else unit_cpus
     gpus = float(ranks * ("cuda" in devices)) if execution.gpus == "auto" else execution.gpus
     memory = None if execution.memory_gb is None else int(execution.memory_gb * 1e9)
     return NodeRequest(cpus, gpus, memory), threads
@@ -75,11 +75,11 @@ def connected(head: RayHead) -> Iterator[None]:
     address, named_by = _address(head)
     if address not in (None, "auto"):
         _need_answer(str(address), named_by)
-    own: dict[str, Any] = {} if address else {"num_cpus": head.cpus, "include_dashboard": False}
+    resources: dict[str, Any] = {} if address else {"num_cpus": head.cpus, "include_dashboard": False}
     try:
         with _kept(signal.SIGTERM):
             # Without an address, Ray would join any cluster on this machine.
-            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **own)
+            ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **resources)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         raise _not_let_in(address, named_by, error) from error
     try:
@@ -106,18 +106,18 @@ def _address(head: RayHead) -> tuple[str | None, str]:
 
 
 def _not_let_in(address: str | None, named_by: str, error: BaseException) -> ClusterError:
-    said = last_line(error)
+    message = last_line(error)
     if address is None:
-        return ClusterError("`execution.engine: ray`: Ray cannot be started here", got=said)
+        return ClusterError("`execution.engine: ray`: Ray cannot be started here", got=message)
     if address == "auto":
         return ClusterError(
             f"{named_by}: there is no Ray cluster on this machine",
-            got=said,
+            got=message,
             then="start one (ray start --head), or leave out the address to start one here",
         )
     return ClusterError(
         f"{named_by}: {address} responds, but this process cannot join a Ray cluster there",
-        got=said,
+        got=message,
         then=f"check that `ray status --address={address}` works here; a cluster that requires a token "
         "needs RAY_AUTH_MODE=token and its token (ray get-auth-token) on every machine",
     )

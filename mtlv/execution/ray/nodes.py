@@ -31,8 +31,8 @@ class NodeRequest:
     @property
     def resources(self) -> dict[str, float]:
         """Resources in Ray's form."""
-        found = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
-        return {name: amount for name, amount in found.items() if amount}
+        amounts = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
+        return {name: amount for name, amount in amounts.items() if amount}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -42,10 +42,10 @@ class NodeRequest:
     @property
     def words(self) -> str:
         """Description for users."""
-        found = [f"{self.cpus:g} CPU{'' if self.cpus == 1 else 's'}"]
-        found += [f"{self.gpus:g} GPU{'' if self.gpus == 1 else 's'}"] if self.gpus else []
-        found += [f"{self.memory / 1e9:g} GB of memory"] if self.memory else []
-        return ", ".join(found)
+        parts = [f"{self.cpus:g} CPU{'' if self.cpus == 1 else 's'}"]
+        parts += [f"{self.gpus:g} GPU{'' if self.gpus == 1 else 's'}"] if self.gpus else []
+        parts += [f"{self.memory / 1e9:g} GB of memory"] if self.memory else []
+        return ", ".join(parts)
 
 
 def nodes() -> list[Mapping[str, Any]]:
@@ -57,7 +57,7 @@ def nodes() -> list[Mapping[str, Any]]:
 
 def alive(node: str) -> bool:
     """Whether a node, by Ray's id, is alive."""
-    return any(each["NodeID"] == node for each in nodes())
+    return any(other["NodeID"] == node for other in nodes())
 
 
 def slots(request: NodeRequest) -> int:

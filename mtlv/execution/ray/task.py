@@ -235,9 +235,9 @@ class _Unpacker(pickle.Unpickler):
 
 def unpacked(packed: bytes, references: Sequence[Any]) -> RayTask:
     """Deserialize a task."""
-    found = _Unpacker(io.BytesIO(packed), references).load()  # the driver's own
-    assert isinstance(found, RayTask)
-    return found
+    task = _Unpacker(io.BytesIO(packed), references).load()  # the driver's own
+    assert isinstance(task, RayTask)
+    return task
 
 
 def train(packed: bytes, references: Sequence[Any], mailbox: Any, *needs: None) -> None:  # noqa: ARG001
