@@ -68,7 +68,7 @@ class Balancer:
 
     def to(self, device: torch.device) -> None:
         """Move the state to `device`."""
-        self.state = {name: held.to(device) for name, held in self.state.items()}
+        self.state = {name: values.to(device) for name, values in self.state.items()}
 
     def put_back(self, state: Mapping[str, torch.Tensor]) -> None:
         """Restore a state from a checkpoint.
@@ -76,7 +76,7 @@ class Balancer:
         Raises:
             KeyError: it is of another balancer.
         """
-        self.state = {name: state[name].to(held.device) for name, held in self.state.items()}
+        self.state = {name: state[name].to(values.device) for name, values in self.state.items()}
 
 
 class Sum(Balancer):
@@ -161,8 +161,8 @@ def adam(
     mean, square, steps = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2, steps + 1
     moved = mean / (1 - 0.9**steps) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8)
     after = weights - learning_rate * moved, mean, square, steps
-    each = zip(state.items(), after, strict=True)
-    return {name: torch.where(gradient.isnan(), before, new) for (name, before), new in each}
+    updates = zip(state.items(), after, strict=True)
+    return {name: torch.where(gradient.isnan(), before, new) for (name, before), new in updates}
 
 
 def balancer_of(name: str, per: str, heads: Sequence[HeadSpec]) -> type[Balancer]:

@@ -54,7 +54,7 @@ def embed(
             output = encoder.module(
                 input_ids=batch.input_ids.to(device),
                 attention_mask=batch.attention_mask.to(device),
-                **{name: each.to(device) for name, each in types.items()},
+                **{name: values.to(device) for name, values in types.items()},
             )
             counted = batch.attention_mask
             if not special_tokens:

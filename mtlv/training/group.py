@@ -65,9 +65,9 @@ class ProcessGroup(Ranks):
         return batch.part(slice(self.rank, None, self.world) if self.takes(batch) else slice(1))
 
     def summed(self, values: torch.Tensor) -> torch.Tensor:
-        whole = values.clone()
-        distributed.all_reduce(whole)
-        return whole
+        total = values.clone()
+        distributed.all_reduce(total)
+        return total
 
     def quiet(self, losses: nn.Module) -> AbstractContextManager[Any]:
         assert isinstance(losses, DistributedDataParallel)
@@ -79,14 +79,14 @@ class ProcessGroup(Ranks):
             raise RuntimeError("another rank has ended")
 
     def same(self, value: T) -> T:
-        held = [value]
-        distributed.broadcast_object_list(held, src=0)
-        return held[0]
+        holder = [value]
+        distributed.broadcast_object_list(holder, src=0)
+        return holder[0]
 
     def gathered(self, value: T) -> list[T]:
-        found: list[Any] = [None] * self.world
-        distributed.all_gather_object(found, value)
-        return found
+        values: list[Any] = [None] * self.world
+        distributed.all_gather_object(values, value)
+        return values
 
 
 def need_group() -> None:

@@ -115,7 +115,7 @@ def logits_of(
     model: MultiTaskModel, batch: Batch, heads: Sequence[str], row: int | None = None
 ) -> dict[str, torch.Tensor]:
     """Return the logits of some heads on a batch; see `MultiTaskModel.forward`."""
-    found: dict[str, torch.Tensor] = model(
+    logits: dict[str, torch.Tensor] = model(
         batch.input_ids,
         batch.attention_mask,
         batch.segments,
@@ -125,7 +125,7 @@ def logits_of(
         tokens=batch.tokens,
         row=row,
     )
-    return found
+    return logits
 
 
 class HeadLosses(nn.Module):
@@ -175,11 +175,11 @@ class _Step:
 
     def _clip(self, norm: float) -> None:
         """Scale the gradient down to a norm if it is longer, as `clip_grad_norm_`."""
-        whole = None if self.recorded is None else self.recorded.gradient()
-        if whole is None:
+        flat = None if self.recorded is None else self.recorded.gradient()
+        if flat is None:
             clip_grad_norm_(self.trained.model.parameters(), norm)
         else:  # two operations instead of some for each weight
-            whole.mul_((norm / (whole.norm() + 1e-6)).clamp(max=1))
+            flat.mul_((norm / (flat.norm() + 1e-6)).clamp(max=1))
 
     def _gradient(self, batches: Sequence[Batch]) -> StepValues:
         """Accumulate the gradient of a step, and return its values."""
@@ -214,19 +214,21 @@ class _Step:
     def _backward(self, step: OptimizerStep) -> StepValues:
         """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""
         ahead = self._ahead(step) if self.objective.looks_ahead and len(step.parts) > 1 else None
-        found = step.zeros(self.trained.device)
+        step_losses = step.zeros(self.trained.device)
         for part in step.parts:
             with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
-                own, gramian = self._compared(part) if ahead is None else (self._losses(part), None)
-                found[part.place] += own.detach()
-                whole = self.ranks.summed(found)  # after all parts
+                part_losses, gramian = self._compared(part) if ahead is None else (self._losses(part), None)
+                step_losses[part.place] += part_losses.detach()
+                total = self.ranks.summed(step_losses)  # after all parts
                 if gramian is not None:
-                    self.objective.compare(gramian, whole, step.sources)
-                factors = self.objective.factors(whole if ahead is None else ahead, step.sources)
-                ((factors[part.place] * own).sum() * self.ranks.world).backward()  # ranks average gradients
-                del own  # with its graph, whose nodes a recording of the next part may not meet
-        self.objective.learn(whole, step.sources)
-        loss, heads = (factors * whole).sum(), self.objective.record(whole, step.sources)
+                    self.objective.compare(gramian, total, step.sources)
+                factors = self.objective.factors(total if ahead is None else ahead, step.sources)
+                weighted = (factors[part.place] * part_losses).sum()
+                (weighted * self.ranks.world).backward()  # ranks average gradients
+                # With their graph, whose nodes a recording of the next part may not meet.
+                del weighted, part_losses
+        self.objective.learn(total, step.sources)
+        loss, heads = (factors * total).sum(), self.objective.record(total, step.sources)
         return loss, heads, self.objective.balanced
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
@@ -236,22 +238,22 @@ class _Step:
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             for part in step.parts:
                 with torch.set_grad_enabled(self.objective.balancer.gradients):
-                    own, gramian = self._compared(part)
-                losses[part.place] += own.detach()
-                del own  # with its graph
+                    part_losses, gramian = self._compared(part)
+                losses[part.place] += part_losses.detach()
+                del part_losses  # with its graph
                 gramians += [] if gramian is None else [gramian]
-        whole = self.ranks.summed(losses)
+        total = self.ranks.summed(losses)
         if gramians:  # gradients of different documents have no vector in common, so products add up
-            self.objective.compare(torch.stack(gramians).sum(0), whole, step.sources)
-        return whole
+            self.objective.compare(torch.stack(gramians).sum(0), total, step.sources)
+        return total
 
     def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the contribution of a part to its terms, and to the products of gradients if needed."""
         if not self.objective.balancer.gradients:
             return self._losses(part), None
         with vectors_of(self.trained.model.heads.values()) as vectors:
-            own = self._losses(part)
-        return own, gramian_of(own, vectors)
+            losses = self._losses(part)
+        return losses, gramian_of(losses, vectors)
 
     def _losses(self, part: BatchPart) -> torch.Tensor:
         """Return the contribution of a part to the losses of its terms."""

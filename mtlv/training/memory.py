@@ -50,7 +50,7 @@ def kept_gradients(model: nn.Module) -> Iterator[None]:
         if isinstance(module, nn.Embedding) and module.weight.requires_grad and not module.sparse
         if module.weight.nbytes > KEPT
     ]
-    hooks = [each.weight.register_post_accumulate_grad_hook(_Dense(each.weight)) for each in large]
+    hooks = [module.weight.register_post_accumulate_grad_hook(_Dense(module.weight)) for module in large]
     for module in large:
         module.sparse = True
     try:
@@ -68,8 +68,8 @@ class _Dense:
         self.gradient = torch.zeros_like(weight, requires_grad=False)
 
     def __call__(self, weight: torch.Tensor) -> None:
-        found = weight.grad  # dense in a later part of a step, or if the weight is tied
-        if found is None or not found.is_sparse:
+        sparse = weight.grad  # dense in a later part of a step, or if the weight is tied
+        if sparse is None or not sparse.is_sparse:
             return
-        self.gradient.zero_().index_add_(0, found._indices()[0], found._values())
+        self.gradient.zero_().index_add_(0, sparse._indices()[0], sparse._values())
         weight.grad = self.gradient

@@ -105,8 +105,8 @@ class Objective:
             teacher_outputs: raw outputs of teachers by task.
         """
         heads = self._heads(here)
-        own = [self._of_tasks(model, number, logits, targets, teacher_outputs) for number in heads]
-        return torch.cat(own) if self.per_task else torch.stack([losses.mean() for losses in own])
+        by_head = [self._of_tasks(model, number, logits, targets, teacher_outputs) for number in heads]
+        return torch.cat(by_head) if self.per_task else torch.stack([losses.mean() for losses in by_head])
 
     def factors(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
         """Return the factor of each term in a step; the sum of the products is minimised.
@@ -154,13 +154,13 @@ class Objective:
 
     def _unbalanced(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
         """Return the factors [R] of `combine`, and of the mean over a head's tasks if these are the terms."""
-        by_head = {self._heads(own): share for own, share in sources.items()}
+        by_head = {self._heads(terms): share for terms, share in sources.items()}
         factors = self._combined(self._head_losses(losses, sources), by_head)
         if not self.per_task:
             return factors
         spans = self._spans(sources)
-        each = zip(factors, spans, strict=True)
-        return torch.cat([(factor / span).expand(span) for factor, span in each])
+        pairs = zip(factors, spans, strict=True)
+        return torch.cat([(factor / span).expand(span) for factor, span in pairs])
 
     def _combined(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
         """Return the factors [H] of `combine` for a step's heads, from their losses."""
@@ -168,8 +168,8 @@ class Objective:
         weights = torch.cat([self.weights[self._on_device(heads, losses.device)] for heads in sources])
         if self.together:
             return self.combine.factors(losses, weights)
-        each = zip(losses.split(sizes), weights.split(sizes), sources.values(), strict=True)
-        return torch.cat([self.combine.factors(own, held) * share for own, held, share in each])
+        by_source = zip(losses.split(sizes), weights.split(sizes), sources.values(), strict=True)
+        return torch.cat([self.combine.factors(x, weight) * share for x, weight, share in by_source])
 
     def record(self, losses: torch.Tensor, sources: Collection[Terms]) -> torch.Tensor:
         """Return losses [heads] of all heads, from those [R] of some sources' terms; NaN for the others."""
@@ -186,7 +186,7 @@ class Objective:
         """Return the losses [H] of a step's heads from those [R] of its terms."""
         if not self.per_task:
             return losses
-        return torch.stack([own.mean() for own in losses.split(self._spans(sources))])
+        return torch.stack([of_head.mean() for of_head in losses.split(self._spans(sources))])
 
     def _spans(self, sources: Collection[Terms]) -> list[int]:
         """Return the number of tasks of each head of a step."""
@@ -212,25 +212,25 @@ class Objective:
     ) -> torch.Tensor:
         """Return the losses [T] of the tasks of a head, with their weights."""
         name, tasks = self.heads[number].name, self.heads[number].tasks
-        kind, wanted = model.kinds[name], [targets[task] for task in tasks]
-        per_task = kind.losses(logits[name], wanted)  # [T]
+        kind, task_targets = model.kinds[name], [targets[task] for task in tasks]
+        per_task = kind.losses(logits[name], task_targets)  # [T]
         if self._gold != ALL:
-            given = [teacher_outputs[task] for task in tasks]
+            outputs = [teacher_outputs[task] for task in tasks]
             taught = kind.distillation_losses(
-                logits[name], wanted, teacher_outputs=given, temperature=self.teaching.temperature
+                logits[name], task_targets, teacher_outputs=outputs, temperature=self.teaching.temperature
             )
             per_task = self._gold * per_task + (1 - self._gold) * taught
         return per_task * self.task_weights[name]
 
 
 def _joined(sources: Collection[Terms]) -> Terms:
-    return tuple(term for own in sources for term in own)
+    return tuple(term for terms in sources for term in terms)
 
 
-def _weights(heads: Sequence[HeadSpec], given: str | Mapping[str, float] | None) -> list[float]:
-    if given is None:
+def _weights(heads: Sequence[HeadSpec], task_weights: str | Mapping[str, float] | None) -> list[float]:
+    if task_weights is None:
         return [1.0] * len(heads)
-    if isinstance(given, str):
+    if isinstance(task_weights, str):
         total = sum(len(head.tasks) for head in heads)
         return [len(head.tasks) / total for head in heads]
-    return [next((given[task] for task in head.tasks if task in given), 1.0) for head in heads]
+    return [next((task_weights[task] for task in head.tasks if task in task_weights), 1.0) for head in heads]

@@ -60,8 +60,8 @@ def resolve_device(name: str, what: str = "`training.device`") -> torch.device:
     if name == "cpu":
         return torch.device(name)
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    found = re.fullmatch(r"cuda(?::(\d+))?", name)
-    if found is None or int(found[1] or 0) >= count:
+    match = re.fullmatch(r"cuda(?::(\d+))?", name)
+    if match is None or int(match[1] or 0) >= count:
         raise DeviceError(
             what,
             got=name,
@@ -116,7 +116,7 @@ def adamw(model: nn.Module, *, learning_rate: float, weight_decay: float) -> tor
     """Create AdamW for all trainable weights, without decay on biases and norms, fused if possible."""
     decayed: list[nn.Parameter] = []
     plain: list[nn.Parameter] = []
-    for parameter in (each for each in model.parameters() if each.requires_grad):
+    for parameter in (parameter for parameter in model.parameters() if parameter.requires_grad):
         (decayed if parameter.ndim > 1 else plain).append(parameter)
     groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=learning_rate, fused=True)

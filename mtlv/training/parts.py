@@ -70,9 +70,9 @@ def divide(
     for batch in batches:
         sources.setdefault(objective.here(batch.targets), []).append(batch)
     order = [term for terms in sources for term in terms]
-    whole = {
-        term: max(sum(batch.counted(by_word[term]) for batch in held), 1)
-        for terms, held in sources.items()
+    totals = {
+        term: max(sum(batch.counted(by_word[term]) for batch in of_source), 1)
+        for terms, of_source in sources.items()
         for term in terms
     }
     parts = []
@@ -81,6 +81,7 @@ def divide(
         first = order.index(terms[0])
         for piece in ranks.share(batch).pieces(pieces):
             counts = [piece.counted(by_word[term]) if ranks.takes(batch) else 0 for term in terms]
-            shares = tuple(count / whole[term] for count, term in zip(counts, terms, strict=True))
+            shares = tuple(count / totals[term] for count, term in zip(counts, terms, strict=True))
             parts.append(BatchPart(piece, terms, slice(first, first + len(terms)), shares))
-    return OptimizerStep({terms: len(held) / len(batches) for terms, held in sources.items()}, tuple(parts))
+    source_shares = {terms: len(of_source) / len(batches) for terms, of_source in sources.items()}
+    return OptimizerStep(source_shares, tuple(parts))

@@ -76,7 +76,7 @@ def predict(
     workers = 1 if device.type != "cpu" or model.remembers else min(torch.get_num_threads(), MOST_WORKERS)
     first = list(islice(batches, workers))
     batches = chain(first, batches)
-    found: list[tuple[str, NDArray, Values]] = []  # (task, places of documents, their values)
+    predicted: list[tuple[str, NDArray, Values]] = []  # (task, places of documents, their values)
     taking = Lock()
 
     def compute() -> None:
@@ -91,15 +91,15 @@ def predict(
                 values = _values(model, batch.to(device), read)
                 rows = order[np.searchsorted(documents.index, batch.index, sorter=order)]
                 with taking:
-                    found.extend((task, rows, own) for task, own in values.items())
+                    predicted.extend((task, rows, task_values) for task, task_values in values.items())
 
     model.eval()
     with _narrow(model, device, precision):
         _side_by_side(compute, len(first))  # a single batch has all threads
     parts: dict[str, list[tuple[NDArray, Values]]] = {}
-    for task, rows, own in chain.from_iterable(ranks.gathered(found)):
-        parts.setdefault(task, []).append((rows, own))
-    return {task: _in_order(own) for task, own in parts.items()}
+    for task, rows, values in chain.from_iterable(ranks.gathered(predicted)):
+        parts.setdefault(task, []).append((rows, values))
+    return {task: _in_order(pairs) for task, pairs in parts.items()}
 
 
 def _side_by_side(compute: Callable[[], None], workers: int) -> None:
@@ -116,8 +116,8 @@ def _side_by_side(compute: Callable[[], None], workers: int) -> None:
     try:
         with pool:
             running = [pool.submit(compute) for _ in range(workers)]
-        for each in running:
-            each.result()
+        for future in running:
+            future.result()
     finally:
         torch.set_num_threads(threads)  # for threads that start later
 
@@ -136,7 +136,7 @@ def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iter
     if embeddings is None:
         yield
         return
-    hook = embeddings.register_forward_hook(lambda _module, _given, found: found.to(torch.bfloat16))
+    hook = embeddings.register_forward_hook(lambda _module, _given, output: output.to(torch.bfloat16))
     try:
         yield
     finally:
@@ -151,8 +151,8 @@ def _values(model: MultiTaskModel, batch: Batch, read: Read) -> dict[str, Values
     for name in here:
         kind, tasks = model.kinds[name], model.specs[name].tasks
         targets = [batch.targets[task] for task in tasks if task in batch.targets]
-        for task, found in zip(tasks, read(kind, logits[name], targets), strict=True):
-            values = found.cpu().numpy()
+        for task, result in zip(tasks, read(kind, logits[name], targets), strict=True):
+            values = result.cpu().numpy()
             out[task] = _cut(values, batch) if kind.scored_by_word else values
     return out
 

@@ -67,16 +67,16 @@ def compare(first: Rows, second: Rows) -> Comparison:
     The affinity is the first order of TAG's, g_j · g_i / L_j (Fifty et al., NeurIPS 2021), with gradients of
     different documents as in transfer; the mean over which half receives.
     """
-    (own, loss), (other, other_loss) = first, second
-    pairs = zip(own, other, strict=True)
+    (gradients, loss), (other_gradients, other_loss) = first, second
+    pairs = zip(gradients, other_gradients, strict=True)
     products = (
         torch.stack([one @ two.T for one, two in pairs]).sum(0).double().cpu()
     )  # [T, T], first by second
-    lengths = torch.outer(_lengths(own), _lengths(other)).double().cpu()
+    lengths = torch.outer(_lengths(gradients), _lengths(other_gradients)).double().cpu()
     cosine = torch.where(lengths > 0, products / lengths, 0.0)
     shares = [
-        product / (each.double().cpu()[:, None] + LEAST_LOSS)
-        for product, each in ((products, loss), (products.T, other_loss))
+        product / (loss_by_task.double().cpu()[:, None] + LEAST_LOSS)
+        for product, loss_by_task in ((products, loss), (products.T, other_loss))
     ]
     return Comparison(_mean(*shares), _mean(cosine, cosine.T), _mean(cosine < 0, cosine.T < 0))
 
@@ -138,7 +138,7 @@ class GradientProbe(Probe):
     def _rows(self, batches: Sequence[Batch]) -> Rows:
         """Return the gradients, in fp32, and the losses; no `grad` is written."""
         first = self.weights[0].detach()
-        rows = [first.new_empty(len(self.tasks), each.numel()) for each in self.weights]
+        rows = [first.new_empty(len(self.tasks), weight.numel()) for weight in self.weights]
         values = first.new_empty(len(self.tasks))
         for batch in batches:
             terms = self.losses.objective.here(batch.targets)
@@ -150,19 +150,21 @@ class GradientProbe(Probe):
                 values[term] = loss.detach()
         return rows, values
 
-    def _add(self, found: Comparison, number: int, epoch: int) -> None:
+    def _add(self, comparison: Comparison, number: int, epoch: int) -> None:
         state, even = self._state, 1 - number % 2
         state["probes"][even] += 1
-        state["affinities"][even] += found.affinity
-        state["cosines"] += found.cosine
-        state["conflicts"] += found.conflict
+        state["affinities"][even] += comparison.affinity
+        state["cosines"] += comparison.cosine
+        state["conflicts"] += comparison.conflict
         if not len(state["epochs"]) or state["epochs"][-1, 0] != epoch:
             state["epochs"] = torch.cat(
                 [state["epochs"], state["epochs"].new_tensor([[epoch, 0, 0, 0, 0, 0]])]
             )
         between = ~torch.eye(len(self.tasks), dtype=torch.bool)
         means = [
-            each for m in (found.cosine, found.conflict) for each in (m[between].mean(), m.diagonal().mean())
+            mean
+            for matrix in (comparison.cosine, comparison.conflict)
+            for mean in (matrix[between].mean(), matrix.diagonal().mean())
         ]
         state["epochs"][-1, 1:] += torch.stack([torch.ones(()), *means])
 
@@ -175,15 +177,15 @@ class GradientProbe(Probe):
     def result(self) -> ProbeRecord:
         state = self._state
         odd, even = (int(count) for count in state["probes"])
-        counts, total = state["probes"].clamp(min=1), max(odd + even, 1)
+        counts, probes = state["probes"].clamp(min=1), max(odd + even, 1)
         return ProbeRecord(
             tasks=self.tasks,
             probes=(odd, even),
             affinities=(state["affinities"] / counts[:, None, None]).tolist(),
-            cosines=(state["cosines"] / total).tolist(),
-            conflicts=(state["conflicts"] / total).tolist(),
+            cosines=(state["cosines"] / probes).tolist(),
+            conflicts=(state["conflicts"] / probes).tolist(),
             epochs=[
-                EpochConflicts(int(epoch), int(count), *(each / count for each in totals))
+                EpochConflicts(int(epoch), int(count), *(total / count for total in totals))
                 for epoch, count, *totals in state["epochs"].tolist()
             ],
         )

@@ -46,12 +46,12 @@ class RecordedLosses:
         if not self._whole:
             of_encoder: torch.Tensor = self._losses(batch, here, row)
             return of_encoder
-        given = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-        given |= {f"{TARGET}{task}": targets for task, targets in batch.targets.items()}
-        given |= {} if batch.segments is None else {"segments": batch.segments}
-        given |= {} if batch.mentions is None else {"mentions": batch.mentions}
-        whole: torch.Tensor = self._graphed(here=tuple(here), row=row, **given)
-        return whole
+        inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+        inputs |= {f"{TARGET}{task}": targets for task, targets in batch.targets.items()}
+        inputs |= {} if batch.segments is None else {"segments": batch.segments}
+        inputs |= {} if batch.mentions is None else {"mentions": batch.mentions}
+        losses: torch.Tensor = self._graphed(here=tuple(here), row=row, **inputs)
+        return losses
 
     def gradient(self) -> torch.Tensor | None:
         """Return the gradient of the whole model as one tensor, if it is in one."""
@@ -97,5 +97,5 @@ class _OfTensors(nn.Module):
             segments=segments,
             mentions=mentions,
         )
-        found: torch.Tensor = self.losses(batch, here, row)
-        return found
+        losses: torch.Tensor = self.losses(batch, here, row)
+        return losses
