@@ -56,8 +56,8 @@ class JournalTracker:
             raise TrackingError(f"the file `{local}` does not exist")
         files = {local.name: local}
         if local.is_dir():
-            held = {path.relative_to(local).as_posix(): path for path in sorted(local.rglob("*"))}
-            files = {f"{local.name}/{check_name(n)}": path for n, path in held.items() if path.is_file()}
+            paths = {path.relative_to(local).as_posix(): path for path in sorted(local.rglob("*"))}
+            files = {f"{local.name}/{check_name(n)}": path for n, path in paths.items() if path.is_file()}
             if not files:
                 return  # stores do not keep empty folders
         self.journal.append("artifact", self._known(run), {"name": local.name, "folder": folder}, files)

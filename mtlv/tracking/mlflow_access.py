@@ -93,8 +93,8 @@ def guarded(uri: str) -> Iterator[None]:
 
 def store_error(uri: str, error: Exception) -> TrackingError:
     """Return a clear error for an error raised by MLflow."""
-    said = masked(str(error).strip().split("\n")[0]) or type(error).__name__
-    if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in said:
+    message = masked(str(error).strip().split("\n")[0]) or type(error).__name__
+    if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in message:
         return address.unreachable(uri, _reason(error))
     refused = refusal(uri, str(error))
     if refused is not None:
@@ -106,7 +106,7 @@ def store_error(uri: str, error: Exception) -> TrackingError:
         then = "correct `tracking.uri`, or leave it out to write to `mlflow.db` here"
     final = getattr(error, "error_code", "") in FINAL and FOREIGN not in str(error)
     kind = RefusedError if final else TrackingError
-    return kind(f"the tracking store `{where}` failed: {said[:300]}", then=then)
+    return kind(f"the tracking store `{where}` failed: {message[:300]}", then=then)
 
 
 @contextmanager

@@ -82,10 +82,10 @@ def _create(client: MlflowClient, experiment: str, run: str, model: TrackedModel
 
 def find_model(client: MlflowClient, experiment: str, run: str) -> LoggedModel | None:
     """Return the run's model that is not deleted, whether finished or not."""
-    found = client.search_logged_models(
+    models = client.search_logged_models(
         [experiment], filter_string=f"name = '{NAME}' AND source_run_id = '{run}'", max_results=1
     )
-    return found[0] if found else None
+    return models[0] if models else None
 
 
 def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
@@ -207,12 +207,12 @@ def _mlmodel(model: TrackedModel, place: Mapping[str, Any]) -> str:
 def _environment() -> dict[str, str]:
     """Return the files from which MLflow creates an environment; the packages are in requirements.txt."""
     python = ".".join(map(str, sys.version_info[:3]))
-    wanted = json.dumps(
+    python_env = json.dumps(
         {"python": python, "build_dependencies": ["pip"], "dependencies": [f"-r {REQUIREMENTS}"]}
     )
     packages = [f"python={python}", "pip", {"pip": [f"-r {REQUIREMENTS}"]}]
     conda = json.dumps({"name": "mlflow-env", "channels": ["conda-forge"], "dependencies": packages})
-    return {"python_env.yaml": wanted + "\n", "conda.yaml": conda + "\n"}  # JSON is YAML
+    return {"python_env.yaml": python_env + "\n", "conda.yaml": conda + "\n"}  # JSON is YAML
 
 
 def _patiently() -> AbstractContextManager[None]:

@@ -28,8 +28,8 @@ def follow_move(uri: str) -> None:
         return
     try:
         with closing(sqlite3.connect(file, timeout=LOCK_WAIT)) as database, database:
-            found = [place for (place,) in database.execute("SELECT artifact_location FROM experiments")]
-            for old, new in {pair for place in found if place and (pair := _moved(place, file.parent))}:
+            places = [place for (place,) in database.execute("SELECT artifact_location FROM experiments")]
+            for old, new in {pair for place in places if place and (pair := _moved(place, file.parent))}:
                 for table, column in PLACES:
                     database.execute(
                         f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
@@ -52,9 +52,9 @@ def local_folder(location: str) -> Path | None:
 
 def _moved(place: str, home: Path) -> tuple[str, str] | None:
     """Return the old and the new beginning of an experiment's artifact location; None if it has not moved."""
-    root, found, name = place.rpartition(f"/{ARTIFACTS}/")
+    root, separator, name = place.rpartition(f"/{ARTIFACTS}/")
     here, old = home / ARTIFACTS / name, local_folder(place)
-    if not found or old is None or not here.is_dir():
+    if not separator or old is None or not here.is_dir():
         return None
     if old.is_dir() and os.path.samefile(old, here):
         return None

@@ -49,12 +49,12 @@ def with_links(text: str, experiment: str, run: str = "") -> str:
     how = {"view": "&compareRunsMode=CHART", "table": ""}
     text = re.sub(
         r"(?<!\\)\]\((view|table):([\w-]+)\)",
-        lambda found: f"]({runs}{mode}{how[found[1]]}{VIEW}{found[2]})",
+        lambda match: f"]({runs}{mode}{how[match[1]]}{VIEW}{match[2]})",
         text,
     )
     return re.sub(
         r"(?<!\\)\]\(artifact:([^)\s]+)\)",
-        lambda found: f"]({runs}/{run}/artifacts/{quote(found[1])}{mode})",
+        lambda match: f"]({runs}/{run}/artifacts/{quote(match[1])}{mode})",
         text,
     )
 

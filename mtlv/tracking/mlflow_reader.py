@@ -56,8 +56,8 @@ class MlflowReader:
 
     def experiments(self) -> Mapping[str, str]:
         with guarded(self.uri):
-            found = self._client.search_experiments(order_by=["last_update_time DESC"])
-        return {each.name: each.experiment_id for each in found}
+            newest_first = self._client.search_experiments(order_by=["last_update_time DESC"])
+        return {experiment.name: experiment.experiment_id for experiment in newest_first}
 
     def runs(
         self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
@@ -85,12 +85,12 @@ class MlflowReader:
 
         with guarded(self.uri):
             try:
-                found = self._client.get_run(run_id)
+                stored = self._client.get_run(run_id)
             except MlflowException as error:
                 if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
                     return None
                 raise
-        return _stored(found) if found.info.lifecycle_stage == "active" else None
+        return _stored(stored) if stored.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
         with guarded(self.uri):  # the client would request all points, without a limit
@@ -104,8 +104,8 @@ class MlflowReader:
             )
         return sorted((point.step, point.value) for point in points)
 
-    def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
-        pairs = list(wanted)
+    def files(self, artifacts: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
+        pairs = list(artifacts)
         with guarded(self.uri), ThreadPoolExecutor(HANDS) as hands:
             folders = {(run.id, posixpath.dirname(name)): run for run, name in pairs}
             listed = hands.map(lambda place: self._listing(folders[place], place[1]), folders)
@@ -122,12 +122,12 @@ class MlflowReader:
         if local_folder(run.artifacts) is not None:
             return {}
         try:
-            found = self._repository(run).list_artifacts(folder or None)
+            files = self._repository(run).list_artifacts(folder or None)
         except Exception as error:  # each kind of repository has its own error for a missing folder
             if MISSING.search(str(error)):
                 return {}
             raise
-        return {each.path: each.file_size for each in found if not each.is_dir}
+        return {file.path: file.file_size for file in files if not file.is_dir}
 
     def _file(
         self, run: StoredRun, name: str, sizes: Mapping[tuple[str, str], Mapping[str, int | None]]

@@ -144,8 +144,8 @@ class MlflowTracker:
 
     def end_if_running(self, run: str, ended_ms: int) -> bool:
         with guarded(self.uri):
-            found = self._client.get_run(run).info
-            if (found.status, found.lifecycle_stage) != ("RUNNING", "active"):
+            state = self._client.get_run(run).info
+            if (state.status, state.lifecycle_stage) != ("RUNNING", "active"):
                 return False
             self._client.set_terminated(run, "KILLED", ended_ms)
         return True
@@ -154,14 +154,14 @@ class MlflowTracker:
         """Return the id of the experiment, which is marked as one of training runs (not traces)."""
         from mlflow.entities import LifecycleStage
 
-        found = self._client.get_experiment_by_name(self.experiment)
-        if found is not None and found.lifecycle_stage == LifecycleStage.DELETED:
+        existing = self._client.get_experiment_by_name(self.experiment)
+        if existing is not None and existing.lifecycle_stage == LifecycleStage.DELETED:
             raise RefusedError(
                 f"the experiment `{self.experiment}` was deleted in MLflow",
-                then=f"run `mlflow experiments restore -x {found.experiment_id}`, or set another name",
+                then=f"run `mlflow experiments restore -x {existing.experiment_id}`, or set another name",
             )
-        if found is not None:
-            identity = found.experiment_id
+        if existing is not None:
+            identity = existing.experiment_id
         else:
             place = (file.parent / ARTIFACTS / ascii_slug(self.experiment)).as_uri() if file else None
             identity = self._client.create_experiment(self.experiment, artifact_location=place)

@@ -45,8 +45,8 @@ def view_state(view: View) -> dict[str, object]:
     sections = {name: f"{view.id}-{number}" for number, name in enumerate((*view.sections, *view.closed))}
     charts = [
         _chart(chart, sections[name], f"{sections[name]}-{number}")
-        for name, held in view.sections.items()
-        for number, chart in enumerate(held)
+        for name, section in view.sections.items()
+        for number, chart in enumerate(section)
     ]
     kind = f"tags.`mtlv.kind` = '{view.kind}'" if view.kind else ""
     return {
@@ -97,7 +97,7 @@ def _room(charts: tuple[Chart, ...]) -> dict[str, int]:
 
 
 def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
-    own = {
+    specific = {
         "line": _line,
         "bar": lambda keys: {"metricKey": keys[0], "displayName": keys[0]},
         "scatter": lambda keys: {"xaxis": _axis(keys[0]), "yaxis": _axis(keys[1])},
@@ -111,7 +111,7 @@ def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
         },
     }[chart.kind](chart.keys)
     shared = {"type": chart.kind.upper(), "uuid": identity, "metricSectionId": section, "deleted": False}
-    return {**shared, "runsCountToCompare": RUNS, "isGenerated": False, **own}
+    return {**shared, "runsCountToCompare": RUNS, "isGenerated": False, **specific}
 
 
 def _line(keys: tuple[str, ...]) -> dict[str, object]:

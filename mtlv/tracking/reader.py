@@ -28,17 +28,17 @@ def named_like(text: str, names: Iterable[str]) -> str | None:
         >>> named_like("gmtl", ["MTL", "GMTL, 4 groups by name"])
         'GMTL, 4 groups by name'
     """
-    wanted = text.casefold()
-    begin = [name for name in dict.fromkeys(names) if name.casefold().startswith(wanted)]
-    same = [name for name in begin if name.casefold() == wanted]
-    found = same if len(same) == 1 else begin
-    if len(found) > 1:
+    prefix = text.casefold()
+    begin = [name for name in dict.fromkeys(names) if name.casefold().startswith(prefix)]
+    same = [name for name in begin if name.casefold() == prefix]
+    matches = same if len(same) == 1 else begin
+    if len(matches) > 1:
         raise TrackingError(
             f"several runs have names that begin with `{text}`",
-            allowed=", ".join(f"`{name}`" for name in found[:5]),
+            allowed=", ".join(f"`{name}`" for name in matches[:5]),
             then="give more of the name",
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def comparison_run(members: Sequence[str], tags: Mapping[str, str] | None = None) -> RunSpec:
@@ -102,7 +102,7 @@ class RunReader(Protocol):
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
         """Return all points (step, value) of a metric, by step."""
 
-    def files(self, wanted: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
+    def files(self, artifacts: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
         """Return local copies of artifacts, in the requested order; None for a missing one."""
 
     def page(self, run: StoredRun) -> str | None:

@@ -13,15 +13,15 @@ STATUS = re.compile(r"\berror code (401|403)\b|\b(401|403) Client Error\b")
 """HTTP status in the messages of MLflow's client, for its API and for artifacts."""
 
 
-def refusal(uri: str, said: str) -> RefusedError | None:
-    """Return the error for the message `said` of MLflow's client; None if it is not a denied request."""
-    found = STATUS.search(said)
-    if found is None and "PERMISSION_DENIED" not in said:
+def refusal(uri: str, message: str) -> RefusedError | None:
+    """Return the error for the message of MLflow's client; None if it is not a denied request."""
+    status = STATUS.search(message)
+    if status is None and "PERMISSION_DENIED" not in message:
         return None
     server = f"the tracking server `{masked(uri)}`"
-    if found is not None and "401" in found.groups():
+    if status is not None and "401" in status.groups():
         return _unknown(server, uri)
-    if "Invalid Host header" in said:
+    if "Invalid Host header" in message:
         return RefusedError(
             f"{server} does not accept the host name in this address",
             then=f"ask its administrator to add `{urlsplit(uri).netloc.rpartition('@')[2]}` to its "

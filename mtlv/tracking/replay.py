@@ -87,10 +87,10 @@ def _spec(at: ReplayContext) -> RunSpec:
 
 
 def _model(at: ReplayContext) -> TrackedModel:
-    held = dict(at.content)
-    other, dataset = held.pop("metrics_run"), held.pop("dataset")
+    fields = dict(at.content)
+    other, dataset = fields.pop("metrics_run"), fields.pop("dataset")
     return TrackedModel(
-        **held | {"metrics": _points(held["metrics"])},
+        **fields | {"metrics": _points(fields["metrics"])},
         files=at.files,
         metrics_run=None if other is None else _mapped(other, at.runs),
         dataset=None if dataset is None else (dataset[0], dataset[1]),
@@ -99,8 +99,8 @@ def _model(at: ReplayContext) -> TrackedModel:
 
 def _view(sections: Mapping[str, Any], columns: Any, closed: Any, **rest: Any) -> View:
     charts = {
-        title: tuple(Chart(chart["kind"], tuple(chart["keys"])) for chart in held)
-        for title, held in sections.items()
+        title: tuple(Chart(chart["kind"], tuple(chart["keys"])) for chart in section)
+        for title, section in sections.items()
     }
     return View(sections=charts, columns=tuple(columns), closed=tuple(closed), **rest)
 

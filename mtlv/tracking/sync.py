@@ -24,9 +24,9 @@ def waiting(store: Path, tell: Tell) -> int:
     `tell` gets messages about damaged journals.
     """
     report_deleted(store / FOLDER, tell)
-    found = dead_journals(store / FOLDER, tell)
-    count = sum(reader.left() for reader in found)
-    for reader in found:
+    readers = dead_journals(store / FOLDER, tell)
+    count = sum(reader.left() for reader in readers)
+    for reader in readers:
         reader.close()
     return count
 
@@ -49,14 +49,14 @@ def sync_store(
     if not store.is_dir():
         raise TrackingError("there is no store", got=str(store), then="give its folder with `--store`")
     unreadable: list[Path] = []
-    found = dead_journals(store / FOLDER, tell, unreadable)
-    busy = len(journals(store / FOLDER)) - len(found) - len(unreadable)
+    readers = dead_journals(store / FOLDER, tell, unreadable)
+    busy = len(journals(store / FOLDER)) - len(readers) - len(unreadable)
     lines = []
     if busy > 0:
         lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or uploaded by a running process"]
     deleted = report_deleted(store / FOLDER, tell)
     places: dict[str, list[JournalReader]] = {}
-    for reader in found:
+    for reader in readers:
         if reader.left() or reader.left_open:
             places.setdefault(kept_address(uri) if uri else reader.to.uri, []).append(reader)
         else:

@@ -199,8 +199,8 @@ class Uploader:
         if now - self._since >= self._pace.silence and not self._told:
             self._told = True
             where = self._outboxes[-1].folder
-            said = str(error) or type(error).__name__
-            self._tell(f"{said} Training continues; all records are kept in `{where}`")
+            message = str(error) or type(error).__name__
+            self._tell(f"{message} Training continues; all records are kept in `{where}`")
 
     def _recovered(self) -> None:
         if self._told:
