@@ -39,7 +39,7 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
     """
     check_suite(suite)
     cache, folder = InputCache(note=noter(callback)), folder or Path("mtlv-clusters")
-    found, lines = [], []
+    results, lines = [], []
     for settings in _different(suite):
         name = grouping_title(settings)
         groups = resolve_groups(cache, settings, cache.folds(settings.data)[0])
@@ -52,9 +52,9 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
             ) from error
         for note in groups.grouping.notes:
             callback(NoteGiven(note))
-        found.append(groups)
+        results.append(groups)
         lines += [*_lines(name, groups), f"  written to {place}"]
-    return ClusterResult(tuple(found), tuple(lines))
+    return ClusterResult(tuple(results), tuple(lines))
 
 
 def _different(suite: Suite) -> list[Settings]:
@@ -67,9 +67,9 @@ def _different(suite: Suite) -> list[Settings]:
 
 def _what_groups(settings: Settings) -> list[object]:
     """Return all settings that affect groups."""
-    own = settings.encoder.model_dump(mode="json")
-    changed = [own[key] for key in ("weights", "vocabulary") if key in own]  # absent at their defaults
-    encoder = settings.grouping.encoder or [own["name"], own["revision"], *changed]
+    values = settings.encoder.model_dump(mode="json")
+    changed = [values[key] for key in ("weights", "vocabulary") if key in values]  # absent at their defaults
+    encoder = settings.grouping.encoder or [values["name"], values["revision"], *changed]
     tasks = [] if settings.tasks is None else [settings.tasks]
     return [settings.data.model_dump(mode="json"), settings.grouping.model_dump(mode="json"), encoder, *tasks]
 

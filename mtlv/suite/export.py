@@ -74,14 +74,14 @@ def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -
 
 
 def _the_one(jobs: Sequence[Job], stage: str | None, unit: str | None) -> Job:
-    found = [job for job in jobs if stage in (None, job.unit.stage)]
-    found = [job for job in found if unit is None or unit.lower() in job.name.lower()]
-    if len(found) == 1:
-        return found[0]
-    names = [job.name for job in found or jobs]
+    matches = [job for job in jobs if stage in (None, job.unit.stage)]
+    matches = [job for job in matches if unit is None or unit.lower() in job.name.lower()]
+    if len(matches) == 1:
+        return matches[0]
+    names = [job.name for job in matches or jobs]
     raise PlanError(
         "`--stage` and `--unit` must name one unit",
-        got=f"{len(found)} units",
+        got=f"{len(matches)} units",
         allowed="; ".join(names[:10]) + f" and {len(names) - 10} more" * (len(names) > 10),
         then="give the stage's name, or a part of the unit's name that no other has",
     )

@@ -49,8 +49,8 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
     """Return the config as text; `path` is relative to the config's folder."""
     (task,) = corpus.tasks
     counts = [len(words) for words in corpus.words or ()]
-    wanted = int(np.percentile(counts, LONG) * PIECES) + 2
-    length = min(ALIAS_MAX_TOKENS, -(-wanted // STEP) * STEP)
+    needed = int(np.percentile(counts, LONG) * PIECES) + 2
+    length = min(ALIAS_MAX_TOKENS, -(-needed // STEP) * STEP)
     spans = Counter(span.type for row in corpus.targets[task.name] for span in row)
     numbers = [f"{shorten(type_)} {count}" for type_, count in spans.most_common()]
     epochs = next(epochs for most, epochs in EPOCHS if len(corpus) <= most)
@@ -69,7 +69,7 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
         *(f"  # {shorten(note, 200)}" for note in corpus.notes),
         f"  # spans of each type: {enumerated(numbers, SHOWN)}",
         f"  max_length: {length:<4}             # tokens",
-        *([WINDOWS] if wanted > ALIAS_MAX_TOKENS else []),
+        *([WINDOWS] if needed > ALIAS_MAX_TOKENS else []),
         "",
         *([] if size_of(corpus.texts)[1] else OTHER_LANGUAGE),
         f"encoder: {ENCODER:<20}  # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",

@@ -49,12 +49,12 @@ class ModelKeeper:
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
-    def child(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult) -> None:
+    def child(self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult) -> None:
         """Log a child's model with its run."""
         settings = resolved.member.settings
         self._runs[resolved.uid, child.fold.index, child.seed] = run
         if settings.tracking.models == "all":
-            self._keep(run, resolved, child, found, "")
+            self._keep(run, resolved, child, outcome, "")
 
     def parent(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
         """Log the best child's model with the member's run: best on validation, the first on ties."""
@@ -66,16 +66,18 @@ class ModelKeeper:
         why = f"Of {len(outcomes)} folds and seeds it has the best {figure} on validation, {value:.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(outcomes) > 1 else "")
 
-    def _keep(self, run: str, resolved: ResolvedMember, child: FoldRun, found: PlanResult, why: str) -> None:
+    def _keep(
+        self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult, why: str
+    ) -> None:
         settings = resolved.member.settings
         if not any(TARGETS[task.kind].has_targets for task in resolved.known):
             return  # no text can be asked for anything
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
             return
-        weights = list(map(self._weights, child.jobs, found.records))
+        weights = list(map(self._weights, child.jobs, outcome.records))
         if not all(weights):
-            folders = [str(self.store.units / record.key) for record in found.records]
+            folders = [str(self.store.units / record.key) for record in outcome.records]
             lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
             self._tell(
                 f"{child.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
@@ -83,8 +85,8 @@ class ModelKeeper:
             )
             return
         networks = {task: path for paths in weights for task, path in paths.items()}
-        model = package(self.cache, self.store, resolved, child, found, networks, why)
-        self.tracker.model(run, self._with_figures(model, resolved, child, found))
+        model = package(self.cache, self.store, resolved, child, outcome, networks, why)
+        self.tracker.model(run, self._with_figures(model, resolved, child, outcome))
 
     def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
         """Return the weight files of a unit; if one is damaged, the unit is first trained again."""
@@ -95,16 +97,16 @@ class ModelKeeper:
         def read() -> dict[str, Path]:
             return self.store.weights_of(record)
 
-        while (found := self.store.read_or_quarantine(record.key, read, warn)) is None:
+        while (files := self.store.read_or_quarantine(record.key, read, warn)) is None:
             record = self.executor.run(job, lambda *_: None)
-        return found
+        return files
 
     def _with_figures(
-        self, model: TrackedModel, resolved: ResolvedMember, child: FoldRun, found: PlanResult
+        self, model: TrackedModel, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult
     ) -> TrackedModel:
         """Return the model with its origin and test metrics, which MLflow's list of models shows."""
         settings = resolved.member.settings
-        figures, end = found.metrics.plan.as_dict(), last_timestamp(found)
+        figures, end = outcome.metrics.plan.as_dict(), last_timestamp(outcome)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), child.fold)
         tested = next(part for part in parts if part.role == "test")
         shown = {key: value for key, value in params(settings).items() if key in SHOWN} | own_params(child)
@@ -124,7 +126,7 @@ class ModelKeeper:
 
 def best_child(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
     """Return the number of the child that is best on validation, the first of equals."""
-    values = [validation_score(found, resolved.known) for found in outcomes]
+    values = [validation_score(outcome, resolved.known) for outcome in outcomes]
     return values.index(max(values))
 
 
@@ -133,7 +135,7 @@ def package(
     store: Store,
     resolved: ResolvedMember,
     child: FoldRun,
-    found: PlanResult,
+    outcome: PlanResult,
     networks: Mapping[str, Path],
     why: str = "",
 ) -> TrackedModel:
@@ -142,7 +144,7 @@ def package(
     encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
     tasks = served_tasks(resolved.known, cache.corpus(settings.data), settings.data, child.fold.train)
-    description = describe(child, found, tasks, files.tokenizer, resolved, networks)
+    description = describe(child, outcome, tasks, files.tokenizer, resolved, networks)
     model = lay_out(description, child, files, networks.values())
     return replace(model, description=_words(description, why))
 
@@ -151,11 +153,10 @@ def _words(description: ModelManifest, why: str) -> str:
     """Return the description on a model's page."""
     count = len(description.files)
     networks = "one network" if count == 1 else f"{count} networks as one model"
-    reads = dict.fromkeys(
-        (TEXT, *(name for each in description.tasks.values() for name in each.schema.reads))
-    )
+    tasks = description.tasks.values()
+    reads = dict.fromkeys((TEXT, *(name for task in tasks for name in task.schema.reads)))
     takes = "texts" if len(reads) == 1 else f"the columns {', '.join(f'`{name}`' for name in reads)}"
-    kinds = dict.fromkeys(ANSWERS[each.task.kind].gives for each in description.tasks.values())
+    kinds = dict.fromkeys(ANSWERS[task.task.kind].gives for task in tasks)
     row, asked = ('["some text"]', '"some text"') if len(reads) == 1 else ("frame", "--file rows.jsonl")
     return (
         f"`{description.origin}`: {networks}. {why}Its input is {takes}; its output for each task is the "
@@ -166,9 +167,9 @@ def _words(description: ModelManifest, why: str) -> str:
     )
 
 
-def validation_score(found: PlanResult, tasks: Sequence[Task]) -> float:
+def validation_score(outcome: PlanResult, tasks: Sequence[Task]) -> float:
     """Return the main metric on validation of the kept weights, at the fitted thresholds; see `judged_on`."""
-    return evaluate_all(found.validation, tasks, found.thresholds.values).plan.main
+    return evaluate_all(outcome.validation, tasks, outcome.thresholds.values).plan.main
 
 
 def judged_on(tasks: Sequence[Task]) -> str:

@@ -75,7 +75,9 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
     )
     with session.run(spec) as run:
         session.tracker.data(run, [whole(settings.data, corpus, resolved)])
-        children = tuple(_run_child(session, resolved, each, corpus, run) for each in resolved.children)
+        children = tuple(
+            _run_child(session, resolved, fold_run, corpus, run) for fold_run in resolved.children
+        )
         words = session.models.cache.splittings(settings)
         result = MemberResult(resolved, children, corpus.generated, words)
         write_parent(session.tracker, run, result)
@@ -85,13 +87,13 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
 
 def _write_transferability(session: SuiteContext, run: str, child: FoldRun) -> None:
     """Log how well the models from which those of a child start suit their tasks, by measure and task."""
-    found: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     for job in child.jobs:
         if job.start is not None:
             for measure, values in suitability(session.models.cache, job).items():
-                found.setdefault(measure, {}).update(values)
-    if found:
-        session.tracker.text(run, json.dumps(found, ensure_ascii=False), "transferability.json")
+                scores.setdefault(measure, {}).update(values)
+    if scores:
+        session.tracker.text(run, json.dumps(scores, ensure_ascii=False), "transferability.json")
 
 
 def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
@@ -152,17 +154,17 @@ def _run_child(
         words = session.models.cache.splitting(settings)
         for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
             live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)
-        found = live.finish(earlier)
-        for warning in found.thresholds.warnings:
+        outcome = live.finish(earlier)
+        for warning in outcome.thresholds.warnings:
             session.callback(WarningGiven(f"{spec.name}: {warning}"))
         training = inputs.targets_of(resolved.tasks, child.fold.train)
-        constants = constant_scores(found.test, resolved.known, training)
+        constants = constant_scores(outcome.test, resolved.known, training)
         words_scores = reference(session.models.cache, resolved, child)
         result = FoldResult(
-            resolved.name, spec.name, child, names, found, live.points, constants, words_scores
+            resolved.name, spec.name, child, names, outcome, live.points, constants, words_scores
         )
         write_child(session.tracker, run, result)
         if settings.evaluation.transferability:
             _write_transferability(session, run, child)
-        session.models.child(run, resolved, child, found)
+        session.models.child(run, resolved, child, outcome)
     return result

@@ -67,10 +67,10 @@ def write_new(out: Path, text: str) -> str:
 def config_text(guess: TableGuess, path: str) -> str:
     """Return the config as text; `path` is the table's, relative to the config's folder."""
     median, long, _ = guess.words
-    each, others = _times(guess)
+    separate, others = _times(guess)
     several = len(guess.labels) > 1
-    alone = f"; `one model each` is {_said(each)} of it" * several
-    time = _said(others + each * several)
+    alone = f"; `one model each` is {_format_minutes(separate)} of it" * several
+    time = _format_minutes(others + separate * several)
     lines = [
         f"# Written by `mtlv init` for {shorten(guess.path.name)}: {many(guess.documents, 'document')}",
         f"# of {median:.0f} words (median; 95% have {long:.0f} or fewer).",
@@ -152,8 +152,8 @@ def _comment(start: str, parts: Sequence[str]) -> list[str]:
 
 def _counts(counts: Mapping[str, int]) -> list[str]:
     """Return counts of labels or classes; of hundreds the first ones."""
-    said = [f"{name} {count}" for name, count in counts.items()]
-    return [*said[:SAID], *([f"and {len(said) - SAID} more"] if len(said) > SAID else [])]
+    counted = [f"{name} {count}" for name, count in counts.items()]
+    return [*counted[:SAID], *([f"and {len(counted) - SAID} more"] if len(counted) > SAID else [])]
 
 
 def _labels(guess: TableGuess) -> list[str]:
@@ -180,9 +180,9 @@ def _labels(guess: TableGuess) -> list[str]:
 def _lengths(guess: TableGuess) -> list[str]:
     """Return the maximum length, and for tags of long documents the windows into which they are cut."""
     length, cut = max_length(guess.sample)
-    said = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT else ""
-    lines = [f"  max_length: {length:<3}              # tokens{said}"]
-    if said and guess.tagged:
+    cut_note = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT else ""
+    lines = [f"  max_length: {length:<3}              # tokens{cut_note}"]
+    if cut_note and guess.tagged:
         lines.append(
             f"  window: {WINDOW}                  # words; longer documents are cut into such windows"
         )
@@ -215,13 +215,14 @@ def _suite(guess: TableGuess) -> list[str]:
 
 def _long(guess: TableGuess) -> list[str]:
     """Return a line on one model each if all takes long, and one on documents that are cut."""
-    each, others = _times(guess)
+    separate, others = _times(guess)
     length, cut = max_length(guess.sample)
     lines = []
-    if len(guess.labels) > 1 and each + others > MINUTES:
+    if len(guess.labels) > 1 and separate + others > MINUTES:
         lines.append(
-            f"about {_said(each + others)} on {many(cores(), 'core')} without a GPU, {_said(each)} of it "
-            "for the baseline `one model each`; to save that time, remove its line in the config"
+            f"about {_format_minutes(separate + others)} on {many(cores(), 'core')} without a GPU, "
+            f"{_format_minutes(separate)} of it for the baseline `one model each`; to save that time, remove "
+            "its line in the config"
         )
     if cut > CUT:
         lines.append(
@@ -251,5 +252,5 @@ def _minutes(guess: TableGuess, models: float) -> float:
     return guess.documents * tokens * _epochs(guess) * models / (SPEED * cores()) / 60
 
 
-def _said(minutes: float) -> str:
+def _format_minutes(minutes: float) -> str:
     return f"{minutes / 60:.0f} hours" if minutes > 90 else many(max(1, round(minutes)), "minute")

@@ -61,13 +61,13 @@ def find_runs(suite: Suite) -> Suite:
 
 
 def _place(suite: Suite, *, writes: bool) -> Placement:
-    wanted = suite.members[0].settings
-    chosen = None if wanted.tracking.uri else chosen_uri()
+    first = suite.members[0].settings
+    chosen = None if first.tracking.uri else chosen_uri()
     if chosen is not None:
         _check_chosen(chosen)
-    uri = store_uri(wanted.tracking.uri)
+    uri = store_uri(first.tracking.uri)
     stores = MlflowNames(uri, is_users=_same_store(uri))
-    experiment, by, note, parent = wanted.experiment, "", "", None
+    experiment, by, note, parent = first.experiment, "", "", None
     run = chosen_run()
     if run is not None:
         reason = stores.needs_other_store()
@@ -118,14 +118,14 @@ def _chosen_name(stores: MlflowNames) -> tuple[str, str] | None:
     name, number = chosen_experiment(), chosen_experiment_id()
     if number is None or stores.needs_other_store():
         return None if name is None else (name.value, name.by)
-    found = stores.experiment(number)
-    if name is not None and name.value != found:
+    name_of_id = stores.experiment(number)
+    if name is not None and name.value != name_of_id:
         raise RefusedError(
             f"{name.by} and {number.by} name different experiments",
-            got=f"`{name.value}`, and `{found}` with the id {number.value}",
+            got=f"`{name.value}`, and `{name_of_id}` with the id {number.value}",
             then="unset one of them, or set `experiment`",
         )
-    return found, number.by
+    return name_of_id, number.by
 
 
 class MlflowNames:

@@ -49,7 +49,7 @@ def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path |
     key = content_key(
         [
             [METHOD, version("scikit-learn")],
-            [each.digest for each in (corpus, *corpus.members)],
+            [source.digest for source in (corpus, *corpus.members)],
             [child.fold.part(part).tolist() for part in PARTS],
             [asdict(task) for task in resolved.known],
             settings.evaluation.model_dump(mode="json"),

@@ -73,9 +73,9 @@ class SuiteRounds:
         resolved = to_run(self._if_exists, ready, self._store, self._cache.warn)
         if not resolved:
             self._prepare(job for error in waiting.values() for job in error.jobs)
-        of_members = {each.name: each_once(each.jobs) for each in resolved}
-        found = SuiteRound(resolved, of_members or {name: each.jobs for name, each in waiting.items()})
-        return found if found.of_members else None
+        of_members = {one.name: each_once(one.jobs) for one in resolved}
+        next_round = SuiteRound(resolved, of_members or {name: error.jobs for name, error in waiting.items()})
+        return next_round if next_round.of_members else None
 
     def _prepare(self, jobs: Iterable[Job]) -> None:
         new = [job for job in each_once(jobs) if job.unit.key not in self._done]

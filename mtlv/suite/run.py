@@ -97,11 +97,11 @@ def _run(
     known: list[ResolvedMember] = []
     results: list[MemberResult] = []
     failed: list[str] = []
-    told: set[str] = set()
+    notes: set[str] = set()
     with way as delivery:
         tracker = delivery.tracker
         while turn is not None:
-            _tell_notes(turn.resolved, cache, callback, told)
+            _tell_notes(turn.resolved, cache, callback, notes)
             with SuiteProgress(store.root, turn.state(suite)) as progress:
                 everyone = together(progress, callback)
                 everyone(_started(turn.jobs, store))
@@ -119,13 +119,15 @@ def _run(
                     else:
                         failed += _train_first(session, turn, turns)
             turn = turns.next()
-        found = tuple(sorted(results, key=lambda each: turns.place(each.resolved)))
+        compared = tuple(sorted(results, key=lambda result: turns.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
-        found, tried = tuned(found) if if_exists != "only-missing" else (found, [])  # not all are there
-        _write_comparison(session, found, trials)
+        compared, tried = (
+            tuned(compared) if if_exists != "only-missing" else (compared, [])
+        )  # not all are there
+        _write_comparison(session, compared, trials)
     where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
-    warned = warnings({result.name: result.learning for result in found})
-    return SuiteResult(found, *as_text(as_members(found)), where, tuple(failed), trials, tuple(warned))
+    warned = warnings({result.name: result.learning for result in compared})
+    return SuiteResult(compared, *as_text(as_members(compared)), where, tuple(failed), trials, tuple(warned))
 
 
 def _started(jobs: Sequence[Job], store: Store) -> SuiteStarted:
@@ -183,7 +185,7 @@ def _run_members(
         return None if result is None else trial(result).value
 
     if search is not None:
-        search_members(search, [each.member for each in resolved], run_trial)
+        search_members(search, [trial_member.member for trial_member in resolved], run_trial)
     else:
         for member in resolved:
             executor.expect(each_once(member.jobs))
@@ -222,7 +224,7 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
 
 
 def _tell_notes(
-    resolved: list[ResolvedMember], cache: InputCache, callback: Callback, told: set[str]
+    resolved: list[ResolvedMember], cache: InputCache, callback: Callback, known_notes: set[str]
 ) -> None:
     """Tell each note once: those of later rounds unless they are in `told`, which is extended."""
     notes: dict[str, dict[str, None]] = {}  # with the members that each names
@@ -244,6 +246,6 @@ def _tell_notes(
         notes |= {note: {} for note in encoder.notes}
     for note, named in notes.items():
         text = f"{enumerated(list(named), 3)}: {note}" if named else note
-        if text not in told:
+        if text not in known_notes:
             callback(NoteGiven(text))
-        told.add(text)
+        known_notes.add(text)

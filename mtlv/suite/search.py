@@ -46,9 +46,11 @@ def search_members(
         return
     optuna = _optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    values = {key: {json.dumps(value): value for value in given} for key, given in search.over.items()}
+    values = {key: {json.dumps(value): value for value in choices} for key, choices in search.over.items()}
     numbers = {_combination(values, member): number for number, member in enumerate(members)}
-    space = {key: optuna.distributions.CategoricalDistribution(list(given)) for key, given in values.items()}
+    space = {
+        key: optuna.distributions.CategoricalDistribution(list(choices)) for key, choices in values.items()
+    }
     sampler = getattr(optuna.samplers, SAMPLERS[search.sampler])(seed=search.seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     known: dict[int, float | None] = {}
@@ -67,8 +69,8 @@ def search_members(
 def _combination(values: Mapping[str, Mapping[str, Any]], member: Member) -> tuple[str, ...]:
     """Return a member's value of each key, in the form used by the sampler."""
     return tuple(
-        next((text for text, value in given.items() if value_at(member.settings, key) == value), "")
-        for key, given in values.items()
+        next((text for text, value in choices.items() if value_at(member.settings, key) == value), "")
+        for key, choices in values.items()
     )
 
 
@@ -93,21 +95,21 @@ class Trial:
 
 def trial(result: MemberResult) -> Trial:
     """Return a member's validation result. Test scores are not used."""
-    values = [validation_score(found, result.resolved.known) for found in result.outcomes]
+    values = [validation_score(outcome, result.resolved.known) for outcome in result.outcomes]
     figure = next(iter(result.outcomes[0].metrics.plan.as_dict()))
     return Trial(result.name, fmean(values), titled(figure), len(values))
 
 
 def best_line(trials: Sequence[Trial]) -> str:
     """Return a line on the best trial of a search."""
-    best = max(trials, key=lambda each: each.value)
+    best = max(trials, key=lambda trial: trial.value)
     mean = f", mean of {best.runs} runs" if best.runs > 1 else ""
     return f"Best on validation of {len(trials)} trials: {best.name} ({best.figure} {best.value:.4f}{mean})"
 
 
 def search_json(trials: Sequence[Trial]) -> str:
     """Return `search.json`: every trial by name, best first."""
-    order = sorted(trials, key=lambda each: -each.value)
+    order = sorted(trials, key=lambda trial: -trial.value)
     content = [{"name": t.name, "validation": t.value, "figure": t.figure, "runs": t.runs} for t in order]
     return json.dumps(content, indent=1, ensure_ascii=False)
 

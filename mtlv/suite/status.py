@@ -102,8 +102,8 @@ def _suite(state: SuiteState) -> Iterator[str]:
         unit if running or unit.state != "running" else replace(unit, state="stopped") for unit in state.units
     ]
     cached = sum(unit.cached for unit in units)
-    found = f"; {cached} of them taken from the store" if cached else ""
-    yield f"{many(len(units), 'unit')}: {_counts(units)}{found}"
+    from_store = f"; {cached} of them taken from the store" if cached else ""
+    yield f"{many(len(units), 'unit')}: {_counts(units)}{from_store}"
     for node in sorted({unit.node for unit in units if unit.node}):
         yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
     if len(units) <= SHOWN:
@@ -137,9 +137,9 @@ def _ago(seconds: float) -> str:
 
 def _counts(units: Sequence[UnitState], *, some: bool = False) -> str:
     """Return the number of units in each state; with `some`, only of states that occur."""
-    found = Counter(unit.state for unit in units)
+    counts = Counter(unit.state for unit in units)
     always = () if some else [state for state in ORDER if state != "stopped"]
-    return ", ".join(f"{found[state]} {state}" for state in ORDER if found[state] or state in always)
+    return ", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state] or state in always)
 
 
 def _clock(seconds: float) -> str:

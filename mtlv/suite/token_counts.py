@@ -38,7 +38,7 @@ def _counted(texts: Sequence[str], file: Path) -> list[int]:
     tokenizer = Tokenizer.from_file(str(file))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return [len(each.ids) for each in tokenizer.encode_batch(list(texts))]
+    return [len(encoding.ids) for encoding in tokenizer.encode_batch(list(texts))]
 
 
 def estimated(text: str) -> int:
@@ -50,6 +50,6 @@ def estimated(text: str) -> int:
 def max_length(texts: tuple[str, ...]) -> tuple[int, float]:
     """Return a length in tokens, up to `ALIAS_MAX_TOKENS`, that cuts 1% of texts at most, and that share."""
     counts = np.array(token_counts(texts) or (0,))
-    wanted = int(np.ceil(np.quantile(counts, LONG, method="inverted_cdf")))
-    length = min(ALIAS_MAX_TOKENS, max(STEP, -(-wanted // STEP) * STEP))
+    needed = int(np.ceil(np.quantile(counts, LONG, method="inverted_cdf")))
+    length = min(ALIAS_MAX_TOKENS, max(STEP, -(-needed // STEP) * STEP))
     return length, float((counts > length).mean())

@@ -12,33 +12,35 @@ from mtlv.reporting.member_result import FoldResult, MemberResult
 
 def tuned(results: Sequence[MemberResult]) -> tuple[tuple[MemberResult, ...], list[Tried]]:
     """Return the members that are compared, and all that try values; test scores choose nothing."""
-    runs = {each.name: each.resolved.member.tuned for each in results}
-    tried = choose([_candidate(each, of) for each in results for of in runs[each.name] if of is not None])
-    chosen = {each.name for each in tried if each.chosen}
-    return tuple(each for each in results if each.name in chosen or None in runs[each.name]), tried
+    runs = {result.name: result.resolved.member.tuned for result in results}
+    tried = choose(
+        [_candidate(result, of) for result in results for of in runs[result.name] if of is not None]
+    )
+    chosen = {result.name for result in tried if result.chosen}
+    return tuple(result for result in results if result.name in chosen or None in runs[result.name]), tried
 
 
 def _candidate(result: MemberResult, of: int) -> Candidate:
     tasks = {task.name: task for task in result.resolved.known}
 
-    def score(found: FoldResult) -> float:
-        held = found.outcome.validation.tasks
-        return fmean(validation_score(tasks[name], scores) for name, scores in held.items())
+    def score(child: FoldResult) -> float:
+        task_scores = child.outcome.validation.tasks
+        return fmean(validation_score(tasks[name], scores) for name, scores in task_scores.items())
 
-    scores = {(each.child.fold.index, each.child.seed): score(each) for each in result.children}
+    scores = {(fold.child.fold.index, fold.child.seed): score(fold) for fold in result.children}
     return Candidate(of, result.name, scores)
 
 
 def tried_lines(tried: Sequence[Tried]) -> list[str]:
     """Return a line on each chosen member, with those that are not compared."""
     lines = []
-    for each in tried:
-        others = [other for other in tried if other.of == each.of and other != each]
-        if each.chosen:
+    for candidate in tried:
+        others = [other for other in tried if other.of == candidate.of and other != candidate]
+        if candidate.chosen:
             left = f"; not compared: {', '.join(map(_scored, others))}" if others else ""
-            lines.append(f"Best on validation: {_scored(each)}{left}")
+            lines.append(f"Best on validation: {_scored(candidate)}{left}")
     return lines
 
 
-def _scored(each: Tried) -> str:
-    return f"`{each.name}`" + ("" if each.score is None else f" ({each.score:.4f})")
+def _scored(tried: Tried) -> str:
+    return f"`{tried.name}`" + ("" if tried.score is None else f" ({tried.score:.4f})")
