@@ -121,9 +121,8 @@ def _run(
             turn = turns.next()
         compared = tuple(sorted(results, key=lambda result: turns.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
-        compared, tried = (
-            tuned(compared) if if_exists != "only-missing" else (compared, [])
-        )  # not all are there
+        # With `only-missing`, not all that try values are there.
+        compared, tried = tuned(compared) if if_exists != "only-missing" else (compared, [])
         _write_comparison(session, compared, trials)
     where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in compared})
