@@ -16,10 +16,10 @@ from pathlib import Path
 from harness import Claim, Result, interleaved, parser_of, profiled, publish, seconds, sized
 
 from mtlv.events import UnitPlaced, ignore
-from mtlv.execution.ray.cluster import RayHead, connected
+from mtlv.execution.ray.cluster import RayHead, connect
 from mtlv.execution.ray.executor import RayExecutor
 from mtlv.execution.ray.nodes import NodeRequest
-from mtlv.execution.ray.task import unpacked
+from mtlv.execution.ray.task import unpack
 from mtlv.execution.runner import UnitRunner
 from mtlv.hardware import cores
 from mtlv.planning.resolve import resolve_all
@@ -47,7 +47,7 @@ class Nothing(Store):
 
 def empty(packed, references, mailbox, *needs):  # noqa: ARG001
     """Send the event of a unit that trains nothing."""
-    job = unpacked(packed, references[1:]).jobs[-1]
+    job = unpack(packed, references[1:]).jobs[-1]
     mailbox.put.remote(UnitPlaced(job.name, "here"))
 
 
@@ -92,7 +92,7 @@ def prepared(units: int):
         store = Nothing(Path(folder) / "store")
         cache = InputCache(store)
         jobs = each_once(job for each in resolve_all(cache, suite.members) for job in each.jobs)[:units]
-        with connected(RayHead(None, cores())):
+        with connect(RayHead(None, cores())):
             yield cache, store, jobs
 
 

@@ -162,7 +162,7 @@ def padded(work: Work) -> list[float]:
     for _ in range(epochs_of(work)):
         for first in range(0, len(work.index), work.batch_size):
             index = work.index[first : first + work.batch_size]
-            ids, mask = work.tokens.padded(index)
+            ids, mask = work.tokens.pad_rows(index)
             short = work.max_length - ids.shape[1]
             ids, mask = np.pad(ids, ((0, 0), (0, short))), np.pad(mask, ((0, 0), (0, short)))
             batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask).long()}

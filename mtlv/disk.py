@@ -19,7 +19,7 @@ FILES_AT_ONCE = 3  # of one kind while one is written: two checkpoints are kept 
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path) -> Iterator[Path]:
     """Let a block write a file atomically: to the path it gets, which is then moved to `path`.
 
     If the block fails, or writes no file, nothing changes. If the process ends meanwhile, the incomplete file

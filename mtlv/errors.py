@@ -36,7 +36,7 @@ class MtlvError(Exception):
             parts.append(f"allowed: {shorten(allowed, LONGEST)}")
         if then:
             parts.append(then.rstrip("."))
-        text = masked("; ".join(parts))
+        text = mask_credentials("; ".join(parts))
         super().__init__(text if text.endswith("?") else f"{text}.")
         self.problems: tuple[str, ...] = (str(self),)
 
@@ -55,7 +55,7 @@ class ConfigError(MtlvError):
     """An invalid config. All problems are in `problems`, one line each."""
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(map(masked, problems))
+        self.problems = tuple(map(mask_credentials, problems))
         Exception.__init__(self, "\n".join(self.problems))
 
 
@@ -111,7 +111,7 @@ class NoRoomError(TrainingError):
     """A unit that does not fit in the device's memory, together with other processes."""
 
 
-def masked(text: object) -> str:
+def mask_credentials(text: object) -> str:
     """Return `text` with the user and password of every address as `***`, also in its query."""
     text = _IN_ADDRESS.sub(rf"\1{MASK}@", str(text))
     return _IN_QUERY.sub(rf"\1{MASK}", text)
@@ -124,7 +124,7 @@ def shorten(value: object, limit: int = 120) -> str:
     an address.
     """
     text = repr(value) if not isinstance(value, str) else value
-    text = masked(
+    text = mask_credentials(
         text[: min(limit, len(text)) + LOOKED_AT]
     )  # before truncation, which could split a password
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

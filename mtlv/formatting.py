@@ -18,7 +18,7 @@ def many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def enumerated(names: Sequence[object], most: int = 12) -> str:
+def list_first(names: Sequence[object], most: int = 12) -> str:
     """Return the first names or numbers, and the number of the others."""
     more = len(names) - most
     return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")

@@ -41,7 +41,7 @@ def release(lock: int | None) -> None:
 
 
 @contextmanager
-def held(path: Path, *, wait: bool = False) -> Iterator[bool]:
+def hold_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
     """Hold a lock until the block ends, with the process's id in its file; yield whether it was free."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = hold(path, wait=wait)

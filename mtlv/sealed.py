@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import flush, open_regular, remove, written_whole
+from mtlv.disk import flush, open_regular, remove, write_atomically
 from mtlv.errors import shorten
 from mtlv.foreign import MOST_BYTES, parse_json
 
@@ -53,7 +53,7 @@ def write_sealed(path: Path, content: Mapping[str, Any], *, flushed: bool = Fals
     Raises:
         OSError: it cannot be written.
     """
-    with written_whole(path) as part:
+    with write_atomically(path) as part:
         part.write_text(seal(content) + "\n", encoding="utf-8")
         if flushed:
             flush(part)

@@ -206,7 +206,7 @@ def plain(work: Work, seed: int) -> list[dict[str, float]]:
 
 
 def _tensors(work: Work, index: NDArray[np.int64]) -> Sequence[torch.Tensor]:
-    return [torch.from_numpy(each) for each in work.tokens.padded(index)]
+    return [torch.from_numpy(each) for each in work.tokens.pad_rows(index)]
 
 
 @torch.no_grad()

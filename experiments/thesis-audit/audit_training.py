@@ -147,7 +147,7 @@ def _by_folder(training: PartDocuments, inputs: UnitInputs, size: int) -> Iterat
     rows = training.index[np.argsort(first, kind="stable")]
     for start in range(0, len(rows), size):
         index = rows[start : start + size]
-        ids, mask = training.tokens.padded(index)
+        ids, mask = training.tokens.pad_rows(index)
         targets = {name: column.batch(index) for name, column in training.targets.items()}
         yield Batch(index, torch.from_numpy(ids), torch.from_numpy(mask), int(mask.sum()), targets)
 

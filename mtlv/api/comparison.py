@@ -14,7 +14,7 @@ from mtlv.api.result import Result
 from mtlv.api.training import SuiteRun
 from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
-from mtlv.comparison.ranking import recommended_run
+from mtlv.comparison.ranking import recommend_run
 from mtlv.errors import ConfigError, TrackingError
 from mtlv.settings import Suite
 from mtlv.settings.load import EXPERIMENT
@@ -49,7 +49,7 @@ class ComparisonPage:
     @property
     def recommended(self) -> str | None:
         """Name of the recommended run; None if the runs do not allow an answer."""
-        run = recommended_run(self._compared.comparison)
+        run = recommend_run(self._compared.comparison)
         return None if run is None else run.name
 
     def to_frame(self) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mtlv.api.arguments import as_settings, errors_name_arguments
 from mtlv.api.corpus import Corpus, readable, the_corpus
-from mtlv.api.notebook import displayed, html
+from mtlv.api.notebook import display_figure, html
 from mtlv.errors import GroupingError
 from mtlv.figures.elbow import elbow_figure
 from mtlv.figures.task_map import map_figure
@@ -77,7 +77,7 @@ class TaskGroups:
         """
         if self._groups.elbow is None:
             raise GroupingError("these groups have no elbow", then="choose a method that takes `k`")
-        return displayed(elbow_figure(self._groups.elbow, title=self.title, chosen=self.k))
+        return display_figure(elbow_figure(self._groups.elbow, title=self.title, chosen=self.k))
 
     @without_autologging()
     def plot_map(self) -> Figure:
@@ -93,7 +93,7 @@ class TaskGroups:
         figure, _ = map_figure(
             groups.vectors, groups.names, grouping.labels, title=self.title, medoids=grouping.medoids
         )
-        return displayed(figure)
+        return display_figure(figure)
 
     def __repr__(self) -> str:
         return f"TaskGroups(k={self.k}: {'; '.join(', '.join(group) for group in self.groups)})"

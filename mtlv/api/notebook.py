@@ -41,7 +41,7 @@ def html(title: str, header: Sequence[str], rows: Sequence[Iterable[object]], no
     return f"{head}<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}{last}"
 
 
-def displayed(figure: Figure) -> Figure:
+def display_figure(figure: Figure) -> Figure:
     """Let a notebook show a figure: of figures that were not made by pyplot it would print the type."""
 
     def png() -> bytes:

@@ -24,6 +24,6 @@ def is_config(name: str) -> bool:
     return name.endswith((".yml", ".yaml")) or os.path.isfile(name)
 
 
-def quoted(text: str) -> str:
+def quote_yaml(text: str) -> str:
     """Quote text as a YAML scalar that stays text."""
     return "'" + text.replace("'", "''") + "'"

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from mtlv.cli.configs import is_config, quoted
+from mtlv.cli.configs import is_config, quote_yaml
 from mtlv.cli.terminal import OK, complain, console, say
 from mtlv.errors import MtlvError
 
@@ -45,11 +45,11 @@ def check(args: argparse.Namespace) -> int:
 
     overrides = list(args.overrides)
     if args.path is not None:
-        overrides.append(f"data.path={quoted(str(args.path))}")
+        overrides.append(f"data.path={quote_yaml(str(args.path))}")
     if is_config(args.name):
         suite = load_suite(args.name, overrides)
     else:
-        suite = load_overrides([f"data.name={quoted(args.name)}", *overrides])
+        suite = load_overrides([f"data.name={quote_yaml(args.name)}", *overrides])
     problem: MtlvError | None = None
     different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
     shown: list[tuple[str, ...]] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
 from mtlv.errors import ConfigError, DataError, shorten
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 
 EXPORTS = (".json", ".jsonl")
 
@@ -39,19 +39,19 @@ def init(args: argparse.Namespace) -> int:
     say(*filter(None, (note, *table.notes)))
     say(f"{table.path.name}: {table.documents} documents, text in `{table.text}`{pair}")
     kinds = dict.fromkeys(str(one.columns["kind"]) for one in table.learned)
-    say(f"to learn ({', '.join(kinds)}): {enumerated(table.labels)}")
+    say(f"to learn ({', '.join(kinds)}): {list_first(table.labels)}")
     if table.others and not labels:
-        say(f"not learned: {enumerated(table.others)}; name all that you want to learn with `--labels`")
+        say(f"not learned: {list_first(table.others)}; name all that you want to learn with `--labels`")
     for flaw in table.flawed:
         say(f"left out: {flaw}; to learn it, fill or remove these cells, then run this again")
     if table.empty:
-        counts = enumerated([f"{name} {count}" for name, count in table.empty.items()])
+        counts = list_first([f"{name} {count}" for name, count in table.empty.items()])
         say(
             f"empty cells: {counts}; such a cell is neither learned nor tested; if it means no, set "
             "`missing_labels: no` for labels"
         )
     if table.uncertain:
-        counts = enumerated([f"{name} {count}" for name, count in table.uncertain.items()])
+        counts = list_first([f"{name} {count}" for name, count in table.uncertain.items()])
         meaning = next(one.columns["uncertain"] for one in table.learned if one.uncertain)
         say(
             f"-1 or uncertain: {counts}; read as {meaning}: set `uncertain` to unknown (neither "
@@ -59,7 +59,7 @@ def init(args: argparse.Namespace) -> int:
         )
     if table.rare:
         say(
-            f"left out: {enumerated(list(table.rare))}; fewer than {FEWEST} documents have them, or lack them"
+            f"left out: {list_first(list(table.rare))}; fewer than {FEWEST} documents have them, or lack them"
         )
     if "mentions" in table.columns:
         column = table.columns["mentions"]
@@ -69,7 +69,7 @@ def init(args: argparse.Namespace) -> int:
     if table.texts:
         pair = f"`text_pair: {table.texts[0]}` to `data.columns`"
         length = f"`data.max_length: {max_length(table.pairs)[0]}`"
-        say(f"not read: {enumerated(table.texts)}; for pairs of texts add {pair}, with {length}")
+        say(f"not read: {list_first(table.texts)}; for pairs of texts add {pair}, with {length}")
     say(*lines)
     return OK
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mtlv.cli.terminal import FAILED, OK, complain, say
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
@@ -35,7 +35,7 @@ def pull(args: argparse.Namespace) -> int:
     keys, waiting = _units(store, suite) if args.suite else (None, [])
     code = _show(copies.pull(store, args.address, keys, say))
     if waiting:
-        say(f"the groups of {enumerated(waiting)} follow from these units: repeat the command for its models")
+        say(f"the groups of {list_first(waiting)} follow from these units: repeat the command for its models")
     return code
 
 

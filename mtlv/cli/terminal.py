@@ -9,7 +9,7 @@ import traceback
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from mtlv.errors import masked
+from mtlv.errors import mask_credentials
 from mtlv.formatting import safe
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def complain(line: str, *, who: str = "mtlv: ") -> None:
 
 def own_fault() -> int:
     """Print the traceback of an internal error, without passwords of addresses."""
-    print(masked(traceback.format_exc()), file=sys.stderr)
+    print(mask_credentials(traceback.format_exc()), file=sys.stderr)
     complain("this is a fault of mtlv itself, not of its input; please report the lines above")
     return FAILED
 

@@ -15,7 +15,7 @@ from mtlv._version import __version__
 from mtlv.comparison import vega
 from mtlv.comparison.blocks import Block, FigureBlock, Section
 from mtlv.comparison.drawing import DrawingPool, FigureFiles
-from mtlv.comparison.page import WITH_ROWS, columns_of, described, page_html, section_data
+from mtlv.comparison.page import WITH_ROWS, columns_of, describe_block, page_html, section_data
 from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
@@ -154,7 +154,9 @@ def _fields(record: object, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _block(block: Block) -> dict[str, Any]:
-    return described(block) | ({"columns": columns_of(block.rows)} if isinstance(block, WITH_ROWS) else {})
+    return describe_block(block) | (
+        {"columns": columns_of(block.rows)} if isinstance(block, WITH_ROWS) else {}
+    )
 
 
 def _strict(value: Any) -> Any:

@@ -28,7 +28,7 @@ from mtlv.comparison.blocks import (
 from mtlv.evaluation.comparison import Comparison
 from mtlv.figures.palette import DASHES, RUNS
 from mtlv.formatting import finite
-from mtlv.reporting.metric_titles import supported_by
+from mtlv.reporting.metric_titles import describe_support
 
 SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
 """Files of page/, in loading order."""
@@ -48,8 +48,8 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
         title=escape(comparison.title),
         policy=_policy(library, script),
         style=_part("page.css"),
-        data=zipped(json.dumps(page_data(comparison, sections), ensure_ascii=False, allow_nan=False)),
-        library=zipped(library),
+        data=compress(json.dumps(page_data(comparison, sections), ensure_ascii=False, allow_nan=False)),
+        library=compress(library),
         script=script,
     )
 
@@ -78,7 +78,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
             {
                 "name": task.name,
                 "support": finite(task.support),
-                "counts": supported_by([task], "test documents"),
+                "counts": describe_support([task], "test documents"),
             }
             for task in comparison.tasks
         ],
@@ -91,12 +91,12 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
     }
 
 
-def zipped(text: str) -> str:
+def compress(text: str) -> str:
     """Return the text as Base64 of gzip: half the size or less, no character that is special in HTML."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def packed(rows: Sequence[Row]) -> dict[str, Any]:
+def pack_rows(rows: Sequence[Row]) -> dict[str, Any]:
     """Store rows by column, and repeated texts as indices into a list: a third of the size."""
     columns = {field: _column(values) for field, values in columns_of(rows).items()}
     return {"count": len(rows), "columns": columns}
@@ -122,7 +122,7 @@ def section_data(section: Section, show: Callable[[Block], dict[str, Any]]) -> d
     return {"id": section.id, "title": section.title, "intro": section.intro, "blocks": blocks}
 
 
-def described(block: Block) -> dict[str, Any]:
+def describe_block(block: Block) -> dict[str, Any]:
     """Return all of a block but its rows, and how they are shown."""
     if isinstance(block, TextBlock):
         return {"kind": block.kind, "text": block.text, "tone": block.tone}
@@ -140,9 +140,9 @@ def described(block: Block) -> dict[str, Any]:
 
 
 def _block(block: Block) -> dict[str, Any]:
-    data = described(block)
+    data = describe_block(block)
     if isinstance(block, WITH_ROWS):
-        data["packed"] = packed(block.rows)
+        data["packed"] = pack_rows(block.rows)
     if isinstance(block, TableBlock):
         data["columns"] = list(map(asdict, block.columns))
     if isinstance(block, FigureBlock):

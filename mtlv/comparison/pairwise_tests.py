@@ -13,12 +13,12 @@ from mtlv.evaluation.bootstrap import (
     document_interval,
     document_weights,
     not_of_sums,
-    resampled,
+    resample_scores,
     task_intervals,
 )
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
 from mtlv.evaluation.pairs import pairs_of, siblings
-from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs
 from mtlv.evaluation.verdict import Verdict, verdicts
 from mtlv.plan import Task
@@ -58,7 +58,7 @@ class _Drawn:
     groups: int | None
 
 
-def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
+def compare_main_scores(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """Test all pairs of `pairs_of` that have a main score on a common fold and seed; without documents.
 
     Runs that learned nothing are left out: their differences are those of constant answers.
@@ -75,11 +75,11 @@ def judged_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
 
 @lru_cache(maxsize=1)  # several sections show them
 def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
-    """Return `judged_pairs`, with document intervals for the runs shown at first, whose scores are needed."""
+    """Return `compare_main_scores` with intervals over documents of the runs shown at first."""
     shown = set(comparison.shown)
     tasks = {task.name: task for task in comparison.tasks}
     drawn = _resampled([c for run in comparison.runs if run.key in shown for c in run.children], tasks)
-    pairs = judged_pairs(comparison)
+    pairs = compare_main_scores(comparison)
     intervals = [_documents(pair.run, pair.other, drawn) for pair in pairs]
     count = sum(interval is not None for interval in intervals)
     return tuple(
@@ -142,13 +142,13 @@ def _resampled(children: Iterable[ComparedFold], tasks: Mapping[str, Task]) -> M
         names = sorted(child.test.tasks) if child.test is not None else []
         scored = [tasks.get(name, Task(name)) for name in names]
         thresholds = {name: task["threshold"] for name, task in child.tasks.items() if "threshold" in task}
-        known = thresholds.keys() == set(thresholded(scored)) and child.tasks.keys() == set(names)
+        known = thresholds.keys() == set(tasks_with_threshold(scored)) and child.tasks.keys() == set(names)
         if scored and known and not not_of_sums(scored):
             tasks_of[child.run_id], limits[child.run_id] = scored, thresholds
             kept.append(child)
     return {
         child.run_id: _Drawn(
-            resampled(child.test, tasks_of[child.run_id], limits[child.run_id], weights),
+            resample_scores(child.test, tasks_of[child.run_id], limits[child.run_id], weights),
             len(child.test.ids),
             groups,
         )

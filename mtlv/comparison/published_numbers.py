@@ -154,7 +154,7 @@ def is_fraction(metric: str) -> bool:
     return figure in FRACTIONS or figure.startswith(TEST)
 
 
-def measured(run: ComparedRun, metric: str) -> list[float]:
+def metric_values(run: ComparedRun, metric: str) -> list[float]:
     """Return the values of a metric as named in the CSV file, one per child that has it."""
     for before in BEFORE:
         if run.values(before + metric):

@@ -39,12 +39,12 @@ class Standing:
     @property
     def worse(self) -> bool | None:
         """Whether it is shown to be worse than the best; None if nothing can decide."""
-        return False if self.best else shown_worse(self.run, self.pair)
+        return False if self.best else is_shown_worse(self.run, self.pair)
 
     @property
     def tested(self) -> bool:
         """Whether tests over folds and seeds decide, and not only the interval over test documents."""
-        return self.pair is not None and decided(self.pair)
+        return self.pair is not None and tests_decide(self.pair)
 
     @property
     def difference(self) -> float:
@@ -82,7 +82,7 @@ def following(found: Sequence[Standing]) -> Standing:
     return next((each for each in found[1:] if not each.control), found[1])
 
 
-def scored(comparison: Comparison) -> list[Standing]:
+def score_runs(comparison: Comparison) -> list[Standing]:
     """Return all runs with a main score, highest first, not yet compared with the best."""
     means = ((run, *finite_mean_and_sd(run.mains)) for run in comparison.runs)
     found = [
@@ -97,7 +97,7 @@ def standings(comparison: Comparison) -> list[Standing]:
     """Return the finished runs that learned something and are comparable with the best, highest first."""
     left = {run.key for run in learned_nothing(comparison)}
     found = [
-        each for each in scored(comparison) if each.run.key not in left and each.run.status == "FINISHED"
+        each for each in score_runs(comparison) if each.run.key not in left and each.run.status == "FINISHED"
     ]
     if not found:
         return []
@@ -116,22 +116,22 @@ def by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
     return {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
 
 
-def decided(pair: PairwiseTest) -> bool:
+def tests_decide(pair: PairwiseTest) -> bool:
     """Whether the tests over folds and seeds decide, and not the interval over test documents."""
     return decides(pair.verdict, pair.values.n)
 
 
-def shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
+def is_shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
     """Whether `run` is shown to be worse than the other run of `pair`; None if nothing can decide."""
     if pair is None:
         return None
-    if decided(pair):
+    if tests_decide(pair):
         return pair.verdict.sign == (-1 if pair.run is run else 1)
     interval = interval_of(run, pair)
     return None if interval is None else interval[1] < 0
 
 
-def recommended(found: Sequence[Standing]) -> Standing | None:
+def recommend(found: Sequence[Standing]) -> Standing | None:
     """Return the cheapest run that is not shown to be worse than the best, and better than a bag of words.
 
     None without two runs to compare, or if no run is better than a bag of words. The best of several controls
@@ -153,9 +153,9 @@ def recommended(found: Sequence[Standing]) -> Standing | None:
     )
 
 
-def recommended_run(comparison: Comparison) -> ComparedRun | None:
+def recommend_run(comparison: Comparison) -> ComparedRun | None:
     """Return the recommended run; None if fewer than two runs of the same tasks can be ranked."""
-    found = None if different_tasks(comparison) else recommended(standings(comparison))
+    found = None if different_tasks(comparison) else recommend(standings(comparison))
     return None if found is None else found.run
 
 

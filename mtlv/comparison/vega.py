@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Row
-from mtlv.disk import written_whole
+from mtlv.disk import write_atomically
 from mtlv.figures.palette import RUNS
 
 VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
@@ -88,6 +88,6 @@ def bundle() -> str:
 
     # The snippet is optional, but not in the stub.
     made = str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
-    with suppress(OSError), written_whole(file) as part:  # otherwise it is built again next time
+    with suppress(OSError), write_atomically(file) as part:  # otherwise it is built again next time
         part.write_text(made, encoding="utf-8")
     return made

@@ -12,14 +12,14 @@ from mtlv.formatting import many
 SCHEME, FIXED_TEST = "data.scheme", "fixed_test"
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """Format a number as `+0.012` or `−0.012`; what is rounded to zero as `0.000`, without a sign."""
     return f"{value:+.3f}".replace("-", "−") if round(value, 3) else "0.000"
 
 
 def interval_text(low: float, high: float) -> str:
     """Format an interval as `−0.012 to +0.034`."""
-    return f"{signed(low)} to {signed(high)}"
+    return f"{format_signed(low)} to {format_signed(high)}"
 
 
 def p_text(p: float) -> str:
@@ -92,7 +92,7 @@ def _disagreement(pair: PairwiseTest) -> str:
         )
     by_t = f"shows {_word(t)}" if t else "shows no difference"
     direction = f"{_word(wilcoxon)} {_times(pair, wilcoxon)} by Wilcoxon's test"
-    return f"{direction}, while the mean is {signed(mean)} and the t-test {by_t}"
+    return f"{direction}, while the mean is {format_signed(mean)} and the t-test {by_t}"
 
 
 def _open(pair: PairwiseTest) -> str:

@@ -65,7 +65,7 @@ def documents(
                 yield member.name, file.read()
 
 
-def zipped(
+def read_zip_files(
     archive: Path, matches: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of the wanted files of a zip archive, in order, without writing files.
@@ -100,7 +100,7 @@ def unpack(archive: Path, folder: Path) -> int:
     return sum(member.isfile() for member in members)
 
 
-def parsed(
+def parse_xml(
     name: str, data: bytes, *, largest: int, what: str, then: str = "download the archive again"
 ) -> ElementTree.Element:
     """Return the root of an XML file; `then` is the next step if it is invalid.

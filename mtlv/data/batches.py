@@ -48,7 +48,7 @@ class Batch:
     mentions: torch.Tensor | None = None
     teacher_outputs: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def counted(self, by_word: bool) -> int:
+    def count_items(self, by_word: bool) -> int:
         """Return the number of items in a mean loss: words that were read, or documents."""
         if not by_word:
             return len(self.index)
@@ -59,9 +59,9 @@ class Batch:
         size = -(-len(self.index) // count)
         if size >= len(self.index):
             return [self]
-        return [self.part(slice(at, at + size)).trimmed() for at in range(0, len(self.index), size)]
+        return [self.part(slice(at, at + size)).trim() for at in range(0, len(self.index), size)]
 
-    def trimmed(self) -> Batch:
+    def trim(self) -> Batch:
         """Remove the columns without tokens; synchronizes with the device of the tensors."""
         longest = int(self.attention_mask.sum(1).max())
         return replace(
@@ -89,7 +89,7 @@ class Batch:
             return tensor
 
         self._map(collect)
-        copies = iter(moved(tensors, device))
+        copies = iter(copy_to_device(tensors, device))
         return self._map(lambda _: next(copies))
 
     def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
@@ -108,7 +108,7 @@ class Batch:
 ALIGNED = 16  # bytes: more than the size of any element
 
 
-def moved(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
+def copy_to_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
     """Copy tensors to `device` in one block of memory, because many small copies are slower.
 
     Copies to a CUDA device are from pinned memory, and asynchronous.
@@ -197,10 +197,10 @@ class PartDocuments:
     def _batch(self, index: NDArray[np.int64]) -> Batch:
         import torch
 
-        ids, mask = self.tokens.padded(index, self.multiple)
-        segments = self.tokens.padded_segments(index, self.multiple)
+        ids, mask = self.tokens.pad_rows(index, self.multiple)
+        segments = self.tokens.pad_segments(index, self.multiple)
         words = None if self.tokens.words is None else self.tokens.words.batch(index)
-        mentions = self.tokens.padded_mentions(index)
+        mentions = self.tokens.pad_mentions(index)
         return Batch(
             index,
             torch.from_numpy(ids),

@@ -61,7 +61,7 @@ class RaggedColumn:
         flat = np.fromiter((value for row in rows for value in row), dtype=np.int64, count=sum(lengths))
         return cls(flat, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), fill)
 
-    def padded(self, index: NDArray[np.int64]) -> NDArray:
+    def pad_rows(self, index: NDArray[np.int64]) -> NDArray:
         """Return the documents' numbers [B, W] or [B, W, C]."""
         lengths = np.diff(self.offsets)[index]
         mask = np.arange(lengths.max(initial=0))[None, :] < lengths[:, None]
@@ -73,7 +73,7 @@ class RaggedColumn:
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
         import torch
 
-        return torch.from_numpy(self.padded(index))
+        return torch.from_numpy(self.pad_rows(index))
 
 
 def of_objects(rows: Sequence[object]) -> NDArray[np.object_]:

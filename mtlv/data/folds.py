@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.targets import TARGETS
-from mtlv.data.texts.lazy import picked
+from mtlv.data.texts.lazy import pick
 from mtlv.errors import DataError
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.seeding import content_key
 
 Rows = NDArray[np.int64]
@@ -42,10 +42,10 @@ class Fold:
 
 def folds_digest(corpus: Corpus, folds: Sequence[Fold]) -> str:
     """Return 16 hexadecimal digits of the ids in each part of each fold."""
-    return content_key([{part: picked(corpus.ids, fold.part(part)) for part in PARTS} for fold in folds])
+    return content_key([{part: pick(corpus.ids, fold.part(part)) for part in PARTS} for fold in folds])
 
 
-def checked(corpus: Corpus, fold: Fold) -> Fold:
+def check_fold(corpus: Corpus, fold: Fold) -> Fold:
     """Return the fold.
 
     Raises:
@@ -68,7 +68,7 @@ def checked(corpus: Corpus, fold: Fold) -> Fold:
     if unknown:
         raise DataError(
             f"corpus `{corpus.name}`: in a part of fold {fold.index}, a label is not known of any document",
-            got=enumerated(unknown),
+            got=list_first(unknown),
             then="fill some of its cells there, use fewer `data.folds`, or leave the label out",
         )
     bare = corpus.unlearnable(fold.train)
@@ -97,13 +97,13 @@ def unseen(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
         if any(flags[fold.test].any() and not flags[fold.train].any() for fold in folds)
     ]
     part = "the training part" if len(folds) == 1 else "the training part of a fold"
-    return [f"tested, but without documents in {part}: {enumerated(names)}"] if names else []
+    return [f"tested, but without documents in {part}: {list_first(names)}"] if names else []
 
 
-def untested(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
+def untested_warnings(corpus: Corpus, folds: Sequence[Fold]) -> list[str]:
     """Return a warning about tasks whose score is the same (for yes/no, 0) whatever a model learns."""
     missed = {name for fold in folds for name in corpus.unlearnable(fold.test)}
-    names = enumerated([name for name in corpus.names if name in missed])
+    names = list_first([name for name in corpus.names if name in missed])
     part = "the test part" if len(folds) == 1 else "the test part of a fold"
     problem = f"no positives, or a single value, in {part}: {names}"
     return [f"{problem}; scores there say nothing, but count in means over tasks"] if missed else []

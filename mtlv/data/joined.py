@@ -14,7 +14,7 @@ from mtlv.data.folds import Fold, Rows
 from mtlv.data.repeats import near_of, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.targets import TARGETS
-from mtlv.data.texts.lazy import Prefixed, chained
+from mtlv.data.texts.lazy import Prefixed, chain_lazily
 from mtlv.errors import DataError
 from mtlv.formatting import many
 from mtlv.plan.task import Task
@@ -28,14 +28,14 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
     """
     names = [corpus.name for corpus in corpora]
     tasks = [task for corpus in corpora for task in corpus.tasks]
-    for error in (repeated("source", names), repeated_tasks(tasks)):
+    for error in (repeated_names_error("source", names), repeated_tasks_error(tasks)):
         if error:
             raise error
     return Corpus(
         name=" + ".join(names),
         tasks=tuple(tasks),
-        ids=chained([corpus.ids for corpus in corpora], Prefixed([f"{name}/" for name in names])),
-        texts=chained([corpus.texts for corpus in corpora]),
+        ids=chain_lazily([corpus.ids for corpus in corpora], Prefixed([f"{name}/" for name in names])),
+        texts=chain_lazily([corpus.texts for corpus in corpora]),
         targets={
             task.name: np.concatenate(
                 [corpus.targets.get(task.name, TARGETS[task.kind].none(len(corpus))) for corpus in corpora]
@@ -48,19 +48,19 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
     )
 
 
-def repeated(what: str, names: Iterable[str], then: str = "") -> DataError | None:
+def repeated_names_error(what: str, names: Iterable[str], then: str = "") -> DataError | None:
     """Return the error of names that several sources have; None if there are none."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     thing = f"a {what} is there twice in `data.sources`"
     return DataError(thing, got=", ".join(twice), then=then) if twice else None
 
 
-def repeated_tasks(tasks: Iterable[Task]) -> DataError | None:
+def repeated_tasks_error(tasks: Iterable[Task]) -> DataError | None:
     """Return the error of tasks with one name; None if there are none."""
     then = (
         "name one by `columns.task` of its source; a label has the name of its column: rename it in one file"
     )
-    return repeated("task", (task.name for task in tasks), then)
+    return repeated_names_error("task", (task.name for task in tasks), then)
 
 
 def begins(corpora: Sequence[Corpus]) -> list[int]:

@@ -107,7 +107,7 @@ def digests_of(texts: Iterable[str], count: int, change: Callable[[str], str] = 
     return np.fromiter((int.from_bytes(hasher.digest(), "little") for hasher in data), np.uint64, count)
 
 
-def numbered(values: Iterable[Hashable]) -> Numbers:
+def number_values(values: Iterable[Hashable]) -> Numbers:
     """Return for each of N values its index among the different ones, in order of first occurrence."""
     first: dict[Hashable, int] = {}
     return np.fromiter((first.setdefault(value, len(first)) for value in values), np.int64)
@@ -123,7 +123,7 @@ def first_rows(values: NDArray) -> tuple[Numbers, Numbers]:
 
 
 def _first_equal(values: NDArray) -> Numbers:
-    """Return what `numbered` does, without an object for each value."""
+    """Return what `number_values` does, without an object for each value."""
     first, which = first_rows(values)
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))

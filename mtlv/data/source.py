@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.repeats import digests_of, plain
 from mtlv.data.targets import TARGETS
-from mtlv.data.texts.lazy import Lazy, chained, picked
+from mtlv.data.texts.lazy import Lazy, chain_lazily, pick
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -189,7 +189,7 @@ class Corpus:
     @property
     def all_texts(self) -> Sequence[str]:
         """First and second texts, including those of joined corpora."""
-        return chained([self.texts, *(corpus.seconds or () for corpus in (self, *self.members))])
+        return chain_lazily([self.texts, *(corpus.seconds or () for corpus in (self, *self.members))])
 
     @cached_property
     def digests(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -283,8 +283,8 @@ class Corpus:
         index = np.asarray(rows, dtype=np.int64)
         return replace(
             self,
-            ids=picked(self.ids, index),
-            texts=picked(self.texts, index),
+            ids=pick(self.ids, index),
+            texts=pick(self.texts, index),
             targets={name: np.asarray(column)[index] for name, column in self.targets.items()},
             parts=rows_of(self.parts, index),
             seconds=rows_of(self.seconds, index),

@@ -16,10 +16,10 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.folds import Fold, Rows, checked, rare, unseen, untested
-from mtlv.data.repeats import first_rows, near_of, numbered, repeats_of
+from mtlv.data.folds import Fold, Rows, check_fold, rare, unseen, untested_warnings
+from mtlv.data.repeats import first_rows, near_of, number_values, repeats_of
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.texts.lazy import Prefixed, chained, picked
+from mtlv.data.texts.lazy import Prefixed, chain_lazily, pick
 from mtlv.errors import DataError
 from mtlv.formatting import many
 from mtlv.seeding import seed_from
@@ -67,8 +67,8 @@ def make_folds(
         made = _one(texts, test_share, validation_share)
     else:
         made = _fixed(texts, folds, test_share)
-    notes = (*texts.notes, *rare(corpus, folds), *unseen(corpus, made), *untested(corpus, made))
-    return tuple(checked(corpus, replace(fold, notes=notes)) for fold in made)
+    notes = (*texts.notes, *rare(corpus, folds), *unseen(corpus, made), *untested_warnings(corpus, made))
+    return tuple(check_fold(corpus, replace(fold, notes=notes)) for fold in made)
 
 
 def is_plentiful(
@@ -98,7 +98,7 @@ class _Texts:
     def __init__(self, corpus: Corpus, seed: int, *, keep: bool = False) -> None:
         self.text = repeats_of([corpus]).documents
         same = self.text.exact if keep else self.text.near
-        self.of_row = same if corpus.groups is None else numbered(corpus.groups)
+        self.of_row = same if corpus.groups is None else number_values(corpus.groups)
         self.name, self.unit = corpus.name, "unique text" if corpus.groups is None else "group"
         self.targets = _of_units(np.stack(list(corpus.strata().values()), axis=1), self.of_row, corpus)
         self.seed = seed
@@ -218,10 +218,10 @@ def follow(corpus: Corpus, leader: Corpus, folds: Sequence[Fold]) -> list[Fold]:
     """
     made = []
     for fold in folds:
-        parts = {group: part for part in PARTS for group in picked(leader.groups or (), fold.part(part))}
+        parts = {group: part for part in PARTS for group in pick(leader.groups or (), fold.part(part))}
         of = np.array([parts.get(group, "") for group in corpus.groups or ()])
         train, validation, test = (np.flatnonzero(of == part) for part in PARTS)
-        made.append(checked(corpus, Fold(fold.index, train, validation, test)))
+        made.append(check_fold(corpus, Fold(fold.index, train, validation, test)))
     return made
 
 
@@ -234,11 +234,11 @@ def units_of(corpus: Corpus) -> Sequence[str]:
         same = group_same_documents(corpus.members)
         firsts = {number: corpus.members[numbers[0]] for numbers in same for number in numbers}
         tables = [firsts[number] for number in range(len(firsts))]
-        return chained([units_of(one) for one in tables], Prefixed([f"{one.name}/" for one in tables]))
+        return chain_lazily([units_of(one) for one in tables], Prefixed([f"{one.name}/" for one in tables]))
     if corpus.groups is not None:
         return corpus.groups
     first, which = first_rows(corpus.digests[0])
-    return picked(corpus.ids, first[which])
+    return pick(corpus.ids, first[which])
 
 
 def _of_units(flags: NDArray[np.bool_], of_row: Rows, corpus: Corpus) -> NDArray[np.int8]:

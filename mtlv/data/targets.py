@@ -16,7 +16,7 @@ from mtlv.data.columns import DenseColumn, RaggedColumn, TargetColumn, of_object
 from mtlv.data.tokens import Tokens
 from mtlv.errors import DataError, shorten
 from mtlv.plan.spans import Span
-from mtlv.plan.tagging import BIO, Scheme, Tags, merged
+from mtlv.plan.tagging import BIO, Scheme, Tags, count_merged_spans
 from mtlv.plan.task import UNKNOWN, Task
 
 IGNORED = -100
@@ -67,7 +67,7 @@ class Targets(Protocol):
     def read(self, task: Task, outputs: NDArray) -> NDArray:
         """Convert a model's outputs to the form of scores (`mtlv.plan.TaskScores`)."""
 
-    def lost(self, task: Task, values: NDArray) -> str:
+    def describe_lost(self, task: Task, values: NDArray) -> str:
         """Describe targets that cannot be learned in the form given to a model; empty, the default, if all
         can."""
         return ""
@@ -201,9 +201,9 @@ class SpanTargets(Targets):
         tags = Tags(self.scheme, task.classes)
         return spans_column([tags.decode(row) for row in outputs])
 
-    def lost(self, task: Task, values: NDArray) -> str:
+    def describe_lost(self, task: Task, values: NDArray) -> str:
         """Describe spans that merge with their neighbour."""
-        count = merged(values, self.scheme)
+        count = count_merged_spans(values, self.scheme)
         if not count:
             return ""
         spans = sum(map(len, values))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import RaggedColumn
 from mtlv.data.tokens import Tokens, join_tokens
-from mtlv.disk import open_regular, written_whole
+from mtlv.disk import open_regular, write_atomically
 from mtlv.foreign import parse_json
 
 MAGIC = b"mtlv tokens 2\n"
@@ -35,7 +35,7 @@ def write_tokens(path: Path, parts: Iterable[Tokens]) -> None:
     Raises:
         OSError: they cannot be written; no incomplete file is left.
     """
-    with written_whole(path) as made, made.open("wb") as file:
+    with write_atomically(path) as made, made.open("wb") as file:
         file.seek(BEGIN)
         count = crc = 0
         others = []

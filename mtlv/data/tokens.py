@@ -69,14 +69,14 @@ class Tokens:
         """Return the document of each row."""
         return rows if self.cuts is None else self.cuts.documents[rows]
 
-    def padded_mentions(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def pad_mentions(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the first token of each mention of documents and the one after its last [B, M, 2].
 
         `NO_WORD` twice if a document has fewer than M; None without marked entities.
         """
         if self.mentions is None:
             return None
-        pairs = self.mentions.padded(index)
+        pairs = self.mentions.pad_rows(index)
         return pairs.reshape(len(index), pairs.shape[1] // 2, 2)
 
     @property
@@ -89,7 +89,7 @@ class Tokens:
         """Tokens of the longest document."""
         return int(self.lengths.max())
 
-    def padded(
+    def pad_rows(
         self, index: NDArray[np.int64], multiple: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return ids and mask [B, L] of the documents `index` [B], padded to the longest of them.
@@ -99,7 +99,7 @@ class Tokens:
         mask = self._mask(index, multiple)
         return self._spread(self.ids, index, mask, self.pad), mask
 
-    def padded_segments(self, index: NDArray[np.int64], multiple: int = 1) -> NDArray[np.int64] | None:
+    def pad_segments(self, index: NDArray[np.int64], multiple: int = 1) -> NDArray[np.int64] | None:
         """Return the text to which each token of documents belongs [B, L]; None without pairs."""
         if self.segments is None:
             return None
@@ -121,11 +121,11 @@ class Tokens:
 
 
 def tokenise(texts: Sequence, tokenizer: Callable[..., Any], **how: Any) -> Tokens:
-    """Return the tokens of all documents; see `tokenised`."""
-    return join_tokens(list(tokenised(texts, tokenizer, **how)))
+    """Return the tokens of all documents; see `tokenize_documents`."""
+    return join_tokens(list(tokenize_documents(texts, tokenizer, **how)))
 
 
-def tokenised(
+def tokenize_documents(
     texts: Sequence[str] | Sequence[Sequence[str]],
     tokenizer: Callable[..., Any],
     *,
@@ -284,7 +284,7 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
 def _cuts(parts: Sequence[Tokens]) -> WindowLayout | None:
     if all(part.cuts is None for part in parts):
         return None
-    return WindowLayout.joined(
+    return WindowLayout.join(
         [part.cuts or WindowLayout.unread(np.ones(len(part), np.int64)) for part in parts]
     )
 

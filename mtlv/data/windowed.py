@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.texts.lazy import Made, chained
+from mtlv.data.texts.lazy import Made, chain_lazily
 from mtlv.plan.spans import Span
 from mtlv.plan.windows import Window, put_together, spans_in, windows
 
@@ -41,10 +41,10 @@ class WindowLayout:
         return cls(Made(counts, _unread), counts)
 
     @classmethod
-    def joined(cls, layouts: Sequence[WindowLayout]) -> Self:
+    def join(cls, layouts: Sequence[WindowLayout]) -> Self:
         """Return the windows of the documents of several corpora."""
         counts = np.concatenate([layout.counts for layout in layouts])
-        return cls(chained([layout.windows for layout in layouts]), counts)
+        return cls(chain_lazily([layout.windows for layout in layouts]), counts)
 
     @cached_property
     def documents(self) -> NDArray[np.int64]:

@@ -76,7 +76,7 @@ def split_words(text: str, start: int = 0, end: int | None = None, *, rule: str 
     return Words(text, tuple(match.span() for match in matches))
 
 
-def placed_words(words: Sequence[str], text: str) -> Words | None:
+def place_words(words: Sequence[str], text: str) -> Words | None:
     """Find words in order in `text`; None if one of them is missing."""
     places, at = [], 0
     for word in words:
@@ -103,8 +103,8 @@ def best_rule(documents: Iterable[tuple[Sequence[str], str | None]]) -> Agreemen
 
 def _place_words(words: Sequence[str], text: str | None) -> Words:
     prose = prose_of(words)
-    in_text = None if text is None else placed_words(words, text)
-    return in_text or placed_words(words, prose) or Words(prose, ())
+    in_text = None if text is None else place_words(words, text)
+    return in_text or place_words(words, prose) or Words(prose, ())
 
 
 def _compare(rows: Sequence[Words], rule: str) -> tuple[float, float]:

@@ -39,7 +39,7 @@ class WorkDone:
     trained: int = 0  # work done by training in this run, from which the speed is computed
     seconds: float = 0.0  # training time; time with several units in parallel counts once
 
-    def left(self, running: float) -> float | None:
+    def seconds_left(self, running: float) -> float | None:
         """Return the remaining seconds, given `running` seconds of current work; None before any training."""
         spent = self.seconds + running
         if not self.trained or spent <= 0:
@@ -184,7 +184,7 @@ class Display:
     def _left(self) -> str:
         running = self._clock() - self._since if self._units else 0.0
         early = self.progress.trained < self._least
-        left = self._left_by_epochs() if early else self.progress.left(running)
+        left = self._left_by_epochs() if early else self.progress.seconds_left(running)
         return "" if left is None else duration(left)
 
     def _left_by_epochs(self) -> float | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mtlv.evaluation.metrics import Decisions, decide, ratio
 from mtlv.evaluation.mixed import by_source
-from mtlv.evaluation.scoring import SCORING, thresholded
+from mtlv.evaluation.scoring import SCORING, tasks_with_threshold
 from mtlv.evaluation.significance import ALPHA, Interval
 from mtlv.plan.scores import Scores
 from mtlv.plan.task import Task
@@ -61,7 +61,7 @@ def document_weights(
     return weights
 
 
-def resampled_f1(decisions: Decisions, weights: Weights, names: Sequence[str] = ()) -> Resampled:
+def resample_f1(decisions: Decisions, weights: Weights, names: Sequence[str] = ()) -> Resampled:
     """Return macro and micro F1, and the F1 of each named task, on each resample of documents.
 
     The counts of F1 are sums over documents, so all resamples are one matrix product of weights and
@@ -84,12 +84,12 @@ def resampled_f1(decisions: Decisions, weights: Weights, names: Sequence[str] = 
 def not_of_sums(tasks: Sequence[Task]) -> list[Task]:
     """Return tasks whose main metric is not a function of sums over documents, such as a rank correlation.
 
-    A plan with one of these tasks cannot be resampled: see `resampled`.
+    A plan with one of these tasks cannot be resampled: see `resample_scores`.
     """
     return [t for t in tasks if t.main_metric in SCORING[t.kind].others]
 
 
-def resampled(
+def resample_scores(
     scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str, float], weights: Weights
 ) -> Resampled:
     """Return the main score of a plan, as in `evaluate_all`, and of its tasks on each resample of documents.
@@ -103,8 +103,8 @@ def resampled(
     Raises:
         PlanError, TrainingError: see `evaluate_all`.
     """
-    names = thresholded(tasks)
-    joint = resampled_f1(decide(scores, names, thresholds), weights, names) if names else None
+    names = tasks_with_threshold(tasks)
+    joint = resample_f1(decide(scores, names, thresholds), weights, names) if names else None
     if joint is not None and len(names) == len(tasks):
         return joint
     by_task: dict[str, Floats] = {} if joint is None else dict(joint.tasks)

@@ -9,7 +9,7 @@ from math import exp, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.significance import Interval
 from mtlv.plan import Task
 from mtlv.plan.scores import Scores
@@ -123,7 +123,7 @@ def temperatures(validation: Scores, tasks: Sequence[Task]) -> dict[str, float]:
 
     Yes/no tasks share one, because many have few positives; tasks with classes have one each.
     """
-    labels = thresholded(tasks)
+    labels = tasks_with_threshold(tasks)
     shared = temperature(*known_pairs(validation, labels)) if labels else None
     by_task: dict[str, float | None] = dict.fromkeys(labels, shared)
     for task in tasks:

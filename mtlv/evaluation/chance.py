@@ -124,7 +124,7 @@ def _like(run: ComparedRun, other: ComparedRun) -> bool:
     return run.sizes == other.sizes and alike(run, other, MAY_DIFFER)
 
 
-def trained_alike(run: ComparedRun, other: ComparedRun) -> bool:
+def differ_in_groups_only(run: ComparedRun, other: ComparedRun) -> bool:
     """Whether two runs differ in their groups only: with the same data, folds, seeds and training."""
     return alike(run, other, MAY_DIFFER) and _pairs(run) == _pairs(other)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from mtlv.evaluation.metrics import Metrics, TaskMetricValues, evaluate
-from mtlv.evaluation.scoring import main_figure, task_figures, thresholded
+from mtlv.evaluation.scoring import main_figure, task_figures, tasks_with_threshold
 from mtlv.plan.scores import Scores
 from mtlv.plan.task import Task
 
@@ -59,7 +59,7 @@ def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str,
     Raises:
         PlanError, TrainingError: see `evaluate` and `task_figures`.
     """
-    names = thresholded(tasks)
+    names = tasks_with_threshold(tasks)
     joint = evaluate(scores, names, thresholds) if names else None
     if joint is not None and len(names) == len(tasks):
         return joint

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from mtlv.evaluation.chance import trained_alike
+from mtlv.evaluation.chance import differ_in_groups_only
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable
 from mtlv.evaluation.predictors import (
@@ -103,7 +103,7 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
     if not predictions:
         return None
     reference = _reference(comparison, run)
-    watched = {task.name: SCORING[task.kind].watched(task) for task in comparison.tasks}
+    watched = {task.name: SCORING[task.kind].epoch_metric(task) for task in comparison.tasks}
     tasks = [
         outcome
         for fold, prediction in predictions.items()
@@ -121,7 +121,7 @@ def validated(comparison: Comparison, run: ComparedRun) -> Validated | None:
 
 
 def _reference(comparison: Comparison, run: ComparedRun) -> tuple[ComparedRun, ...]:
-    controls = [other for other in comparison.runs if is_random(other) and trained_alike(run, other)]
+    controls = [other for other in comparison.runs if is_random(other) and differ_in_groups_only(run, other)]
     baseline = comparison.run(comparison.baseline)
     if not controls and baseline is not run and comparable(run, baseline):
         controls = [baseline]

@@ -38,7 +38,7 @@ class Scoring:
     counts_positive: bool = False
     others: Mapping[str, Metric] = {}
 
-    def watched(self, task: Task) -> str:
+    def epoch_metric(self, task: Task) -> str:
         """Return the metric to log per epoch, which needs no threshold; by default the main metric."""
         return task.main_metric
 
@@ -59,7 +59,7 @@ class YesNoScoring(Scoring):
     counts_positive = True
     others: Mapping[str, Metric] = {"average_precision": average_precision, "roc_auc": roc_auc}
 
-    def watched(self, task: Task) -> str:
+    def epoch_metric(self, task: Task) -> str:
         return "average_precision"
 
     def pairs(self, scores: TaskScores) -> tuple[NDArray, NDArray]:
@@ -117,12 +117,12 @@ SCORING: Mapping[str, Scoring] = {
 }
 
 
-def thresholded(tasks: Iterable[Task]) -> list[str]:
+def tasks_with_threshold(tasks: Iterable[Task]) -> list[str]:
     """Return the names of the tasks that need a threshold."""
     return [task.name for task in tasks if SCORING[task.kind].needs_threshold]
 
 
-def evaluated_jointly(tasks: Iterable[Task]) -> bool:
+def all_need_thresholds(tasks: Iterable[Task]) -> bool:
     """Whether all tasks need a threshold: then a plan has macro F1 and others, and otherwise a score."""
     return all(SCORING[task.kind].needs_threshold for task in tasks)
 

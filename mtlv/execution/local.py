@@ -54,7 +54,7 @@ class LocalExecutor(Executor):
             record = self._train_or_wait(job, on_epoch)
             if record is not None:
                 return record
-            record = self._runner.taken(job)
+            record = self._runner.take_finished(job)
             if record is not None:
                 self._report_end(job, cached=True)
                 return record

@@ -65,7 +65,7 @@ class UnitRunner:
         """Whether a unit can be trained now: it is not finished, and those that it needs are."""
         return not self.there(job) and all(map(self.there, job.needs))
 
-    def taken(self, job: Job) -> UnitRecord | None:
+    def take_finished(self, job: Job) -> UnitRecord | None:
         """Return the record of a finished unit; None if it was damaged and must be trained again.
 
         Raises:
@@ -82,7 +82,7 @@ class UnitRunner:
             MtlvError: as for `train_unit`, or the store cannot be written.
         """
         key = job.unit.key
-        with self.store.held(key) as mine:
+        with self.store.lock_unit(key) as mine:
             if not mine or self.there(job):
                 return None
             if lost := self.store.missing(key):

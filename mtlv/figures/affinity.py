@@ -57,14 +57,14 @@ def draw_affinity(
             f"probes. Hatched: odd and even probes disagree on the sign ({uncertain.sum()} of "
             f"{count * (count - 1)} cells)."
         )
-        below = canvas.wrapped(key, int(letters * 1.25), 4)
+        below = canvas.wrap_name(key, int(letters * 1.25), 4)
         page.supxlabel(below, size=7.5, color=canvas.GREY, x=0.01, ha="left")
         return canvas.save(page, path)
 
 
 def name_lines(name: str) -> str:
     """Wrap a name to two lines, also at its underscores."""
-    return canvas.wrapped(name.replace("_", "_ "), NAME).replace("_ ", "_")
+    return canvas.wrap_name(name.replace("_", "_ "), NAME).replace("_ ", "_")
 
 
 def _cells(axes: Axes, values: NDArray[np.float64], uncertain: NDArray[np.bool_]) -> None:

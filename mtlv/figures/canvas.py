@@ -92,7 +92,7 @@ def new_figure(width: float, height: float, title: str, letters: int) -> Figure:
 
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    figure.suptitle(wrapped(title, letters), x=0.01, ha="left", weight="bold", size=11)
+    figure.suptitle(wrap_name(title, letters), x=0.01, ha="left", weight="bold", size=11)
     return figure
 
 
@@ -118,7 +118,7 @@ def bare(axes: Axes, *keep: str) -> None:
         spine.set_visible(side in keep)
 
 
-def wrapped(name: str, width: int, lines: int = 2) -> str:
+def wrap_name(name: str, width: int, lines: int = 2) -> str:
     """Wrap `name` to at most `lines` lines of `width` letters, with an ellipsis if it is longer."""
     plain = " ".join(name.split())
     rows = textwrap.wrap(plain, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)

@@ -37,7 +37,7 @@ def elbow_figure(curve: Elbow, *, title: str, chosen: int) -> Figure:
             axes.set_xlabel("Number of groups k")
             axes.set_xticks(list(curve.k[:: 1 + (len(curve.k) - 1) // 12]))
             axes.set_xlim(curve.k[0] - 0.5, curve.k[-1] + 0.5)
-        caption = canvas.wrapped(curve.reason, CAPTION, lines=4)
+        caption = canvas.wrap_name(curve.reason, CAPTION, lines=4)
         figure.supxlabel(caption, x=0.01, ha="left", size=7.5, color=canvas.GREY)
         return figure
 

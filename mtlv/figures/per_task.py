@@ -47,7 +47,7 @@ def draw_per_task(
         sizes_first = np.concatenate([sizes_first[:half], sizes_first[-half:]])
         title = f"{title} (the first and last {half} of {len(names):,} tasks, by support)"
     errors = None if spread is None else np.asarray(spread, float)[sizes_first]
-    labels = [f"{canvas.wrapped(names[t], WIDEST_NAME)}  ({sizes[t]:g})" for t in sizes_first]
+    labels = [f"{canvas.wrap_name(names[t], WIDEST_NAME)}  ({sizes[t]:g})" for t in sizes_first]
     lines = sum(label.count("\n") for label in labels)
     with canvas.style():
         page = canvas.new_figure(7.2, 1.1 + ROW * len(labels) + 0.1 * lines, title, 72)

@@ -31,7 +31,7 @@ def draw_splittings(words: Sequence[str], before: Pieces, after: Pieces, path: P
         for row, cells in enumerate(zip(words, before, after, strict=True), 1):
             for x, cell in zip(HEADS, cells, strict=True):
                 text, colour = (cell, "black") if isinstance(cell, str) else _join_pieces(cell)
-                axes.text(x, row, canvas.wrapped(text, LONGEST, 1), va="center", color=colour)
+                axes.text(x, row, canvas.wrap_name(text, LONGEST, 1), va="center", color=colour)
         return canvas.save(page, path)
 
 

@@ -60,7 +60,7 @@ def draw_suite(
         _dots(above, name, np.asarray(macro, float), micro=micro, spread=macro_spread)
         image = _heat(below, values[:, order].T)
         below.set_yticks(
-            range(len(tasks)), [f"{canvas.wrapped(tasks[t], 40, 1)}  ({sizes[t]:g})" for t in order]
+            range(len(tasks)), [f"{canvas.wrap_name(tasks[t], 40, 1)}  ({sizes[t]:g})" for t in order]
         )
         _member_names(below, members)
         _scale(below, image, len(tasks), figure)
@@ -131,7 +131,7 @@ def _heat(axes: Axes, values: NDArray[np.float64]) -> AxesImage:
 def _member_names(axes: Axes, members: Sequence[str]) -> None:
     """Write the names below the columns, on several lines; slanted if one is long."""
     long = max(map(len, members)) > 26
-    labels = [canvas.wrapped(name, 30 if long else 13, 2 if long else 3) for name in members]
+    labels = [canvas.wrap_name(name, 30 if long else 13, 2 if long else 3) for name in members]
     axes.set_xticks(range(len(members)), labels, fontsize=8)
     if long:
         for label in axes.get_xticklabels():

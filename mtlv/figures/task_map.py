@@ -151,7 +151,7 @@ def _points(
             markeredgecolor="white",
             markeredgewidth=0.6 if marker_size == MARKER else 0.3,
             zorder=3,
-            label=canvas.wrapped(title, 34),
+            label=canvas.wrap_name(title, 34),
         )
     count = int(groups.max()) + 1
     heading = "Group (tasks): its medoid" if len(medoids) else "Group (tasks)"
@@ -214,7 +214,7 @@ def _name(axes: Axes, point: NDArray[np.float64], name: str, *, bold: bool) -> T
     text = axes.text(
         point[0],
         point[1],
-        canvas.wrapped(name, NAME, lines=3),
+        canvas.wrap_name(name, NAME, lines=3),
         size=8,
         weight="bold" if bold else "normal",
         ha="center",

@@ -3,7 +3,7 @@
     features [T, D] -> scale -> distances [T, T] -> elbow (which k?) -> group -> Grouping
 
 The main method is `kmedoids`. `engines` has alternative implementations of it, and `cluster` other methods.
-`given` takes the user's own groups, and `control` makes random groups as a control experiment.
+`user_groups` takes the user's own groups, and `control` makes random groups as a control experiment.
 
     values of groups -> best partition -> Partition
 
@@ -14,7 +14,7 @@ from mtlv.grouping.api import group
 from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.elbow import elbow, knee
-from mtlv.grouping.given import given
+from mtlv.grouping.given import user_groups
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
 from mtlv.grouping.partition import Partition, best_partition, ranked_partition
@@ -36,7 +36,6 @@ __all__ = [
     "best_partition",
     "distances",
     "elbow",
-    "given",
     "group",
     "kmedoids",
     "knee",
@@ -45,4 +44,5 @@ __all__ = [
     "ranked_partition",
     "scale",
     "silhouette",
+    "user_groups",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtlv.errors import GroupingError
-from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assigned, kmedoids
+from mtlv.grouping.kmedoids import Indices, Matrix, Medoids, assign_to_medoids, kmedoids
 from mtlv.grouping.spec import GroupingSpec
 
 
@@ -36,7 +36,7 @@ def _scikit_learn_extra(distances: Matrix, k: int, spec: GroupingSpec) -> Medoid
             n_clusters=k, metric="precomputed", method=method, init=init, random_state=spec.seed + number
         )
         model.fit(distances)
-        results.append(assigned(distances, np.asarray(model.medoid_indices_)))
+        results.append(assign_to_medoids(distances, np.asarray(model.medoid_indices_)))
     return min(results, key=lambda result: result.inertia)
 
 

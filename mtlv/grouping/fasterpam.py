@@ -44,7 +44,7 @@ def build(distances: Matrix, k: int) -> Indices:
     return np.array(chosen, dtype=np.intp)
 
 
-def swapped(distances: Matrix, start: Indices) -> Indices:
+def swap_medoids(distances: Matrix, start: Indices) -> Indices:
     """Swap a medoid for another item as soon as that reduces the inertia, until no swap does.
 
     Candidates are tried cyclically in the order of their index. They are examined in blocks that grow while

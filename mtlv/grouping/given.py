@@ -9,7 +9,7 @@ from mtlv.errors import GroupingError, nearest
 from mtlv.grouping.result import Grouping, first_seen
 
 
-def given(groups: Sequence[Sequence[str]], names: Sequence[str]) -> Grouping:
+def user_groups(groups: Sequence[Sequence[str]], names: Sequence[str]) -> Grouping:
     """Return the user's groups.
 
     Args:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mtlv.errors import GroupingError
-from mtlv.grouping.fasterpam import Indices, Matrix, build, swapped
+from mtlv.grouping.fasterpam import Indices, Matrix, build, swap_medoids
 from mtlv.grouping.spec import GroupingSpec
 
 DEFAULT = GroupingSpec()
@@ -91,8 +91,8 @@ def starts(
 def fasterpam(distances: Matrix, start: Indices) -> Medoids:
     """Run FasterPAM's search from k medoids [k]."""
     if len(start) == 1:  # with k = 1, every swap changes all groups: take the best one
-        return assigned(distances, np.array([distances.sum(axis=1).argmin()]))
-    return assigned(distances, swapped(distances, start))
+        return assign_to_medoids(distances, np.array([distances.sum(axis=1).argmin()]))
+    return assign_to_medoids(distances, swap_medoids(distances, start))
 
 
 def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids:
@@ -114,10 +114,10 @@ def alternate(distances: Matrix, start: Indices, max_iter: int = 300) -> Medoids
                 medoids[group] = members[cost.argmin()]
         if np.array_equal(before, medoids):
             break
-    return assigned(distances, medoids)
+    return assign_to_medoids(distances, medoids)
 
 
-def assigned(distances: Matrix, medoids: Indices) -> Medoids:
+def assign_to_medoids(distances: Matrix, medoids: Indices) -> Medoids:
     """Return the groups around k given medoids; ties go to the medoid with the lowest index."""
     medoids = np.sort(medoids)
     table = distances[medoids]  # [k, T]

@@ -14,11 +14,11 @@ from mtlv.grouping import cluster, counts
 from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
 from mtlv.grouping.engines import solve
-from mtlv.grouping.given import given as of_user
+from mtlv.grouping.given import user_groups as of_user
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
 from mtlv.grouping.partition import Partition, best_partition, ranked_partition
-from mtlv.grouping.result import Grouping, first_seen, ordered
+from mtlv.grouping.result import Grouping, first_seen, order_medoids
 from mtlv.grouping.scaling import as_features, scale
 from mtlv.grouping.spec import GroupingSpec
 from mtlv.registries import GROUPINGS
@@ -121,7 +121,7 @@ def _kmedoids(space: Space, k: int | None) -> Grouping:
     labels = first_seen(result.labels.tolist())
     return Grouping(
         labels=labels,
-        medoids=ordered(result.labels, result.medoids),
+        medoids=order_medoids(result.labels, result.medoids),
         inertia=result.inertia,
         silhouette=silhouette(space.distances, labels),
     )

@@ -79,7 +79,7 @@ def first_seen(labels: Iterable[object]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
 
 
-def ordered(labels: Sequence[int] | NDArray[np.integer], medoids: Iterable[int]) -> tuple[int, ...]:
+def order_medoids(labels: Sequence[int] | NDArray[np.integer], medoids: Iterable[int]) -> tuple[int, ...]:
     """Return `medoids` in the order of their groups' first items."""
     numbered = first_seen([int(label) for label in labels])
     return tuple(sorted((int(medoid) for medoid in medoids), key=lambda medoid: numbered[medoid]))

@@ -44,7 +44,7 @@ class Encoder:
         """H, the size of a token's vector."""
         return int(self.module.config.hidden_size)
 
-    def trained(self, *weights: Path) -> Encoder:
+    def with_weights(self, *weights: Path) -> Encoder:
         """Return a copy with the weights of a trained model; a pooler that was not trained is as it was.
 
         Args:
@@ -53,10 +53,10 @@ class Encoder:
         """
         from safetensors.torch import load_file
 
-        from mtlv.models.lora import merged
+        from mtlv.models.lora import merge_adapters
         from mtlv.models.transfer_weights import ENCODER
 
-        module, states = copy.deepcopy(self.module), [merged(load_file(path)) for path in weights]
+        module, states = copy.deepcopy(self.module), [merge_adapters(load_file(path)) for path in weights]
         mean = {
             name.removeprefix(ENCODER): sum(state[name] for state in states) / len(states)
             for name in states[0]

@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn import functional
 
 from mtlv.errors import EncoderError
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.models.aliases import TINY
 from mtlv.models.base import empty_model
 from mtlv.models.layers import config_file
@@ -74,7 +74,7 @@ def adapt(part: nn.Module, lora: LoRA, *, layers: int, seed: int) -> None:
         EncoderError: there is no linear layer of a name.
     """
     linear = dict(adaptable(part, layers))
-    for name in chosen(list(linear), lora.modules):
+    for name in choose_layers(list(linear), lora.modules):
         _adapt(linear[name], lora, torch.Generator().manual_seed(seed_from(seed, "lora", name)))
 
 
@@ -90,7 +90,7 @@ def adaptable(part: nn.Module, layers: int) -> Iterator[tuple[str, nn.Linear]]:
             yield name, module
 
 
-def chosen(names: list[str], modules: tuple[str, ...] | None) -> list[str]:
+def choose_layers(names: list[str], modules: tuple[str, ...] | None) -> list[str]:
     """Return the names of the layers to adapt.
 
     Raises:
@@ -101,8 +101,8 @@ def chosen(names: list[str], modules: tuple[str, ...] | None) -> list[str]:
     if missing or not names:
         raise EncoderError(
             "`encoder.lora.modules`: the encoder has no such linear layers above its frozen ones",
-            got=enumerated(missing) if missing else "null, for all",
-            allowed=enumerated(list(ends)) or None,
+            got=list_first(missing) if missing else "null, for all",
+            allowed=list_first(list(ends)) or None,
             then="set null to adapt all of these" if names else "set `encoder.lora: null`",
         )
     return [name for name in names if modules is None or any(_is(name, module) for module in modules)]
@@ -128,7 +128,7 @@ def _adapt(module: nn.Linear, lora: LoRA, generator: torch.Generator) -> None:
     module.__class__ = AdaptedLinear
 
 
-def merged(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def merge_adapters(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return weights of a model without adapters: W + (alpha / rank) B A, computed in fp32."""
     adapted = {name: tensor for name, tensor in weights.items() if not name.endswith((A, B, SCALE))}
     for name, a in weights.items():
@@ -156,7 +156,7 @@ def check_modules(name: str, lora: LoRA, frozen: int) -> None:
     else:
         config = AutoConfig.from_pretrained(path.parent, local_files_only=True, trust_remote_code=False)  # nosec B615
     layers = int(config.num_hidden_layers) - frozen
-    chosen([module for module, _ in adaptable(empty_model(config), layers)], lora.modules)
+    choose_layers([module for module, _ in adaptable(empty_model(config), layers)], lora.modules)
 
 
 def freeze(encoder: Any) -> None:

@@ -110,7 +110,7 @@ class MultiTaskModel(nn.Module):
         module.use_encoder(self.encoder)
         module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
         self.heads[module_of(head.name)] = module
-        self.kinds[head.name] = kind.bound(module)
+        self.kinds[head.name] = kind.bind(module)
 
     def _adapt(self, lora: LoRA, layers: int, seed: int) -> None:
         copies = {} if self.private is None else dict(self.private.copies.items())

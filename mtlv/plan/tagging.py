@@ -193,7 +193,7 @@ def _read(name: str, scheme: Scheme) -> _Part:
     return _Part(type_, letter in scheme.opening, letter in scheme.closing)
 
 
-def merged(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:
+def count_merged_spans(rows: Iterable[Sequence[Span]], scheme: Scheme) -> int:
     """Return the number of spans that a scheme loses because they merge with the previous span.
 
     This happens only in a scheme without a letter that opens or closes (IO), for adjacent spans of the same

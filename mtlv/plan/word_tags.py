@@ -8,7 +8,7 @@ from functools import cache
 from itertools import chain
 
 from mtlv.errors import DataError
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIOUL, OUTSIDE, spans_of
 
@@ -47,7 +47,7 @@ def spans_of_rows(rows: Sequence[Sequence[str]], untyped: str = "") -> list[tupl
     """
     kinds = set(chain.from_iterable(rows))
     if unknown := unknown_tags(kinds):
-        got = enumerated(unknown, 3)
+        got = list_first(unknown, 3)
         raise DataError("unknown tags among those of entities", got=got, allowed=ALLOWED)
     if have_letters(kinds):
         return [entities_of(row, untyped) for row in rows]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError, WeightsNotKeptError
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.planning.task_vectors import VectorSource, task_feature
 from mtlv.store.records import UnitRecord
 
@@ -23,7 +23,7 @@ def each_alone(feature: str, names: Sequence[str], groups: Collection[frozenset[
     if missing:
         raise GroupingError(
             f"`grouping.features: {feature}` needs a model of each task alone",
-            got=f"none of {enumerated(missing)}",
+            got=f"none of {list_first(missing)}",
             then="name a member or stage with `architecture: stl` in `grouping.from`",
         )
 
@@ -55,7 +55,7 @@ def weights_alone(view: VectorSource, feature: str) -> list[tuple[str, Path]]:
     if lost:
         raise WeightsNotKeptError(
             f"`grouping.features: {feature}` reads weights that were not kept",
-            got=f"none of {enumerated(lost)}",
+            got=f"none of {list_first(lost)}",
             then="train them again with `store.keep_weights: true`: `mtlv run CONFIG --if-exists rerun`",
         )
     return [(name, path) for name, path in paths if path is not None]
@@ -82,7 +82,7 @@ def task_vectors(view: VectorSource) -> NDArray[np.float64]:
     if not length.all():
         raise GroupingError(
             "`grouping.features: task_vectors`: training did not change the encoder",
-            got=enumerated([name for name, norm in zip(names, length, strict=True) if not norm]),
+            got=list_first([name for name, norm in zip(names, length, strict=True) if not norm]),
             then="lower `encoder.frozen_layers`, or take other features",
         )
     return np.asarray(products / np.outer(length, length))
@@ -100,7 +100,7 @@ def products_of_changes(start: Mapping[str, Any], paths: Sequence[Path]) -> NDAr
     import torch
     from safetensors import safe_open
 
-    from mtlv.models.lora import merged
+    from mtlv.models.lora import merge_adapters
     from mtlv.models.transfer_weights import ENCODER
 
     total = np.zeros((len(paths), len(paths)))
@@ -112,7 +112,7 @@ def products_of_changes(start: Mapping[str, Any], paths: Sequence[Path]) -> NDAr
         for names in parts.values():
             if not names[0].startswith(ENCODER):
                 continue
-            states = [merged({name: file.get_tensor(name) for name in names}) for file in files]
+            states = [merge_adapters({name: file.get_tensor(name) for name in names}) for file in files]
             for name in states[0]:
                 before = start[name.removeprefix(ENCODER)].cpu().float()
                 changes = torch.stack([(state[name].float() - before).flatten() for state in states])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
-from mtlv.data.joined import repeated_tasks
+from mtlv.data.joined import repeated_tasks_error
 from mtlv.data.source import Corpus
 from mtlv.errors import MtlvError
 from mtlv.plan import Task, select_tasks
@@ -92,7 +92,7 @@ class KnownData:
                 yield f"`{task}` {reason}, so that a constant answer is right"
 
     def _find_repeated(self, data: DataSettings) -> DataError | None:
-        return repeated_tasks(task for source in data.each_source for task in self._of(source).tasks)
+        return repeated_tasks_error(task for source in data.each_source for task in self._of(source).tasks)
 
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)

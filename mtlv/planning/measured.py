@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING, task_figures
-from mtlv.formatting import duration, enumerated
+from mtlv.formatting import duration, list_first
 from mtlv.grouping import GroupValue, ListedValues
 from mtlv.grouping.surrogate import Surrogate, fit_surrogate
 from mtlv.plan import Task, TaskScores
@@ -56,7 +56,7 @@ def _scores_of_units(view: VectorSource) -> Units:
 
 def validation_score(task: Task, scores: TaskScores) -> float:
     """Return the metric that is logged per epoch, which needs no threshold."""
-    return task_figures(task, scores)[SCORING[task.kind].watched(task)]
+    return task_figures(task, scores)[SCORING[task.kind].epoch_metric(task)]
 
 
 def _as_tables(names: Sequence[str], scores: Measured) -> tuple[NDArray[np.bool_], Floats]:
@@ -112,7 +112,7 @@ def _need_pairs(names: Sequence[str], groups: Collection[frozenset[str]]) -> Non
     if missing:
         raise GroupingError(
             "`grouping.features: pair_gain` needs a model of each task alone and one of each two tasks",
-            got=f"none of {enumerated(missing)}",
+            got=f"none of {list_first(missing)}",
             then="name members that learn them in `grouping.from` (`tasks: [A, B]`), or set "
             "`grouping.features: group_score`",
         )
@@ -123,7 +123,7 @@ def _need_tasks(names: Sequence[str], groups: Collection[frozenset[str]]) -> Non
     if missing:
         raise GroupingError(
             "`grouping.features: group_score` needs models of groups that together hold every task",
-            got=f"none with {enumerated(missing)}",
+            got=f"none with {list_first(missing)}",
             then="name more members in `grouping.from`, of the same `tasks`",
         )
 
@@ -221,7 +221,7 @@ def _need_meetings(names: Sequence[str], groups: Collection[frozenset[str]]) -> 
     if few:
         raise GroupingError(
             f"`grouping.features: surrogate` needs {FEWEST} different groups or more of each task",
-            got=f"fewer of {enumerated(few)}",
+            got=f"fewer of {list_first(few)}",
             then="raise `explore.partitions`, set a smaller `explore.k`, or name more members in "
             "`grouping.from`",
         )

@@ -55,7 +55,7 @@ def merge_gain(view: VectorSource) -> Pairs:
 def _scores(view: VectorSource, tasks: Sequence[int], paths: Sequence[Path]) -> NDArray[np.float64]:
     """Return the validation scores of probes of tasks, by index, on the encoder with the mean of weights."""
     settings = view.settings
-    encoder = view.cache.encoder(settings.encoder, settings.data).trained(*paths)
+    encoder = view.cache.encoder(settings.encoder, settings.data).with_weights(*paths)
     known = [rows_and_labels(view, part) for part in ("train", "validation")]
     parts = [[part[at] for at in tasks] for part in known]
     rows = np.unique(np.concatenate([task_rows for part in parts for task_rows, _ in part]))

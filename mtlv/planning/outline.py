@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.plan import ModelSpec, Plan, Task, head_key, tree_lines, with_own_heads, with_private_layers
 from mtlv.planning.groups import grouping_spec
 from mtlv.planning.sources import measures, named_by
@@ -124,7 +124,7 @@ def _what_comes_before(
     runs = settings.data.folds * len(settings.seeds)
     units = sum(len(sketches[name].marks) for name in stages) * runs
     units += len(frozenset[str]().union(*(one.units for one in outlines)))
-    return f"after {many(units, 'unit')} of {enumerated([*stages, *(o.name for o in others)])}"
+    return f"after {many(units, 'unit')} of {list_first([*stages, *(o.name for o in others)])}"
 
 
 def _trained_stages(stages: Sequence[StageSettings]) -> set[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.planning.task_vectors import VectorSource, task_feature
 
 
@@ -18,7 +18,7 @@ def _need_probed_pairs(names: Sequence[str], groups: Collection[frozenset[str]])
     if never:
         raise GroupingError(
             "`grouping.features: gradient_affinity` needs every two tasks in one model that was probed",
-            got=f"none with {enumerated([' and '.join(pair) for pair in never])}",
+            got=f"none with {list_first([' and '.join(pair) for pair in never])}",
             then="name a member or stage that learns all tasks together in `grouping.from`, such as "
             "`architecture: mtl`",
         )

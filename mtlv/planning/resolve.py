@@ -77,7 +77,7 @@ class ResolvedMember:
     def name(self) -> str:
         """Name of the member, with the number of groups that `auto` found if all folds agree."""
         counts = {child.groups.grouping.k for child in self.children if child.groups is not None}
-        return self.member.counted(counts.pop()) if len(counts) == 1 else self.member.name
+        return self.member.name_with_groups(counts.pop()) if len(counts) == 1 else self.member.name
 
     @property
     def jobs(self) -> Iterator[Job]:

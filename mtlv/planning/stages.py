@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from mtlv.data.joined import sources_of
-from mtlv.data.texts.lazy import picked
+from mtlv.data.texts.lazy import pick
 from mtlv.errors import PlanError
 from mtlv.formatting import many
 from mtlv.models.published_head import head_digest
@@ -190,7 +190,7 @@ class StageBuilder:
         source, first, end = sources_of(corpus)[number]
         parts = (self.fold.part(name) for name in PARTS)
         rows = [part[(part >= first) & (part < end)] for part in parts]
-        return [source.digest, [picked(corpus.ids, part) for part in rows]]
+        return [source.digest, [pick(corpus.ids, part) for part in rows]]
 
 
 def budget_error(budget: int, least: int, models: int) -> PlanError:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mtlv.data.joined import sources_of
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.grouping import GroupValue, RankProbe
 from mtlv.grouping.methods import Kind
 from mtlv.plan.prediction import Parts, Prediction
@@ -134,7 +134,7 @@ def need_one_source(features: str, reads: str, instead: str, tasks: Sequence[Tas
     if len(sources) > 1:
         raise GroupingError(
             f"`grouping.features: {features}` {reads}",
-            got=f"tasks of {enumerated(sources)}",
+            got=f"tasks of {list_first(sources)}",
             then=f"set `grouping.features: {instead}`, or `tasks` of one data set",
         )
 

@@ -16,7 +16,7 @@ from mtlv.data.joined import sources_of
 from mtlv.data.targets import TARGETS
 from mtlv.errors import GroupingError
 from mtlv.evaluation import transferability as measures
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.plan import Task
 from mtlv.planning.changed_weights import alone, each_alone, weights_alone
 from mtlv.planning.task_vectors import (
@@ -42,7 +42,7 @@ def of_classes(feature: str, tasks: Sequence[Task]) -> None:
     if unfit:
         raise GroupingError(
             f"`grouping.features: {feature}` needs a class per text",
-            got=f"other tasks: {enumerated(unfit)}",
+            got=f"other tasks: {list_first(unfit)}",
             then="set `grouping.features: task_vectors`",
         )
 
@@ -124,7 +124,7 @@ def _gain_over_published(view: VectorSource, feature: str, score: Score) -> Pair
     view.cache.note(f"computing {feature}: the training documents' vectors by {many(len(weights), 'model')}")
     total, count = np.zeros((len(names), len(names))), np.zeros(len(names))
     for giver, path in weights:
-        total[:, names.index(giver)] += _scores(view, encoder.trained(path), [score])[0]
+        total[:, names.index(giver)] += _scores(view, encoder.with_weights(path), [score])[0]
         count[names.index(giver)] += 1
     gains = total / count - _scores(view, encoder, [score]).T
     np.fill_diagonal(gains, 0.0)
@@ -210,7 +210,7 @@ def suitability(cache: InputCache, job: Job) -> dict[str, dict[str, float]]:
     encoder, scores = cache.encoder(settings.encoder, settings.data), list(MEASURES.values())
     published = ("suitability", encoder.digest, settings.data.model_dump_json(), job.fold.index, *tasks)
     before = cache.once(published, lambda: _scores(view, encoder, scores))
-    after = _scores(view, encoder.trained(path), scores)
+    after = _scores(view, encoder.with_weights(path), scores)
     gains = {
         name: dict(zip(tasks, row, strict=True))
         for name, row in zip(MEASURES, (after - before).tolist(), strict=True)

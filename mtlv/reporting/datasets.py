@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
-from mtlv.data.texts.lazy import picked
+from mtlv.data.texts.lazy import pick
 from mtlv.seeding import content_key
 from mtlv.tracking import DataPart
 
@@ -22,13 +22,13 @@ def fold_parts(data: DataSettings, corpus: Corpus, fold: Fold) -> tuple[DataPart
     """Return the three parts of a fold; folds with the same test part share its digest."""
     out = []
     for part, role in ROLES.items():
-        ids = picked(corpus.ids, fold.part(part))
+        ids = pick(corpus.ids, fold.part(part))
         digest = content_key([corpus.digest, ids])
         out.append(DataPart(f"{corpus.name} {part}", digest, role, _source(data), len(ids), corpus.names))
     return tuple(out)
 
 
-def whole(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
+def whole_corpus(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
     """Return all data of a member's folds; the digest is that of the tag `mtlv.data_digest`."""
     role = f"{data.folds} folds" if data.folds > 1 else "train, validation and test"
     return DataPart(corpus.name, resolved.data, role, _source(data), len(corpus), corpus.names)

@@ -14,9 +14,9 @@ from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.learned_words import sentences, warnings
 from mtlv.reporting.markdown import airy, cut, fitting
-from mtlv.reporting.member_result import FoldResult, MemberResult, judged_by, member_rows
+from mtlv.reporting.member_result import FoldResult, MemberResult, main_metric_title, member_rows
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, shown
+from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, format_cell
 from mtlv.tracking import View
 
 if TYPE_CHECKING:
@@ -102,9 +102,13 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     """Describe a member and its results; `files` are the artifacts in its root and the tables."""
     (row,) = member_rows([result])
     spread = _spread(result)
-    figures = (f"{c.title} {shown(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan))
+    figures = (
+        f"{c.title} {format_cell(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan)
+    )
     found = f"**Test {', '.join(figures)}**{spread}."
-    tasks = _extremes({task: fmean(result.main(task)) for task in result.resolved.tasks}, judged_by(result))
+    tasks = _extremes(
+        {task: fmean(result.main(task)) for task in result.resolved.tasks}, main_metric_title(result)
+    )
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
     warned = sentences(result.learning, plain)

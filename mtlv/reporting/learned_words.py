@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
 from mtlv.evaluation.learned import CONSTANT_ANSWERS, Learning, TrainingEnd, Unlearned
-from mtlv.formatting import enumerated
-from mtlv.reporting.metric_titles import main_title, titled
+from mtlv.formatting import list_first
+from mtlv.reporting.metric_titles import main_title, metric_title
 
 MOST = 5  # tasks or runs named in a sentence
 NAMED = 2  # tasks named in a cell
@@ -76,7 +76,7 @@ def note(found: Learning) -> str:
     if found.nothing:
         parts.append("nothing learned")
     elif found.unlearned:
-        parts.append(f"not learned: {enumerated([each.task.name for each in found.unlearned], NAMED)}")
+        parts.append(f"not learned: {list_first([each.task.name for each in found.unlearned], NAMED)}")
     parts += ["no better than a bag of words"] if found.behind else []
     return "; ".join(parts)
 
@@ -88,24 +88,24 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
     going = [f"{named(name)} ({_shortly(end)})" for name, end in ends]
     nothing = [named(name) for name, found in runs.items() if found.nothing]
     some = [
-        f"{named(name)} ({enumerated([named(each.task.name) for each in found.unlearned], NAMED)})"
+        f"{named(name)} ({list_first([named(each.task.name) for each in found.unlearned], NAMED)})"
         for name, found in runs.items()
         if found.unlearned and not found.nothing
     ]
-    out = [f"Not trained to the end: {enumerated(going, MOST)}."] if going else []
+    out = [f"Not trained to the end: {list_first(going, MOST)}."] if going else []
     if nothing and len(nothing) == len(runs):
         out.append(NOTHING)
     elif nothing:
-        out.append(f"Nothing was learned by {enumerated(nothing, MOST)}: {NO_TASK}.")
+        out.append(f"Nothing was learned by {list_first(nothing, MOST)}: {NO_TASK}.")
     if some:
-        out.append(f"Not learned, as no better than a constant answer: {enumerated(some, MOST)}.")
+        out.append(f"Not learned, as no better than a constant answer: {list_first(some, MOST)}.")
     out += _thresholds(
         f"{named(name)} ({named(task)}, average precision {value:.2f})"
         for name, found in runs.items()
         for task, value in _ranked(found)
     )
     behind = [f"{named(name)} ({_against(found.behind)})" for name, found in runs.items() if found.behind]
-    return [*out, f"No better than {WORDS}: {enumerated(behind, MOST)}."] if behind else out
+    return [*out, f"No better than {WORDS}: {list_first(behind, MOST)}."] if behind else out
 
 
 def _ranked(found: Learning) -> list[tuple[str, float]]:
@@ -115,7 +115,7 @@ def _ranked(found: Learning) -> list[tuple[str, float]]:
 
 def _thresholds(ranked: Iterable[str]) -> list[str]:
     names = list(ranked)
-    return [f"{THRESHOLD}: {enumerated(names, MOST)}."] if names else []
+    return [f"{THRESHOLD}: {list_first(names, MOST)}."] if names else []
 
 
 def _against(beside: tuple[float, float]) -> str:
@@ -140,6 +140,6 @@ def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) ->
     if len(unlearned) == 1:
         (each,) = unlearned
         better = f"({each.score:.2f}) is no better than {doing} ({each.constant:.2f})"
-        return f"{titled(each.task.main_metric)} of {named(each.task.name)} {better}"
-    names = enumerated([named(each.task.name) for each in unlearned], MOST)
+        return f"{metric_title(each.task.main_metric)} of {named(each.task.name)} {better}"
+    names = list_first([named(each.task.name) for each in unlearned], MOST)
     return f"{figure} of {names} is no better than {doing}"

@@ -68,7 +68,7 @@ class LiveRun:
             self._failed = True
             self.warn(f"nothing is tracked until this model is finished: {error}")
 
-    def ended(self, record: UnitRecord) -> None:
+    def log_finished(self, record: UnitRecord) -> None:
         """Log the next model of the plan, which was trained or found in the store.
 
         Raises:

@@ -13,7 +13,7 @@ import numpy as np
 from mtlv.evaluation.bootstrap import document_interval
 from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW, Learning, learning, training_end
 from mtlv.evaluation.reference import BesideWords, ReferenceScores
-from mtlv.evaluation.scoring import evaluated_jointly
+from mtlv.evaluation.scoring import all_need_thresholds
 from mtlv.evaluation.significance import Interval
 from mtlv.plan import Task, slugs
 from mtlv.plan.splitting import Splitting
@@ -154,10 +154,10 @@ class MemberResult:
     @property
     def joint(self) -> bool:
         """Whether its tasks are evaluated jointly."""
-        return evaluated_jointly(self.resolved.known)
+        return all_need_thresholds(self.resolved.known)
 
 
-def judged_by(result: MemberResult) -> str:
+def main_metric_title(result: MemberResult) -> str:
     """Return the title of the tasks' main metric."""
     return main_title(result.resolved.known)
 

@@ -14,7 +14,7 @@ from mtlv.reporting.groups import write_groups
 from mtlv.reporting.member_result import (
     MemberResult,
     error_bars,
-    judged_by,
+    main_metric_title,
     member_rows,
     parent_metrics,
     spread_of,
@@ -97,7 +97,7 @@ def _draw_tasks(result: MemberResult, folder: Path) -> Path:
         folder / "per_task_f1.png",
         title=result.title,
         spread=error_bars([result.main(task) for task in tasks]),
-        figure=judged_by(result),
+        figure=main_metric_title(result),
     )
 
 

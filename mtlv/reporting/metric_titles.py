@@ -16,7 +16,7 @@ SCORE_SAID = (
 )
 
 
-def titled(figure: str) -> str:
+def metric_title(figure: str) -> str:
     """Return the readable name of a metric: `average precision`, `F1 macro`."""
     words = figure.replace("roc_auc", "AUROC").replace("_", " ").replace("f1", "F1")
     return words.title() if words in NAMES_OF_PERSONS else words
@@ -25,10 +25,10 @@ def titled(figure: str) -> str:
 def main_title(tasks: Sequence[Task]) -> str:
     """Return the main metric of all tasks, or `main metric` if they differ."""
     names = {task.main_metric for task in tasks} or {"f1"}
-    return titled(names.pop()) if len(names) == 1 else SEVERAL
+    return metric_title(names.pop()) if len(names) == 1 else SEVERAL
 
 
-def supported_by(tasks: Sequence[Task], documents: str = "documents") -> str:
+def describe_support(tasks: Sequence[Task], documents: str = "documents") -> str:
     """Name the documents that the support of the tasks counts."""
     return f"positive {documents}" if all(SCORING[task.kind].counts_positive for task in tasks) else documents
 
@@ -38,13 +38,13 @@ def plan_title(comparison: Comparison) -> str:
     return "score" if comparison.scored else "macro F1"
 
 
-def judged_words(tasks: Sequence[Task]) -> str:
+def describe_main_metrics(tasks: Sequence[Task]) -> str:
     """Return a sentence on the main metric of each task; empty if they all have the same one."""
     if main_title(tasks) != SEVERAL:
         return ""
     by: dict[str, list[str]] = {}
     for task in tasks:
-        by.setdefault(titled(task.main_metric), []).append(task.name)
+        by.setdefault(metric_title(task.main_metric), []).append(task.name)
     few = (names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"] for names in by.values())
     parts = (f"{figure} ({', '.join(names)})" for figure, names in zip(by, few, strict=True))
     return f"The main metric is {'; '.join(parts)}."

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
-from mtlv.errors import masked
+from mtlv.errors import mask_credentials
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
-from mtlv.evaluation.scoring import SCORING, evaluated_jointly
+from mtlv.evaluation.scoring import SCORING, all_need_thresholds
 from mtlv.plan import Plan, Scores, Task, slug, slugs
 from mtlv.planning.stage_shapes import stage_shapes
 from mtlv.registries import GROUPINGS
@@ -44,11 +44,11 @@ class MetricNames:
     def joint(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
         """Return those heads whose tasks are evaluated jointly, with their tasks."""
         members = ((head, self.members[head]) for head in heads)
-        return [(head, own) for head, own in members if evaluated_jointly(self.known[task] for task in own)]
+        return [(head, own) for head, own in members if all_need_thresholds(self.known[task] for task in own)]
 
-    def watched(self, task: str) -> str:
+    def epoch_metric(self, task: str) -> str:
         """Return the metric of a task that is logged per epoch."""
-        return SCORING[self.known[task].kind].watched(self.known[task])
+        return SCORING[self.known[task].kind].epoch_metric(self.known[task])
 
 
 def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
@@ -59,7 +59,7 @@ def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
         "mtlv.encoder": settings.encoder.name,
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, child.groups),
-        "mtlv.learned": learned(settings),
+        "mtlv.learned": tasks_by_stage(settings),
         "mtlv.stages": json.dumps([asdict(shape) for shape in stage_shapes(settings, child)]),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
@@ -67,7 +67,7 @@ def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
     }
 
 
-def learned(settings: Settings) -> str:
+def tasks_by_stage(settings: Settings) -> str:
     """Return the `tasks` setting of each stage as JSON; an empty list means all tasks."""
     return json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False)
 
@@ -99,7 +99,9 @@ def without_secrets(settings: Settings) -> Settings:
     uri = settings.tracking.uri
     if uri is None:
         return settings
-    return settings.model_copy(update={"tracking": settings.tracking.model_copy(update={"uri": masked(uri)})})
+    return settings.model_copy(
+        update={"tracking": settings.tracking.model_copy(update={"uri": mask_credentials(uri)})}
+    )
 
 
 def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> list[Metric]:
@@ -108,7 +110,7 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
     tasks = list(validation.tasks)
     # Ranking metrics need no threshold, so none is fitted.
     found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
-    values = {task: found[task].as_dict()[names.watched(task)] for task in tasks}
+    values = {task: found[task].as_dict()[names.epoch_metric(task)] for task in tasks}
     out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
     by_task = epoch.factors.keys() <= names.tasks.keys()
     kind, slugs = ("tasks", names.tasks) if by_task else ("heads", names.heads)
@@ -117,7 +119,8 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
         areas = fmean(values[task] for task in members)
         out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", areas, *at))
     return out + [
-        Metric(f"val.tasks.{names.watched(task)}/{names.tasks[task]}", values[task], *at) for task in tasks
+        Metric(f"val.tasks.{names.epoch_metric(task)}/{names.tasks[task]}", values[task], *at)
+        for task in tasks
     ]
 
 
@@ -131,7 +134,7 @@ def plan_epoch(
         Metric("train/learning_rate", epochs[0].learning_rate, *at),
     ]
     figures = split_figures("val", metrics, names)
-    of_units = {f"val.tasks.{names.watched(task)}/{slug}" for task, slug in names.tasks.items()}
+    of_units = {f"val.tasks.{names.epoch_metric(task)}/{slug}" for task, slug in names.tasks.items()}
     out += [Metric(key, value, *at) for key, value in figures if key not in of_units]
     for head, tasks in names.joint(names.members):
         value = fmean(metrics.tasks[task].main for task in tasks)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtlv.evaluation.learned import CONSTANT, OF_WORDS
-from mtlv.evaluation.scoring import evaluated_jointly
+from mtlv.evaluation.scoring import all_need_thresholds
 from mtlv.plan import slugs
 from mtlv.planning.resolve import ResolvedMember
-from mtlv.reporting.metric_titles import main_title, titled
+from mtlv.reporting.metric_titles import main_title, metric_title
 from mtlv.reporting.metrics import MetricNames
 from mtlv.tracking import Chart, View
 from mtlv.tracking.reader import MEMBER
@@ -57,7 +57,7 @@ class _Suite:
         known = {task.name: task for member in members for task in member.known}
         self.title = main_title(list(known.values()))
         self.tasks = {slug: known[name].main_metric for name, slug in slugs(known).items()}
-        joint = [evaluated_jointly(member.known) for member in members]
+        joint = [all_need_thresholds(member.known) for member in members]
         self.figures = (*(JOINT if any(joint) else ()), *(() if all(joint) else OTHERS))
 
     @property
@@ -143,7 +143,7 @@ def _elbow(suite: _Suite) -> View:
     sections = {
         "Elbow: over the number of groups": _each("line", "elbow/inertia", "elbow/silhouette"),
         "Pictures": _each("image", "pictures/elbow", "pictures/task_map"),
-        f"{titled(suite.mains[0]).removesuffix(' macro')} over k": (
+        f"{metric_title(suite.mains[0]).removesuffix(' macro')} over k": (
             Chart("scatter", ("params.k", f"test/{suite.mains[0]}")),
         ),
     }

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resampled
+from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resample_scores
 from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
-from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
 from mtlv.plan import Scores, Task, gather
 from mtlv.store.records import EpochRecord, UnitRecord
@@ -95,7 +95,7 @@ def outcome(
 
 
 def _fit(validation: Scores, tasks: Sequence[Task], settings: EvaluationSettings) -> Thresholds:
-    names = thresholded(tasks)
+    names = tasks_with_threshold(tasks)
     if not names:
         return Thresholds({}, settings.threshold)
     grid = grid_values(settings.grid.start, settings.grid.stop, settings.grid.step)
@@ -116,7 +116,7 @@ def main_draws(test: Scores, tasks: Sequence[Task], thresholds: Mapping[str, flo
     """Return the main metric on R resamples of the test documents, [R]; empty if it is not one of sums."""
     if not_of_sums(tasks):
         return np.empty(0)
-    return resampled(test, tasks, thresholds, document_weights(test.ids, test.groups)).main
+    return resample_scores(test, tasks, thresholds, document_weights(test.ids, test.groups)).main
 
 
 def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: EvaluationSettings) -> Metrics:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from mtlv import __version__
 from mtlv.figures.suite import draw_suite
 from mtlv.reporting.descriptions import describe_comparison
-from mtlv.reporting.member_result import MemberResult, error_bars, judged_by, member_rows
+from mtlv.reporting.member_result import MemberResult, error_bars, main_metric_title, member_rows
 from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
@@ -59,9 +59,9 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
             [fmean(results[0].of_task(task, "support")) for task in tasks],
             [fmean(values) for values in macro],
             Path(folder) / "comparison.png",
-            title=f"Test {judged_by(results[0])} on {results[0].title.split(' on ', 1)[1]}",
+            title=f"Test {main_metric_title(results[0])} on {results[0].title.split(' on ', 1)[1]}",
             micro=_micro(results),
-            figure=judged_by(results[0]),
+            figure=main_metric_title(results[0]),
             macro_spread=error_bars(macro),
         )
         log_picture(tracker, run, path)

@@ -57,7 +57,7 @@ class Row:
     cells: Mapping[str, Cell]
 
 
-def used(rows: Sequence[Row]) -> list[SuiteColumn]:
+def used_columns(rows: Sequence[Row]) -> list[SuiteColumn]:
     """Return the columns with a value in at least one row."""
     return [column for column in COLUMNS if any(row.cells[column.key].n for row in rows)]
 
@@ -86,7 +86,7 @@ def _cell(member: SuiteMember, key: str) -> Cell:
     return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
 
 
-def shown(cell: Cell, column: SuiteColumn) -> str:
+def format_cell(cell: Cell, column: SuiteColumn) -> str:
     """Format a cell: `0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
     if not cell.n:
         return "-"
@@ -97,9 +97,9 @@ def shown(cell: Cell, column: SuiteColumn) -> str:
 def as_text(members: Sequence[SuiteMember]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return header and rows for a terminal."""
     rows = make_rows(members)
-    columns = used(rows)
+    columns = used_columns(rows)
     header = ("run", *(column.title for column in columns))
-    return header, tuple((row.name, *(shown(row.cells[c.key], c) for c in columns)) for row in rows)
+    return header, tuple((row.name, *(format_cell(row.cells[c.key], c) for c in columns)) for row in rows)
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -109,7 +109,7 @@ def as_csv(rows: Sequence[Row]) -> str:
     records = []
     for row in rows:
         record: dict[str, object] = {"member": row.name}
-        for column in used(rows):
+        for column in used_columns(rows):
             cell = row.cells[column.key]
             record |= {column.key: cell.mean, f"{column.key}_std": cell.sd}
             record |= {f"{column.key}_n": cell.n, f"{column.key}_best": cell.best}
@@ -119,13 +119,13 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """Return a Markdown table, with the best of each column in bold."""
-    columns = used(rows)
+    columns = used_columns(rows)
     lines = ["| run | " + " | ".join(column.title for column in columns) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))
     for row in rows:
         cells = []
         for column in columns:
-            text = shown(row.cells[column.key], column)
+            text = format_cell(row.cells[column.key], column)
             cells.append(f"**{text}**" if row.cells[column.key].best else text)
         lines.append(f"| {plain(row.name)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mtlv.disk import written_whole
+from mtlv.disk import write_atomically
 from mtlv.errors import DataError
 from mtlv.serving.frame import as_columns
 from mtlv.serving.kinds import OutputFormat, TaskPrediction
@@ -121,7 +121,7 @@ def write_answers(answers: PredictionTable, path: Path) -> None:
     """
     text = WRITERS[path.suffix.lower()](answers)
     try:
-        with written_whole(path) as part:
+        with write_atomically(path) as part:
             part.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise DataError(f"`--out` {path} cannot be written", got=error.strerror) from error

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.targets import TARGETS
 from mtlv.data.words import Words
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan import Task
 from mtlv.plan.temperature import at_temperature
 from mtlv.serving.inputs import WORDS
@@ -181,7 +181,7 @@ class ClassOutput(OutputFormat):
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         order = np.argsort(-prediction.values[row], kind="stable").tolist()
         best, *others = [f"{prediction.task.classes[n]} {prediction.values[row, n]:.3f}" for n in order]
-        return (*best.rsplit(" ", 1), enumerated(others, SHOWN_CLASSES))
+        return (*best.rsplit(" ", 1), list_first(others, SHOWN_CLASSES))
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         best, probability, others = self.cells(prediction, row)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mtlv.data.targets import TARGETS, targets_with
 from mtlv.disk import digest_of, tensor_bytes
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
@@ -164,13 +164,13 @@ class ServedPlan:
         lost = [name for name in names if name not in self.description.temperatures]
         if len(lost) == len(names):
             raise DataError(
-                f"`calibrated`: the model has no temperature of {enumerated(names, 3)}",
+                f"`calibrated`: the model has no temperature of {list_first(names, 3)}",
                 allowed=", ".join(self.description.temperatures) or None,
                 then="leave `calibrated` out; it needs errors on validation, and a model of this version or "
                 "later",
             )
         why = "no temperature could be fitted on validation"
-        return [f"not calibrated: {enumerated(lost, 3)}; {why}"] if lost else []
+        return [f"not calibrated: {list_first(lost, 3)}; {why}"] if lost else []
 
     def _task_names(self, tasks: Collection[str] | None) -> list[str]:
         """Return the tasks that are named, by themselves or by their data set."""
@@ -319,7 +319,7 @@ def _network(
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from mtlv.models.lora import merged
+    from mtlv.models.lora import merge_adapters
 
     tasks = {name: served.task for name, served in description.tasks.items()}
     marked = {name: served.schema.mentions for name, served in description.tasks.items()}
@@ -343,7 +343,7 @@ def _network(
             raise ValueError(f"{size:,} bytes, more than {most:,}")
         if digest_of(folder / file) != description.sha256[file]:
             raise ValueError(CHANGED)
-        network.load_state_dict(merged(load_file(folder / file)))  # strict: exactly these weights
+        network.load_state_dict(merge_adapters(load_file(folder / file)))  # strict: exactly these weights
     except (OSError, ValueError, SafetensorError, RuntimeError) as error:
         raise broken(folder / file, error) from error
     network.eval()

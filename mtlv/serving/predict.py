@@ -15,7 +15,7 @@ from mtlv.serving.manifest import DESCRIPTION
 from mtlv.serving.texts import InputTexts
 from mtlv.tracking.mlflow_model import fetch_model
 from mtlv.tracking.mlflow_reader import MlflowReader
-from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id, named_like
+from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id, find_by_prefix
 
 if TYPE_CHECKING:
     from mtlv.serving.answers import PredictionTable
@@ -114,7 +114,7 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
         if begins:
             raise TrackingError(f"`{text}` is the prefix of {len(begins)} run ids", then="give more digits")
     known = dict.fromkeys(run.name for run in members)
-    like = named_like(text, known)
+    like = find_by_prefix(text, known)
     if like is not None:
         return next(run for run in members if run.name == like)
     examples = "".join(f", such as `{name}`" for name in list(known)[:1])

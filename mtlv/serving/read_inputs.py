@@ -14,7 +14,7 @@ from mtlv.data.source import Corpus
 from mtlv.data.tables.cells import is_missing, is_text, mentions_of, second_of, words_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import TARGETS
-from mtlv.data.words import RUNS, Words, placed_words, split_words
+from mtlv.data.words import RUNS, Words, place_words, split_words
 from mtlv.errors import DataError
 from mtlv.formatting import many
 from mtlv.plan import Task
@@ -172,7 +172,7 @@ def _words(query: Query, row: int, document: Document) -> Document:
         words = split_words(document.text, rule=query.schema.rule or RUNS)
     else:
         cell_words = query.read(WORDS, cell, words_of)
-        placed = placed_words(cell_words, document.text)
+        placed = place_words(cell_words, document.text)
         if placed is None:
             raise query.wrong(WORDS, " ".join(cell_words), "the words of the row's text, in its order")
         words = placed

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
-from mtlv.errors import masked
+from mtlv.errors import mask_credentials
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET, ColumnSettings
 from mtlv.settings.draft import defaults
@@ -218,7 +218,7 @@ CONTRADICTIONS = (
     Check(("data.sources",), _unread_column_of_a_source),
     Check(
         ("store.uri",),
-        lambda s: masked(s.store.uri) if "://" in s.store.uri else "",
+        lambda s: mask_credentials(s.store.uri) if "://" in s.store.uri else "",
         "an address (got {}), but a store is a folder; copy finished units with `mtlv store push` and `mtlv "
         "store pull`, or train on several machines with `execution.engine: ray`",
     ),

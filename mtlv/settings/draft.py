@@ -76,10 +76,10 @@ def _leaves(values: Mapping[str, Any], path: KeyPath) -> Iterator[str]:
         if is_section(here):
             yield from _leaves(value, here)
         else:
-            yield dotted(here)
+            yield dotted_key(here)
 
 
-def dotted(path: KeyPath) -> str:
+def dotted_key(path: KeyPath) -> str:
     """Return for example `data.labels[0]` for ("data", "labels", 0)."""
     text = ""
     for part in path:
@@ -97,7 +97,7 @@ def split(key: str) -> tuple[str, ...]:
     path: tuple[str, ...] = ()
     for i, part in enumerate(parts):
         if not is_section((*path, part)):
-            known = dotted((*path, part)) in (*known_keys(), *SUITE_KEYS)
+            known = dotted_key((*path, part)) in (*known_keys(), *SUITE_KEYS)
             rest = ".".join(parts[i + 1 :])
             if known:
                 # The values of mappings may be by dotted key.
@@ -160,7 +160,7 @@ class Draft:
             for key, inner in (value or {}).items():
                 self._put((*path, key), inner, origin.below(key))
             return
-        if dotted(path) in SHORTHAND and is_section(path):  # within its section, such as `training`
+        if dotted_key(path) in SHORTHAND and is_section(path):  # within its section, such as `training`
             path = (*path, "name")
         holder: dict[Any, Any] = self.values
         for depth, part in enumerate(path[:-1], 1):
@@ -194,7 +194,7 @@ class Draft:
     def places(self) -> dict[str, str]:
         """Return where each value that is not a default was written, by dotted key; also within lists."""
         return {
-            dotted((*path, *below)): origin.place(below)
+            dotted_key((*path, *below)): origin.place(below)
             for path, origin in self.origins.items()
             for below in ((), *_paths(self.get(path)))
         }

@@ -10,7 +10,7 @@ FOLDERS = (PACKAGE / "examples", PACKAGE.parent / "config")
 """Where examples are: in an installed package (setup.py copies them), and in a clone."""
 
 
-def located(path: Path) -> Path:
+def find_config(path: Path) -> Path:
     """Return the file to read: `path`, or the example of that name if there is no such file.
 
     Example:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mtlv.settings.describe import short
-from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted, full_key, known_keys, split
+from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted_key, full_key, known_keys, split
 from mtlv.settings.explore import from_explore
 from mtlv.settings.problems import from_validation, sentence
 from mtlv.settings.schema import ExecutionSettings, Settings
@@ -89,7 +89,7 @@ class _Expansion:
     def problem(self, path: KeyPath, *, got: Any = ..., allowed: str = "", then: str = "") -> None:
         """Add a problem of the value at `path`."""
         place = self.draft.place(path, self.file)
-        self.problems.append(sentence(place, dotted(path), got=got, allowed=allowed, then=then))
+        self.problems.append(sentence(place, dotted_key(path), got=got, allowed=allowed, then=then))
 
     def members(self, key: str, keys: SuiteSettings) -> list[Variant]:
         """Return the members of one key."""
@@ -178,7 +178,7 @@ class _Expansion:
 
     def _check_key(self, path: KeyPath, seen: set[str]) -> None:
         """Find a key that may not vary, or that is repeated (`encoder` is `encoder.name`)."""
-        full = dotted(split(full_key(str(path[-1]), "")))
+        full = dotted_key(split(full_key(str(path[-1]), "")))
         if full in seen:
             self.problem(path, then=f"the same as `{full}` above; keep one of them")
         elif full.partition(".")[0] in SUITE_KEYS:
@@ -266,7 +266,7 @@ def value_at(settings: Settings, key: str) -> Any:
 
 
 def _spread(path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    key = dotted(path)
+    key = dotted_key(path)
     if isinstance(value, dict) and key not in known_keys():
         return {k: v for name, inner in value.items() for k, v in _spread((*path, name), inner).items()}
     return {key: value}

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from mtlv.registries import CHOICES
-from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, dotted, split
+from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, dotted_key, split
 from mtlv.settings.schema import Settings
 from mtlv.settings.suite_schema import SuiteSettings
 from mtlv.settings.text import KeyPath
@@ -73,7 +73,7 @@ def _below(field: Mapping[str, Any]) -> str:
 
 def titles(path: KeyPath) -> list[str]:
     """Return a sentence about each registered choice of a key that has a title."""
-    registry = CHOICES.get(dotted(path))
+    registry = CHOICES.get(dotted_key(path))
     lines = {} if registry is None else {name: registry.title(name) for name in registry}
     return [f"{name}: {line}." for name, line in lines.items() if line]
 

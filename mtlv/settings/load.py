@@ -13,12 +13,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mtlv.errors import ConfigError, masked, shorten
+from mtlv.errors import ConfigError, mask_credentials, shorten
 from mtlv.settings.checks import contradictions, unread
-from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted
-from mtlv.settings.examples import located
+from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted_key
+from mtlv.settings.examples import find_config
 from mtlv.settings.expand import flat_changes, suite_keys, variants
-from mtlv.settings.members import Member, Unnamed, collapse, named
+from mtlv.settings.members import Member, Unnamed, collapse, name_members
 from mtlv.settings.model_schema import AUTO, usual_rate
 from mtlv.settings.problems import Problem, from_validation, sentence, unknown
 from mtlv.settings.schema import Settings, TrainingSettings
@@ -45,7 +45,7 @@ class Suite:
 
     def command(self, name: str) -> str:
         """Return the command line of command `name` for this suite, for a message: without passwords."""
-        return shlex.join(["mtlv", name, str(self.path), *map(masked, self.overrides)])
+        return shlex.join(["mtlv", name, str(self.path), *map(mask_credentials, self.overrides)])
 
 
 Overrides = Sequence[str] | Mapping[str, Any]
@@ -73,7 +73,7 @@ def load_suite(
     if isinstance(config, Mapping):
         return _suite(YamlDocument("config", as_yaml(config), {}), overrides, Path(), further)
     path = Path(config)
-    file = located(path)
+    file = find_config(path)
     document = read(file, str(path))
     if document.value is None and not overrides:
         raise ConfigError(
@@ -132,7 +132,7 @@ def _suite(
             for problem in (further(member.settings, member.wrong) if further else ())
         ]
         raise ConfigError(sorted(dict.fromkeys(problems), key=_line_number))
-    unique, notes = collapse(named(members))
+    unique, notes = collapse(name_members(members))
     typed = () if isinstance(overrides, Mapping) else tuple(overrides)
     return Suite(
         unique[0].settings.experiment or EXPERIMENT,
@@ -295,7 +295,7 @@ def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
     mended, untouched = draft.copy(), defaults()
     for path in wrong:
         _mend(mended.values, path, untouched)
-    return Settings.model_validate(mended.values), lines, [dotted(path) for path in wrong]
+    return Settings.model_validate(mended.values), lines, [dotted_key(path) for path in wrong]
 
 
 def _mend(values: dict, path: KeyPath, default: Any) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
-from mtlv.settings.names import is_read, made_names, with_number
+from mtlv.settings.names import is_read, make_names, with_number
 from mtlv.settings.schema import Settings
 
 
@@ -27,7 +27,7 @@ class Member:
     # that tries none. Several runs may have the same member.
     tuned: tuple[int | None, ...] = (None,)
 
-    def counted(self, groups: int) -> str:
+    def name_with_groups(self, groups: int) -> str:
         """Return the name once the number of groups is known; a name of the config stays as it is."""
         return with_number(self.made, groups) or self.name
 
@@ -79,7 +79,7 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
 
 def _left_out(kept: str, others: Sequence[str]) -> str:
     named = list(dict.fromkeys(f"`{name}`" for name in others if name != kept))
-    return f"{enumerated(named)}, with the settings of `{kept}`" if named else f"`{kept}`, kept once"
+    return f"{list_first(named)}, with the settings of `{kept}`" if named else f"`{kept}`, kept once"
 
 
 def _drop_equal_runs(members: Sequence[Member]) -> list[Member]:
@@ -94,9 +94,9 @@ def _drop_equal_runs(members: Sequence[Member]) -> list[Member]:
     return [replace(member, tuned=tuple(run for run in member.tuned if run in kept)) for member in members]
 
 
-def named(members: Sequence[Unnamed]) -> list[Member]:
+def name_members(members: Sequence[Unnamed]) -> list[Member]:
     """Return members with their names: from the config, or made from what differs."""
-    made = made_names([member.settings for member in members], [member.changes for member in members])
+    made = make_names([member.settings for member in members], [member.changes for member in members])
     taken = {member.config_name: identity(member.settings) for member in members if member.config_name}
     out: list[Member] = []
     for member, marked_name in zip(members, made, strict=True):

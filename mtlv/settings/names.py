@@ -29,7 +29,7 @@ def is_read(key: str, settings: Settings) -> bool:
     return ARCHITECTURES[settings.architecture.name].grouped or not key.startswith("grouping.")
 
 
-def made_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]) -> list[str]:
+def make_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a name for each member, unique unless members are equal, by what it changes (by dotted key).
 
     Where the number of groups is found when the member runs, its place is marked; see `with_number`.
@@ -42,7 +42,7 @@ def made_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]
         for settings, flat, changed_keys in zip(members, flats, changes, strict=True)
     ]
     read = zip(members, flats, strict=True)
-    return told_apart(
+    return distinguish(
         names, [{k: x for k, x in flat.items() if is_read(k, settings)} for settings, flat in read]
     )
 
@@ -52,7 +52,7 @@ def with_number(name: str, groups: int | None) -> str:
     return name.replace(NUMBER, "" if groups is None else f"{groups} ")
 
 
-def told_apart(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
+def distinguish(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
     """Return names that are different where values (of settings, by dotted key) are, by what differs."""
     out = list(names)
     for name in dict.fromkeys(names):

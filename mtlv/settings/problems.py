@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from mtlv.errors import nearest, shorten
-from mtlv.settings.draft import Draft, dotted, known_keys
+from mtlv.settings.draft import Draft, dotted_key, known_keys
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 from mtlv.settings.values import OneOf
@@ -92,7 +92,7 @@ def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
     return section, section is not None and listed
 
 
-def allowed_at(field: FieldInfo) -> str:
+def allowed_values(field: FieldInfo) -> str:
     """Return the allowed values of a field, in words."""
     if field.description:
         return field.description
@@ -141,7 +141,7 @@ def nearest_key(name: str, known: Iterable[str]) -> str:
 
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
     """Return the problem of an unknown key, with the nearest correct name."""
-    key, last = dotted(path), str(path[-1])
+    key, last = dotted_key(path), str(path[-1])
     then = _right_name(key, last, list(siblings))
     return f"{place}: `{shorten(key, 100)}`: unknown key; {then}"
 
@@ -216,7 +216,7 @@ def _wrong_value(
     got, place = draft.get(path), draft.place(path, file)
     if field is None:
         return sentence(
-            place, dotted(path), got=got, allowed=f"a mapping of {', '.join(_fields(path, model))}"
+            place, dotted_key(path), got=got, allowed=f"a mapping of {', '.join(_fields(path, model))}"
         )
     near = nearest(got, _choices(field)) if isinstance(got, str) else ""
-    return sentence(place, dotted(path), got=got, allowed=allowed_at(field), then=near)
+    return sentence(place, dotted_key(path), got=got, allowed=allowed_values(field), then=near)

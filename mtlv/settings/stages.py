@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mtlv.settings.checks import contradictions
-from mtlv.settings.draft import Change, Draft, Origin, dotted
+from mtlv.settings.draft import Change, Draft, Origin, dotted_key
 from mtlv.settings.schema import OF_A_STAGE, Settings, StageSettings
 
 
@@ -46,7 +46,7 @@ def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
     """Yield (key, text) of contradictions within a stage or between stages."""
     stages = settings.stages or ()
     for number, (stage, stage_settings) in enumerate(zip(stages, settings.each_stage, strict=False)):
-        place = dotted(("stages", number))
+        place = dotted_key(("stages", number))
         yield from ((f"{place}.name", text) for text in _name_problems(stages[:number], stage))
         yield from (
             (f"{place}.training.{key}", text) for key, text in _teacher_problems(stages[:number], stage)

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import cannot_write, flush, open_regular, tensor_bytes, written_whole
+from mtlv.disk import cannot_write, flush, open_regular, tensor_bytes, write_atomically
 from mtlv.errors import shorten
 from mtlv.sealed import CHANGED
 
@@ -70,7 +70,7 @@ class Checkpoints:
 
     def _write(self, step: int, state: Mapping[str, Any]) -> None:
         try:
-            with written_whole(self.folder / f"{step:09d}{ENDING}") as part:
+            with write_atomically(self.folder / f"{step:09d}{ENDING}") as part:
                 write(part, state)
             flush(self.folder)
         except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk

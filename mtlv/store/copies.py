@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from mtlv.disk import digest_of
-from mtlv.errors import DamagedError, TrackingError, masked, shorten
+from mtlv.errors import DamagedError, TrackingError, mask_credentials, shorten
 from mtlv.formatting import many
 from mtlv.store.local import Store
 from mtlv.store.unit_files import UNIT, check_files, read_unit, reading
@@ -77,7 +77,7 @@ class RemoteUnits:
 
     def place(self, key: str) -> str:
         """Return the address of a unit, without a password."""
-        return masked(f"{self.address.rstrip('/')}/units/{key}")
+        return mask_credentials(f"{self.address.rstrip('/')}/units/{key}")
 
     def copies(self) -> dict[str, Copies]:
         """Return the copies of each unit by key, with incomplete ones."""
@@ -205,7 +205,7 @@ def _push_unit(remote: RemoteUnits, folder: Path, copies: Copies) -> int | None:
 
 def _pull_unit(store: Store, remote: RemoteUnits, key: str, copies: Copies) -> int | None:
     """Read the first copy of a unit without damage."""
-    with store.held(key) as is_free:
+    with store.lock_unit(key) as is_free:
         if not is_free or store.has(key):
             return None
         for folder, sizes in copies.items():

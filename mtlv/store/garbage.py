@@ -39,7 +39,7 @@ def leftovers(
     """
     reasons = [*_half_written(store), *_old_checkpoints(store)]
     if tokens is not None:
-        reasons += [(path, "tokens that none of the configs needs") for path in tokens.unused()]
+        reasons += [(path, "tokens that none of the configs needs") for path in tokens.unused_files()]
     if needed is not None:
         reasons += _unneeded(store, needed)
     return [Leftover(path, why, _size(path)) for path, why in dict(reasons).items()]

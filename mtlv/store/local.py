@@ -103,12 +103,12 @@ class Store:
         return max((int(path.stem) for path in self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
 
     def lock(self, key: str) -> Path:
-        """Return the lock file of a unit, held by the process here that works on it; see `held`."""
+        """Return the lock file of a unit, held by the process here that works on it; see `lock_unit`."""
         return self.root / "locks" / f"{key}.lock"
 
-    def held(self, key: str) -> AbstractContextManager[bool]:
+    def lock_unit(self, key: str) -> AbstractContextManager[bool]:
         """Lock a unit until the block ends; yield whether no other process held the lock."""
-        return locks.held(self.lock(key))
+        return locks.hold_lock(self.lock(key))
 
     def holder(self, key: str) -> str:
         """Return a description of the last holder of a unit's lock."""
@@ -118,7 +118,7 @@ class Store:
         """Whether a process works on a unit."""
         if not self.lock(key).exists():
             return False
-        with locks.held(self.lock(key)) as mine:
+        with locks.hold_lock(self.lock(key)) as mine:
             return not mine
 
     def forget(self, key: str) -> None:
@@ -164,7 +164,7 @@ class Store:
         """
         with suppress(DamagedError):
             return read()
-        with self.held(key) as mine:
+        with self.lock_unit(key) as mine:
             if mine and self.has(key):
                 try:
                     return read()  # another process may have trained it again in the meantime

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from numpy.typing import NDArray
 
-from mtlv.disk import cannot_write, written_whole
+from mtlv.disk import cannot_write, write_atomically
 from mtlv.store.checkpoints import read, write
 
 FILE = ".teacher_outputs"  # hidden, because it is not a file of the unit itself
@@ -35,7 +35,7 @@ def write_teacher_outputs(folder: Path, teacher_outputs: Mapping[str, NDArray]) 
     import torch
 
     try:
-        with written_whole(folder / FILE) as part:
+        with write_atomically(folder / FILE) as part:
             write(part, {name: torch.from_numpy(values) for name, values in teacher_outputs.items()})
     except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
         size = sum(values.nbytes for values in teacher_outputs.values())

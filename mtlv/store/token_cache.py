@@ -65,6 +65,6 @@ class TokenCache:
             if time.time() - path.stat().st_mtime > PATIENCE:
                 yield path
 
-    def unused(self) -> Iterator[Path]:
+    def unused_files(self) -> Iterator[Path]:
         """Yield files that were not requested from this object."""
         yield from sorted(set(self.folder.glob(f"*{ENDING}")) - self.used)

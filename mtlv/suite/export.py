@@ -92,7 +92,7 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
 
     logging.disable_progress_bar()
     settings = job.settings
-    encoder = cache.encoder(settings.encoder, settings.data).trained(weights)
+    encoder = cache.encoder(settings.encoder, settings.data).with_weights(weights)
     sources = " + ".join(cache.inputs(settings).sources(job.unit.model.tasks))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.tables.text_columns import size_of
 from mtlv.errors import shorten
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.models.lengths import ALIAS_MAX_TOKENS
 from mtlv.settings.describe import in_line
 from mtlv.suite.new_config import EPOCHS, OTHER_LANGUAGE, WINDOW, need_new, write_new
@@ -39,7 +39,7 @@ def write_format_config(name: str, path: Path, out: Path) -> list[str]:
     (task,) = corpus.tasks
     return [
         f"{path.name}: {many(len(corpus), 'document')}, read with `data.name: {name}`",
-        f"to learn (tagging): {enumerated(list(task.classes))}",
+        f"to learn (tagging): {list_first(list(task.classes))}",
         *corpus.notes,
         written,
     ]
@@ -67,7 +67,7 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
         f"  path: {in_line(path)}",
         f"  columns: {{task: {in_line(task.name)}}}",
         *(f"  # {shorten(note, 200)}" for note in corpus.notes),
-        f"  # spans of each type: {enumerated(numbers, SHOWN)}",
+        f"  # spans of each type: {list_first(numbers, SHOWN)}",
         f"  max_length: {length:<4}             # tokens",
         *([WINDOWS] if needed > ALIAS_MAX_TOKENS else []),
         "",

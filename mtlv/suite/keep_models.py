@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.data.targets import TARGETS
 from mtlv.evaluation.mixed import evaluate_all
-from mtlv.evaluation.scoring import evaluated_jointly
+from mtlv.evaluation.scoring import all_need_thresholds
 from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.plan import Task
 from mtlv.reporting.datasets import fold_parts
@@ -62,7 +62,7 @@ class ModelKeeper:
             return
         best = best_child(resolved, outcomes)
         value = validation_score(outcomes[best], resolved.known)
-        figure = judged_on(resolved.known)
+        figure = validation_title(resolved.known)
         why = f"Of {len(outcomes)} folds and seeds it has the best {figure} on validation, {value:.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(outcomes) > 1 else "")
 
@@ -168,10 +168,13 @@ def _words(description: ModelManifest, why: str) -> str:
 
 
 def validation_score(outcome: PlanResult, tasks: Sequence[Task]) -> float:
-    """Return the main metric on validation of the kept weights, at the fitted thresholds; see `judged_on`."""
+    """Return the main metric on validation of the kept weights, at the fitted thresholds.
+
+    `validation_title` is its title.
+    """
     return evaluate_all(outcome.validation, tasks, outcome.thresholds.values).plan.main
 
 
-def judged_on(tasks: Sequence[Task]) -> str:
+def validation_title(tasks: Sequence[Task]) -> str:
     """Return the title of `validation_score`: macro F1 for yes/no tasks."""
-    return "macro F1" if evaluated_jointly(tasks) else main_title(tasks)
+    return "macro F1" if all_need_thresholds(tasks) else main_title(tasks)

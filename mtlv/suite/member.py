@@ -14,7 +14,7 @@ from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.planning.transferability import suitability
-from mtlv.reporting.datasets import fold_parts, whole
+from mtlv.reporting.datasets import fold_parts, whole_corpus
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.reporting.fold_run import write_child
 from mtlv.reporting.live import LiveRun
@@ -74,7 +74,7 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
         colour=colour,
     )
     with session.run(spec) as run:
-        session.tracker.data(run, [whole(settings.data, corpus, resolved)])
+        session.tracker.data(run, [whole_corpus(settings.data, corpus, resolved)])
         children = tuple(
             _run_child(session, resolved, fold_run, corpus, run) for fold_run in resolved.children
         )
@@ -150,7 +150,7 @@ def _run_child(
         trained = []
         for job in child.jobs:
             trained.append(session.executor.run(job, live.epoch))
-            live.ended(_placed(trained[-1], inputs, child.fold))
+            live.log_finished(_placed(trained[-1], inputs, child.fold))
         words = session.models.cache.splitting(settings)
         for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
             live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)

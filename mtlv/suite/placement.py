@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mtlv.errors import RefusedError, TrackingError, masked
+from mtlv.errors import RefusedError, TrackingError, mask_credentials
 from mtlv.tracking.address import check_kind, kept_address
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_user import (
@@ -83,7 +83,7 @@ def _place(suite: Suite, *, writes: bool) -> Placement:
     if experiment is None:
         experiment, by = _chosen_name(stores) or (suite.experiment, "")
     why = (f" ({by})" if by else "", f" ({chosen.by})" if chosen else "")
-    line = f"Runs go to the experiment `{experiment}`{why[0]} in `{masked(uri)}`{why[1]}{note}"
+    line = f"Runs go to the experiment `{experiment}`{why[0]} in `{mask_credentials(uri)}`{why[1]}{note}"
     members = tuple(
         replace(
             member,
@@ -153,7 +153,7 @@ class MlflowNames:
         names = {identity: name for name, identity in self._reader(number).experiments().items()}
         if number.value not in names:
             raise RefusedError(
-                f"{number.by} is the id of no experiment in `{masked(self._uri)}`",
+                f"{number.by} is the id of no experiment in `{mask_credentials(self._uri)}`",
                 got=number.value,
                 allowed=", ".join(f"{identity} (`{name}`)" for identity, name in names.items()),
                 then="correct or unset it, or set `experiment`",
@@ -170,7 +170,7 @@ class MlflowNames:
         stored = self._reader(run).run(run.value)
         then = "correct or unset it, or set another `experiment` or `tracking.uri`"
         if stored is None:
-            where = f"`{masked(self._uri)}`"
+            where = f"`{mask_credentials(self._uri)}`"
             raise RefusedError(f"{run.by} is no run in {where}, or a deleted one", got=run.value, then=then)
         if writes and stored.status not in GOES_ON:
             got = f"`{stored.name}`, {stored.status}"

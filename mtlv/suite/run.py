@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mtlv.errors import TrainingError, masked
+from mtlv.errors import TrainingError, mask_credentials
 from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, together, warner
 from mtlv.execution.choose import executor_of
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.planning.check import check_suite
 from mtlv.planning.outline import NO_PRIVATE, lacks_private_layers
 from mtlv.planning.resolve import ResolvedMember
@@ -28,7 +28,7 @@ from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import Trial, best_line, check_search, search_json, search_members, trial
-from mtlv.suite.tuned import tried_lines, tuned
+from mtlv.suite.tuned import keep_best_of_each_run, tried_lines
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import SERVERS, compare_url, scheme
 from mtlv.tracking.mlflow_user import store_uri, without_autologging
@@ -122,7 +122,7 @@ def _run(
         compared = tuple(sorted(results, key=lambda result: turns.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         # With `only-missing`, not all that try values are there.
-        compared, tried = tuned(compared) if if_exists != "only-missing" else (compared, [])
+        compared, tried = keep_best_of_each_run(compared) if if_exists != "only-missing" else (compared, [])
         _write_comparison(session, compared, trials)
     where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in compared})
@@ -215,7 +215,7 @@ def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
 def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]:
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVERS:
-        page = delivery.page(masked(uri))
+        page = delivery.page(mask_credentials(uri))
         beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
         later = ", once they are uploaded" if delivery.came.left else ""
         return f"The runs are at {page}{later}", *beside
@@ -233,7 +233,7 @@ def _tell_notes(
         if corpus.generated:
             notes[f"the corpus `{corpus.name}` is generated: its metrics say nothing about real reports"] = {}
         notes |= {note: {} for note in corpus.notes}
-        notes |= {note: {} for note in cache.inputs(settings).lost(member.known)}
+        notes |= {note: {} for note in cache.inputs(settings).describe_lost(member.known)}
         notes |= {note: {} for child in member.children for note in child.fold.notes}
         groups = member.children[0].groups
         if groups is not None:
@@ -244,7 +244,7 @@ def _tell_notes(
             notes.setdefault(NO_PRIVATE, {})[f"`{member.name}`"] = None
         notes |= {note: {} for note in encoder.notes}
     for note, named in notes.items():
-        text = f"{enumerated(list(named), 3)}: {note}" if named else note
+        text = f"{list_first(list(named), 3)}: {note}" if named else note
         if text not in known_notes:
             callback(NoteGiven(text))
         known_notes.add(text)

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import ConfigError
-from mtlv.reporting.metric_titles import titled
+from mtlv.reporting.metric_titles import metric_title
 from mtlv.settings import value_at
 from mtlv.suite.keep_models import validation_score
 
@@ -97,7 +97,7 @@ def trial(result: MemberResult) -> Trial:
     """Return a member's validation result. Test scores are not used."""
     values = [validation_score(outcome, result.resolved.known) for outcome in result.outcomes]
     figure = next(iter(result.outcomes[0].metrics.plan.as_dict()))
-    return Trial(result.name, fmean(values), titled(figure), len(values))
+    return Trial(result.name, fmean(values), metric_title(figure), len(values))
 
 
 def best_line(trials: Sequence[Trial]) -> str:

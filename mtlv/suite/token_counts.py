@@ -29,7 +29,9 @@ def token_counts(texts: tuple[str, ...]) -> tuple[int, ...]:
     sample = [text[:LONGEST] for text in texts[:: max(1, len(texts) // SAMPLE)]]
     folder = PACKAGED[ENCODER].folder if ENCODER in PACKAGED else None
     file = None if folder is None else folder / "tokenizer.json"
-    return tuple(_counted(sample, file) if file is not None and file.is_file() else map(estimated, sample))
+    return tuple(
+        _counted(sample, file) if file is not None and file.is_file() else map(estimate_pieces, sample)
+    )
 
 
 def _counted(texts: Sequence[str], file: Path) -> list[int]:
@@ -41,7 +43,7 @@ def _counted(texts: Sequence[str], file: Path) -> list[int]:
     return [len(encoding.ids) for encoding in tokenizer.encode_batch(list(texts))]
 
 
-def estimated(text: str) -> int:
+def estimate_pieces(text: str) -> int:
     """Return about how many pieces a text has; in other scripts than Latin, most are one letter."""
     words = RULES[RUNS].findall(text)
     return 2 + round(sum(PIECES if word[0] < "\u0250" else len(word) for word in words))

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mtlv.errors import RefusedError, TrackingError, masked
+from mtlv.errors import RefusedError, TrackingError, mask_credentials
 
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_PAGE = "http://127.0.0.1:5000"
@@ -62,7 +62,7 @@ def kept_address(uri: str) -> str:
     """
     file = sqlite_file(uri)
     if file is None:
-        return masked(uri)
+        return mask_credentials(uri)
     begin, _, _ = uri.partition("://")
     query = uri.partition("?")[2]
     return f"{begin}:///{file.as_posix()}{f'?{query}' if query else ''}"
@@ -87,13 +87,13 @@ def check_kind(uri: str) -> None:
     if (kind == "file" and not allows_files()) or (not kind and uri != "databricks"):
         raise RefusedError(
             "`tracking.uri` is a folder, which MLflow 3.17 does not support as a store",
-            got=masked(uri),
+            got=mask_credentials(uri),
             allowed=ALLOWED,
             then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` converts old runs; or set "
             "MLFLOW_ALLOW_FILE_STORE=true and give an address such as `file:///FOLDER`",
         )
     if kind not in ("", "file", "sqlite", "databricks", *SERVERS, *PORTS):
-        raise RefusedError("`tracking.uri` has an unknown scheme", got=masked(uri), allowed=ALLOWED)
+        raise RefusedError("`tracking.uri` has an unknown scheme", got=mask_credentials(uri), allowed=ALLOWED)
     sqlite_file(uri)
     if is_remote(uri):
         _host_and_port(uri, 0)
@@ -162,7 +162,7 @@ def _host_and_port(uri: str, default: int) -> tuple[str, int]:
         parts = urlsplit(uri)
         return parts.hostname or "localhost", parts.port or default
     except ValueError as error:
-        raise RefusedError("`tracking.uri`", got=masked(uri), allowed=ALLOWED) from error
+        raise RefusedError("`tracking.uri`", got=mask_credentials(uri), allowed=ALLOWED) from error
 
 
 def _check_port(uri: str, port: int) -> None:
@@ -176,7 +176,7 @@ def _check_port(uri: str, port: int) -> None:
 def unreachable(uri: str, error: object) -> TrackingError:
     """Return the error for a server that does not respond."""
     return TrackingError(
-        f"the tracking server `{masked(uri)}` cannot be reached: {masked(error)}",
+        f"the tracking server `{mask_credentials(uri)}` cannot be reached: {mask_credentials(error)}",
         then="start it, correct `tracking.uri`, or leave `tracking.uri` out to write to `mlflow.db` here",
     )
 

@@ -128,7 +128,7 @@ class JournalReader:
             taken.append(record)
         return taken
 
-    def done(self, records: list[JournalRecord]) -> None:
+    def mark_uploaded(self, records: list[JournalRecord]) -> None:
         """Record that these calls, the first ones of `take`, were uploaded, and remove their files."""
         for _ in records:
             record, self._offset = self._waiting.popleft()
@@ -146,9 +146,9 @@ class JournalReader:
         files = self.folder / FILES / str(record.number)
         if files.is_dir():
             shutil.move(files, self._aside_folder / FILES / str(record.number))
-        self.done([record])
+        self.mark_uploaded([record])
 
-    def left(self) -> int:
+    def count_left(self) -> int:
         """Return the number of calls that have not been uploaded yet."""
         with suppress(FileNotFoundError), (self.folder / CALLS).open("rb") as file:
             file.seek(self._offset)
@@ -160,7 +160,7 @@ class JournalReader:
 
         It stays while it tells of runs in `left_open`.
         """
-        if not self._live and not self.left() and not self.left_open:
+        if not self._live and not self.count_left() and not self.left_open:
             discard(self.folder)
         self._release()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.answers import limit_answers
 from mtlv.environ import variable
-from mtlv.errors import RefusedError, TrackingError, masked
+from mtlv.errors import RefusedError, TrackingError, mask_credentials
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.refusal import refusal
@@ -68,7 +68,7 @@ def check_access(uri: str) -> None:
     """
     address.check_answers(uri)
     if address.scheme(uri) in address.SERVERS:
-        with guarded(uri):
+        with translate_errors(uri):
             open_client(uri).search_experiments(max_results=1)
 
 
@@ -80,7 +80,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def guarded(uri: str) -> Iterator[None]:
+def translate_errors(uri: str) -> Iterator[None]:
     """Suppress MLflow's log output, and convert its errors to a clear TrackingError."""
     with quiet():
         try:
@@ -93,13 +93,13 @@ def guarded(uri: str) -> Iterator[None]:
 
 def store_error(uri: str, error: Exception) -> TrackingError:
     """Return a clear error for an error raised by MLflow."""
-    message = masked(str(error).strip().split("\n")[0]) or type(error).__name__
+    message = mask_credentials(str(error).strip().split("\n")[0]) or type(error).__name__
     if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in message:
         return address.unreachable(uri, _reason(error))
     refused = refusal(uri, str(error))
     if refused is not None:
         return refused
-    where = masked(uri)
+    where = mask_credentials(uri)
     if "out-of-date database schema" in str(error):
         then = f"make a copy of it and run `mlflow db upgrade {where}`"
     else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mtlv.environ import variable
 from mtlv.tracking.address import allows_files
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import guarded, once, open_client
+from mtlv.tracking.mlflow_access import once, open_client, translate_errors
 from mtlv.tracking.mlflow_moved import local_folder
 from mtlv.tracking.tracker import RUN_ID, TrackedModel
 
@@ -96,7 +96,7 @@ def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
     """
     from mlflow.entities import LoggedModelStatus
 
-    with guarded(uri):
+    with translate_errors(uri):
         client = open_client(uri)
         entity = find_model(client, experiment, run)
         if entity is None or entity.status != LoggedModelStatus.READY:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.answers import files_up_to
-from mtlv.errors import TrackingError, masked, shorten
+from mtlv.errors import TrackingError, mask_credentials, shorten
 from mtlv.tracking import address
-from mtlv.tracking.mlflow_access import guarded, open_client
+from mtlv.tracking.mlflow_access import open_client, translate_errors
 from mtlv.tracking.mlflow_moved import ARTIFACTS, local_folder
 from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.reader import StoredRun
@@ -51,11 +51,11 @@ class MlflowReader:
         if file is None:
             address.check_answers(self.uri)  # for a file, it would check that it can be written
         self._fetched = tempfile.TemporaryDirectory(prefix="mtlv-read-")
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             self._client = open_client(self.uri)
 
     def experiments(self) -> Mapping[str, str]:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             newest_first = self._client.search_experiments(order_by=["last_update_time DESC"])
         return {experiment.name: experiment.experiment_id for experiment in newest_first}
 
@@ -65,7 +65,7 @@ class MlflowReader:
         query = " and ".join(f"tags.`{key}` = '{_quoted(value)}'" for key, value in tags.items())
         out: list[StoredRun] = []
         token: str | None = None
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             while most is None or len(out) < most:
                 page = self._client.search_runs(
                     list(experiments),
@@ -83,7 +83,7 @@ class MlflowReader:
     def run(self, run_id: str) -> StoredRun | None:
         from mlflow.exceptions import MlflowException
 
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             try:
                 stored = self._client.get_run(run_id)
             except MlflowException as error:
@@ -93,7 +93,7 @@ class MlflowReader:
         return _stored(stored) if stored.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
-        with guarded(self.uri):  # the client would request all points, without a limit
+        with translate_errors(self.uri):  # the client would request all points, without a limit
             store = self._client._tracking_client.store
             points = store.get_metric_history(run_id, key, max_results=MOST_POINTS + 1)
         if len(points) > MOST_POINTS:
@@ -106,7 +106,7 @@ class MlflowReader:
 
     def files(self, artifacts: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
         pairs = list(artifacts)
-        with guarded(self.uri), ThreadPoolExecutor(HANDS) as hands:
+        with translate_errors(self.uri), ThreadPoolExecutor(HANDS) as hands:
             folders = {(run.id, posixpath.dirname(name)): run for run, name in pairs}
             listed = hands.map(lambda place: self._listing(folders[place], place[1]), folders)
             sizes = dict(zip(folders, listed, strict=True))
@@ -162,7 +162,7 @@ def _need_folder(place: Path, uri: str) -> None:
         file = address.sqlite_file(uri)
         beside = place if file is None else file.parent / ARTIFACTS / place.name
         raise TrackingError(
-            f"the artifacts of the store `{masked(uri)}` are not where its database says",
+            f"the artifacts of the store `{mask_credentials(uri)}` are not where its database says",
             got=str(place),
             then=f"copy the folder `{ARTIFACTS}` there as well: `{beside}` is used if it exists",
         )

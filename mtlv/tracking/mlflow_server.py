@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.errors import TrackingError, masked, shorten
+from mtlv.errors import TrackingError, mask_credentials, shorten
 from mtlv.tracking.address import SERVERS, check_address, page_url, scheme, sqlite_file
 from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.mlflow_tracker import MlflowTracker
@@ -89,7 +89,7 @@ def _need_store(uri: str) -> None:
     path = sqlite_file(uri)
     if path is not None and not os.path.exists(path):
         raise TrackingError(
-            f"there are no runs yet: the tracking store `{masked(uri)}` does not exist",
+            f"there are no runs yet: the tracking store `{mask_credentials(uri)}` does not exist",
             then="run `mtlv run CONFIG` first, or use its working folder",
         )
     check_address(uri)
@@ -155,7 +155,7 @@ def _wait(process: subprocess.Popen, door: ServerAddress, log: Path) -> None:
     tail = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     raise TrackingError(
         "MLflow's server did not start",
-        got=masked(tail[-1]) if tail else "no output",
+        got=mask_credentials(tail[-1]) if tail else "no output",
         then=f"see `{log}`",
     )
 

@@ -12,7 +12,7 @@ from mtlv.errors import RefusedError, TrackingError
 from mtlv.plan.names import ascii_slug
 from mtlv.tracking import address
 from mtlv.tracking.checks import check_key, check_metrics, check_name, check_params, check_tags
-from mtlv.tracking.mlflow_access import guarded, once, one_at_a_time, open_client
+from mtlv.tracking.mlflow_access import once, one_at_a_time, open_client, translate_errors
 from mtlv.tracking.mlflow_model import keep_model
 from mtlv.tracking.mlflow_moved import ARTIFACTS
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
@@ -49,7 +49,7 @@ class MlflowTracker:
         self._ended: dict[str, int] = {}
         self._made: dict[str, str] = {}
         file = address.sqlite_file(self.uri)
-        with guarded(self.uri), one_at_a_time(file) if file else nullcontext():
+        with translate_errors(self.uri), one_at_a_time(file) if file else nullcontext():
             self._client = open_client(self.uri)
             self.experiment_id = self._open_experiment(file)
 
@@ -61,7 +61,7 @@ class MlflowTracker:
     @property
     def view_of_runs(self) -> str:
         """Id of the experiment's view of all runs; empty if there is none."""
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             tags = self._client.get_experiment(self.experiment_id).tags
         return ALL_RUNS if f"{PREFIX}{ALL_RUNS}" in tags else ""
 
@@ -70,7 +70,7 @@ class MlflowTracker:
 
         uid = check_key(spec.uid, "run")
         params, tags = check_params(spec.params), check_tags(self._tags(spec))
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             run = next(iter(self._runs(uid, most=1)), None)
             if run is None:
                 run = self._create(spec, tags)
@@ -88,7 +88,7 @@ class MlflowTracker:
         from mlflow.entities import Metric as Point
 
         points = [Point(m.key, m.value, m.timestamp_ms, m.step) for m in check_metrics(metrics)]
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             self._log(run, "metrics", points)
 
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
@@ -96,46 +96,46 @@ class MlflowTracker:
         if not local.exists():
             raise TrackingError(f"the file `{local}` does not exist")
         log = self._client.log_artifacts if local.is_dir() else self._client.log_artifact
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             log(run, str(local), folder or None)
 
     def text(self, run: str, text: str, name: str) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             self._client.log_text(run, text, check_name(name))
 
     def model(self, run: str, model: TrackedModel) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             keep_model(self._client, self.experiment_id, run, model)
 
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             self._set_tags(run, check_tags(tags))
 
     def describe(self, run: str, text: str) -> None:
         self.tags(run, {NOTE: with_links(text, self.experiment_id, run)})
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             shown = view_tags(tuple(views)) if reads_views(served_release(self.uri)) else {}
             tags = {NOTE: with_links(text, self.experiment_id), **shown}
             for key, value in tags.items():
                 self._client.set_experiment_tag(self.experiment_id, key, value)
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             keep_data(self._client, run, parts)
 
     def table(self, run: str, table: TableFile) -> None:
         check_name(table.name)
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             keep_table(self._client, run, table)
 
     def image(self, run: str, local: Path, key: str) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             keep_image(self._client, run, local, key)
 
     def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             # A finished run that is closed again keeps its end time, or its duration would grow.
             end = self._ended.get(run) if status == "FINISHED" else None
             self._client.set_terminated(run, status, end or ended_ms or None)
@@ -143,7 +143,7 @@ class MlflowTracker:
                 self._drop_twins(run, self._made[run])
 
     def end_if_running(self, run: str, ended_ms: int) -> bool:
-        with guarded(self.uri):
+        with translate_errors(self.uri):
             state = self._client.get_run(run).info
             if (state.status, state.lifecycle_stage) != ("RUNNING", "active"):
                 return False

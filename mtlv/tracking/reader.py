@@ -18,7 +18,7 @@ PARENT = "mlflow.parentRunId"
 """Tag with the id of the parent run."""
 
 
-def named_like(text: str, names: Iterable[str]) -> str | None:
+def find_by_prefix(text: str, names: Iterable[str]) -> str | None:
     """Return the only name that begins like `text`, or equals it but for capitals; None if there is none.
 
     Raises:

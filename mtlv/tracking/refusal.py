@@ -6,7 +6,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from mtlv.errors import RefusedError, masked
+from mtlv.errors import RefusedError, mask_credentials
 
 USER, PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
 STATUS = re.compile(r"\berror code (401|403)\b|\b(401|403) Client Error\b")
@@ -18,7 +18,7 @@ def refusal(uri: str, message: str) -> RefusedError | None:
     status = STATUS.search(message)
     if status is None and "PERMISSION_DENIED" not in message:
         return None
-    server = f"the tracking server `{masked(uri)}`"
+    server = f"the tracking server `{mask_credentials(uri)}`"
     if status is not None and "401" in status.groups():
         return _unknown(server, uri)
     if "Invalid Host header" in message:

@@ -25,7 +25,7 @@ def waiting(store: Path, tell: Tell) -> int:
     """
     report_deleted(store / FOLDER, tell)
     readers = dead_journals(store / FOLDER, tell)
-    count = sum(reader.left() for reader in readers)
+    count = sum(reader.count_left() for reader in readers)
     for reader in readers:
         reader.close()
     return count
@@ -57,7 +57,7 @@ def sync_store(
     deleted = report_deleted(store / FOLDER, tell)
     places: dict[str, list[JournalReader]] = {}
     for reader in readers:
-        if reader.left() or reader.left_open:
+        if reader.count_left() or reader.left_open:
             places.setdefault(kept_address(uri) if uri else reader.to.uri, []).append(reader)
         else:
             reader.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.disk import remove
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.sealed import read_sealed, write_sealed
 
 FOLDER = "traces"
@@ -61,7 +61,7 @@ def report_deleted(root: Path, tell: Tell) -> int:
         tell(
             f"the tracking journal `{root / path.stem}` was deleted: what it had not uploaded of "
             f"{many(len(names), 'run')} of the experiment `{trace['experiment']}` is missing in MLflow "
-            f"({enumerated(names, NAMED)}); `mtlv run CONFIG` writes finished units there again, or delete "
+            f"({list_first(names, NAMED)}); `mtlv run CONFIG` writes finished units there again, or delete "
             f"`{path}` to leave it so"
         )
     return len(deleted)

@@ -146,7 +146,7 @@ class _Deliverer:
             self._reaches(lambda: self._tracker(self._experiment))
         older = self._left_behind(root)
         readers = [*older, JournalReader(journal, self._tell, live=True)]
-        left = sum(reader.left() for reader in older)
+        left = sum(reader.count_left() for reader in older)
         self._uploader = Uploader(readers, self._tracker, self._tell, pace=pace)
         self._uploader.start()
         return left

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mtlv.errors import RefusedError
-from mtlv.formatting import enumerated, many
-from mtlv.locks import held
+from mtlv.formatting import list_first, many
+from mtlv.locks import hold_lock
 from mtlv.tracking.journal import JournalRecord
 from mtlv.tracking.journal_reader import JournalReader, Tell, journals, open_runs
 from mtlv.tracking.replay import UnplayableError, call_of
@@ -76,7 +76,7 @@ class Uploader:
     @property
     def left(self) -> int:
         """Number of calls that have not been uploaded yet."""
-        return sum(reader.left() for reader in self._outboxes)
+        return sum(reader.count_left() for reader in self._outboxes)
 
     def close(self, patience: float, longest: float | None = None) -> int:
         """Upload the rest; stop after `patience` seconds without a successful upload, or after `longest`.
@@ -137,7 +137,7 @@ class Uploader:
                     self._deliver(reader, records)
                 except RefusedError as error:
                     self._refuse(reader, records, error)
-            if reader.left_open and not reader.left():
+            if reader.left_open and not reader.count_left():
                 self._end_left_open(reader)
 
     def _deliver(self, reader: JournalReader, records: list[JournalRecord]) -> None:
@@ -148,11 +148,11 @@ class Uploader:
             reader.put_aside(records[0], str(error))
             return
         if records[0].call == "open_run":
-            with held(reader.folder.parent / OPENING, wait=True):
+            with hold_lock(reader.folder.parent / OPENING, wait=True):
                 reader.runs[records[0].content["uid"]] = call(tracker)
         else:
             call(tracker)
-        reader.done(records)
+        reader.mark_uploaded(records)
         self.delivered += len(records)
 
     def _end_left_open(self, reader: JournalReader) -> None:
@@ -167,7 +167,7 @@ class Uploader:
         else:
             text = f"left as RUNNING in MLflow, because their process on `{reader.host}` may go on"
         if names:
-            listed = enumerated([f"`{name}`" for name in names.values()], NAMED)
+            listed = list_first([f"`{name}`" for name in names.values()], NAMED)
             self._tell(f"{many(len(names), 'run')} {text}: {listed}; `mtlv run CONFIG` continues them")
         reader.left_open = {}
 

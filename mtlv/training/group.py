@@ -46,7 +46,7 @@ class ProcessGroup(Ranks):
         super().__init__(rank, world)
         self.seed, self.broken = seed, broken
 
-    def wrapped(self, losses: nn.Module) -> nn.Module:
+    def wrap(self, losses: nn.Module) -> nn.Module:
         # A batch of one source leaves other heads without a gradient. If no parameter lacks one, PyTorch
         # prints a warning, which this parameter prevents. With the search for unused parameters, PyTorch
         # never reorders its buckets, so sums stay the same bit for bit when training resumes.
@@ -64,7 +64,7 @@ class ProcessGroup(Ranks):
         # Batches are sorted by length, so shares have similar lengths.
         return batch.part(slice(self.rank, None, self.world) if self.takes(batch) else slice(1))
 
-    def summed(self, values: torch.Tensor) -> torch.Tensor:
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
         total = values.clone()
         distributed.all_reduce(total)
         return total
@@ -83,7 +83,7 @@ class ProcessGroup(Ranks):
         distributed.broadcast_object_list(holder, src=0)
         return holder[0]
 
-    def gathered(self, value: T) -> list[T]:
+    def gather(self, value: T) -> list[T]:
         values: list[Any] = [None] * self.world
         distributed.all_gather_object(values, value)
         return values

@@ -19,7 +19,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.training.finite import mean_loss
 from mtlv.training.gramian import gramian_of, vectors_of
 from mtlv.training.hooks import EpochLosses, Hook
-from mtlv.training.memory import kept_gradients
+from mtlv.training.memory import keep_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.ranks import ALONE, Ranks
@@ -90,9 +90,9 @@ def train(
     progress = progress or EpochProgress()
     losses = HeadLosses(trained.model, objective, precision)
     recorded = None if graphed is None else RecordedLosses(losses, graphed)
-    step = _Step(trained, objective, ranks.wrapped(losses), recorded, ranks, clip_norm, hooks, on_pieces)
+    step = _Step(trained, objective, ranks.wrap(losses), recorded, ranks, clip_norm, hooks, on_pieces)
     alone = trained.device.type == "cpu" and ranks.world == 1
-    with kept_gradients(trained.model) if alone else nullcontext(), recorded or nullcontext():
+    with keep_gradients(trained.model) if alone else nullcontext(), recorded or nullcontext():
         while progress.epoch < epochs:
             trained.model.train()
             begun = time.perf_counter() - progress.seconds
@@ -219,7 +219,7 @@ class _Step:
             with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
                 part_losses, gramian = self._compared(part) if ahead is None else (self._losses(part), None)
                 step_losses[part.place] += part_losses.detach()
-                total = self.ranks.summed(step_losses)  # after all parts
+                total = self.ranks.sum(step_losses)  # after all parts
                 if gramian is not None:
                     self.objective.compare(gramian, total, step.sources)
                 factors = self.objective.factors(total if ahead is None else ahead, step.sources)
@@ -242,7 +242,7 @@ class _Step:
                 losses[part.place] += part_losses.detach()
                 del part_losses  # with its graph
                 gramians += [] if gramian is None else [gramian]
-        total = self.ranks.summed(losses)
+        total = self.ranks.sum(losses)
         if gramians:  # gradients of different documents have no vector in common, so products add up
             self.objective.compare(torch.stack(gramians).sum(0), total, step.sources)
         return total
@@ -258,7 +258,7 @@ class _Step:
     def _losses(self, part: BatchPart) -> torch.Tensor:
         """Return the contribution of a part to the losses of its terms."""
         losses = self.losses if self.recorded is None else self.recorded
-        return part.weighted(losses(part.batch.to(self.trained.device), part.terms))
+        return part.contribution(losses(part.batch.to(self.trained.device), part.terms))
 
 
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:

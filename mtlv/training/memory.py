@@ -37,7 +37,7 @@ def keep_freed_memory() -> bool:
 
 
 @contextmanager
-def kept_gradients(model: nn.Module) -> Iterator[None]:
+def keep_gradients(model: nn.Module) -> Iterator[None]:
     """Write the gradients of large embeddings to the same memory in every step.
 
     PyTorch allocates a gradient of the whole vocabulary per step, which the system returns page by page: a

@@ -29,7 +29,7 @@ class BatchPart:
     place: slice
     shares: tuple[float, ...]
 
-    def weighted(self, losses: torch.Tensor) -> torch.Tensor:
+    def contribution(self, losses: torch.Tensor) -> torch.Tensor:
         """Return the part's contribution to its terms in the step, from their means [terms]."""
         if all(share == 1 for share in self.shares):
             return losses
@@ -71,7 +71,7 @@ def divide(
         sources.setdefault(objective.here(batch.targets), []).append(batch)
     order = [term for terms in sources for term in terms]
     totals = {
-        term: max(sum(batch.counted(by_word[term]) for batch in of_source), 1)
+        term: max(sum(batch.count_items(by_word[term]) for batch in of_source), 1)
         for terms, of_source in sources.items()
         for term in terms
     }
@@ -80,7 +80,7 @@ def divide(
         terms = objective.here(batch.targets)
         first = order.index(terms[0])
         for piece in ranks.share(batch).pieces(pieces):
-            counts = [piece.counted(by_word[term]) if ranks.takes(batch) else 0 for term in terms]
+            counts = [piece.count_items(by_word[term]) if ranks.takes(batch) else 0 for term in terms]
             shares = tuple(count / totals[term] for count, term in zip(counts, terms, strict=True))
             parts.append(BatchPart(piece, terms, slice(first, first + len(terms)), shares))
     source_shares = {terms: len(of_source) / len(batches) for terms, of_source in sources.items()}

@@ -97,7 +97,7 @@ def predict(
     with _narrow(model, device, precision):
         _side_by_side(compute, len(first))  # a single batch has all threads
     parts: dict[str, list[tuple[NDArray, Values]]] = {}
-    for task, rows, values in chain.from_iterable(ranks.gathered(predicted)):
+    for task, rows, values in chain.from_iterable(ranks.gather(predicted)):
         parts.setdefault(task, []).append((rows, values))
     return {task: _in_order(pairs) for task, pairs in parts.items()}
 

@@ -31,7 +31,7 @@ class Ranks:
         """Whether this is the first rank, which reports and writes."""
         return self.rank == 0
 
-    def wrapped(self, losses: torch.nn.Module) -> torch.nn.Module:
+    def wrap(self, losses: torch.nn.Module) -> torch.nn.Module:
         """Wrap a module from a batch to its losses, so that its gradients are those of all ranks."""
         return losses
 
@@ -46,7 +46,7 @@ class Ranks:
         """Whether this rank has documents of a batch; otherwise its share has weight 0."""
         return self.rank < len(batch.index)
 
-    def summed(self, values: torch.Tensor) -> torch.Tensor:
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Return values [K] summed over the ranks."""
         return values
 
@@ -62,7 +62,7 @@ class Ranks:
         """Return the first rank's value, a plain one."""
         return value
 
-    def gathered(self, value: T) -> list[T]:
+    def gather(self, value: T) -> list[T]:
         """Return the value of each rank, in order."""
         return [value]
 

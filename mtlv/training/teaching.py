@@ -37,10 +37,10 @@ def teaching(gold: str | float, temperature: float, *, steps: int) -> Teaching:
     return Teaching(share, temperature)
 
 
-def annealed(steps: int) -> Callable[[int], float]:
+def make_annealing(steps: int) -> Callable[[int], float]:
     """Return a share that rises from 0 at the first step to 1 after the last (BAM; Clark et al. 2019)."""
     return lambda step: step / steps
 
 
-SHARES: dict[str, Callable[[int], Callable[[int], float]]] = {"annealed": annealed}
+SHARES: dict[str, Callable[[int], Callable[[int], float]]] = {"annealed": make_annealing}
 """Shares that change in training, by name in a config; each takes the number of steps."""

@@ -13,8 +13,8 @@ from mtlv.data.relations import INPUTS, show_all
 from mtlv.data.source import Corpus
 from mtlv.data.splits import DIVIDING
 from mtlv.data.targets import TARGETS, targets_with
-from mtlv.data.texts.lazy import chained
-from mtlv.data.tokens import in_chunks, join_tokens, tokenised
+from mtlv.data.texts.lazy import chain_lazily
+from mtlv.data.tokens import in_chunks, join_tokens, tokenize_documents
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError, MtlvError
 from mtlv.models.aliases import TINY
@@ -154,7 +154,7 @@ class InputCache:
         corpus = self.corpus(data)
         members = corpus.members or (corpus,)
         names = sources or self._untargeted(data) or [member.name for member in members]
-        return chained([member.all_texts for member in members if member.name in names])
+        return chain_lazily([member.all_texts for member in members if member.name in names])
 
     def splitting(self, settings: Settings) -> Mapping[str, float]:
         """Return how the encoder splits the words of texts that are learned; empty if there are none."""
@@ -313,7 +313,7 @@ def _tokenise(
     places = None
     if corpus.mentions is not None:
         texts, places = show_all(INPUTS[mentions], corpus.texts, corpus.mentions)
-    return tokenised(
+    return tokenize_documents(
         (corpus.words if cuts is None else cuts.words(corpus.words or ())) or texts,
         encoder.tokenizer,
         max_length=max_length,

@@ -129,9 +129,9 @@ class UnitInputs:
                 targets[name] = np.asarray(self.corpus.targets[name])[known]
         return targets
 
-    def lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+    def describe_lost(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Return notes on targets that cannot be learned in the form given to a model, and on long texts."""
-        notes = [self.targets[t.kind].lost(t, self.corpus.targets[t.name]) for t in tasks]
+        notes = [self.targets[t.kind].describe_lost(t, self.corpus.targets[t.name]) for t in tasks]
         if self.tokens.truncated:
             is_uncut = self.tokens.cuts is None
             of = f"{len(self.tokens):,} {'documents' if is_uncut else 'windows of documents'}"

@@ -89,7 +89,7 @@ def train_unit(
             probe = probe_of(job, trained, training, objective.tasks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
             _train(training, objective, checkpointing, graphs=graphs)
-        chosen = checkpointing.validation.chosen()
+        chosen = checkpointing.validation.best_weights()
         record = _record(checkpointing, chosen, device)
         return record, {epoch: _copy_to_cpu(weights) for epoch, weights in chosen.weights.items()}
 
@@ -161,7 +161,7 @@ def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.de
         train_seconds=sum(epoch.seconds for epoch in validation.records),
         total_seconds=checkpointing.seconds,
         parameters=sum(p.numel() for p in validation.model.parameters() if p.requires_grad),
-        peak_memory_mb=max(ranks.gathered(_peak_memory_mb(device))),
+        peak_memory_mb=max(ranks.gather(_peak_memory_mb(device))),
         device=_device_name(device, ranks.world),
         validation=validation.scores_of(chosen.epochs),
         test=test,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.targets import spans_column
-from mtlv.evaluation.scoring import evaluated_jointly
+from mtlv.evaluation.scoring import all_need_thresholds
 from mtlv.events import BatchTrained, Callback, EpochEnded
 from mtlv.plan import Scores
 from mtlv.plan.spans import Span
@@ -77,7 +77,7 @@ class ValidationHook(Hook):
         self.selection = _selection(job)
         self._validation = inputs.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [inputs.tasks[name] for name in job.unit.model.tasks]
-        self._shown = "AP" if evaluated_jointly(self._tasks) else "score"
+        self._shown = "AP" if all_need_thresholds(self._tasks) else "score"
 
     @property
     def done(self) -> bool:  # type: ignore[override]
@@ -133,7 +133,7 @@ class ValidationHook(Hook):
         ]
         self.selection.put_back(state["selection"])
 
-    def chosen(self) -> BestWeights:
+    def best_weights(self) -> BestWeights:
         """Return the epochs to keep, with their weights."""
         if not self.selection.best:
             last = len(self.records) - 1

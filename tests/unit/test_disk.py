@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.disk import remove, written_whole
+from mtlv.disk import remove, write_atomically
 
 
 def test_nothing_is_left(tmp_path: Path) -> None:
@@ -35,13 +35,13 @@ def test_where_its_name_cannot_be_taken_it_is_removed_all_the_same(
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.txt"
-    with written_whole(path) as part:
+    with write_atomically(path) as part:
         part.write_text("1")
         assert not path.exists()
-    with suppress(ZeroDivisionError), written_whole(path) as part:
+    with suppress(ZeroDivisionError), write_atomically(path) as part:
         part.write_text("2")
         raise ZeroDivisionError
-    with written_whole(path):
+    with write_atomically(path):
         pass  # writes nothing
     assert path.read_text() == "1"
     assert list(path.parent.iterdir()) == [path]

@@ -231,9 +231,9 @@ def test_batches_that_are_not_told_of_are_made_up_for_at_the_end() -> None:
 
 
 def test_time_left_is_unknown_before_the_first_batch() -> None:
-    assert WorkDone(units=2, documents=100).left(5.0) is None
-    assert WorkDone(units=2, documents=100, done=50, trained=50).left(5.0) == 5.0
-    assert WorkDone(units=2, documents=100, done=120, trained=120).left(5.0) == 0.0
+    assert WorkDone(units=2, documents=100).seconds_left(5.0) is None
+    assert WorkDone(units=2, documents=100, done=50, trained=50).seconds_left(5.0) == 5.0
+    assert WorkDone(units=2, documents=100, done=120, trained=120).seconds_left(5.0) == 0.0
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mtlv.cli import main
-from mtlv.errors import ConfigError, DataError, masked, shorten
+from mtlv.errors import ConfigError, DataError, mask_credentials, shorten
 
 SECRET = "s3cret-pa55"
 AWAY = f"http://user:{SECRET}@127.0.0.1:1"
@@ -29,8 +29,8 @@ CONFIG = "experiment: e\ndata: {name: synthetic, documents: 60}\nencoder: tiny\n
     ],
 )
 def test_masks(text: str) -> None:
-    assert SECRET not in masked(text)
-    assert masked(masked(text)) == masked(text)
+    assert SECRET not in mask_credentials(text)
+    assert mask_credentials(mask_credentials(text)) == mask_credentials(text)
     assert SECRET not in str(DataError("x", got=text, allowed=text, then=text))
     assert SECRET not in str(DataError(f"`{text}`"))
     assert SECRET not in "".join(ConfigError([text]).problems)
@@ -45,7 +45,7 @@ def test_half_of_a_password_is_not_shown() -> None:
 
 def test_what_is_no_secret_stays() -> None:
     for text in ("sqlite:////home/me@work/mlflow.db", "me@example.org", "seed=3", "k=auto", "a user = x"):
-        assert masked(text) == text
+        assert mask_credentials(text) == text
 
 
 CALLS = {

@@ -19,7 +19,7 @@ from mtlv.comparison.files import begin_pictures, own_folder, write_files
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
-from mtlv.comparison.load.tuned import tuned
+from mtlv.comparison.load.tuned import keep_best_of_each_run
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
@@ -39,7 +39,7 @@ from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.mlflow_user import store_uri
-from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun, comparison_run, named_like
+from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun, comparison_run, find_by_prefix
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
@@ -124,7 +124,7 @@ def compare(
         DataError: the file of published numbers, or the corpus that `--data` names, is wrong.
     """
     chosen = choose(reader, ask.wanted)
-    found, chosen, tried = tuned(read_runs(reader, chosen.runs), chosen)
+    found, chosen, tried = keep_best_of_each_run(read_runs(reader, chosen.runs), chosen)
     baseline = _baseline(found.runs, chosen, ask.baseline)
     with ExitStack() as ending:
         stored = next(run for run in chosen.runs if run.id == baseline.run_id)
@@ -203,7 +203,7 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, wanted: str |
         if wanted in (run.name, uids.get(run.run_id)) or (len(wanted) >= 6 and run.run_id.startswith(wanted))
     ]
     names = [run.name for run in runs]
-    like = None if same else named_like(wanted, names)
+    like = None if same else find_by_prefix(wanted, names)
     if like is not None:
         return next(run for run in runs if run.name == like)
     if not same:

@@ -33,7 +33,7 @@ def kept_scores(
         head = heads.get(content["tasks"][slug].get("head"), "")
         of_head = metrics.get(f"train.heads.chosen_epoch/{head}", -1)
         epoch = int(metrics.get(f"train.tasks.chosen_epoch/{slug}", of_head))
-        watched = SCORING[task.kind].watched(task)
+        watched = SCORING[task.kind].epoch_metric(task)
         curve = dict(curves.get(f"val.tasks.{watched}/{task.name}", ()))
         if epoch in curve:
             scores[task.name] = curve[epoch]

@@ -19,7 +19,7 @@ from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, 
 from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW
 from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan import Scores, Task
 from mtlv.plan.prediction import Prediction
 from mtlv.plan.shape import StageShape
@@ -330,8 +330,8 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
 
 
 def _described(task: TaskInfo) -> str:
-    classes = f" of {enumerated(task.classes)}" if task.classes else ""
-    negative = f", negative {enumerated(task.negative)}" if task.negative else ""
+    classes = f" of {list_first(task.classes)}" if task.classes else ""
+    negative = f", negative {list_first(task.negative)}" if task.negative else ""
     return f"{task.kind}{classes} by {task.main_metric}{negative}"
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from mtlv.errors import TrackingError, nearest
 from mtlv.settings.describe import Scalar
 from mtlv.settings.identity import settings_key
-from mtlv.settings.names import told_apart
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id, named_like
+from mtlv.settings.names import distinguish
+from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id, find_by_prefix
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Suite
@@ -162,7 +162,7 @@ def _one_of(name: str, members: Sequence[StoredRun], experiments: Mapping[str, s
             f"`{name}` is the prefix of {len(begins)} run ids", then="give more of its digits"
         )
     known = dict.fromkeys(run.name for run in members)
-    like = named_like(name, known)
+    like = find_by_prefix(name, known)
     if like is not None:
         return _one_of(like, members, experiments)
     raise TrackingError(
@@ -205,7 +205,7 @@ def _all_of(reader: RunReader, query: RunQuery, experiments: dict[str, str]) -> 
 
 def unique_names(members: Sequence[StoredRun]) -> list[str]:
     """Return names of runs, equal ones with the settings that differ, or numbered if none does."""
-    names = told_apart([run.name for run in members], [_settings(run) for run in members])
+    names = distinguish([run.name for run in members], [_settings(run) for run in members])
     counts = [names[:number].count(name) + 1 for number, name in enumerate(names)]
     return [f"{name} ({count})" if count > 1 else name for name, count in zip(names, counts, strict=True)]
 

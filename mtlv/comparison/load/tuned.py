@@ -11,7 +11,9 @@ from mtlv.evaluation.comparison import ComparedRun
 from mtlv.plan.tuning import Candidate, Tried, choose
 
 
-def tuned(loaded: LoadedRuns, selected: SelectedRuns) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
+def keep_best_of_each_run(
+    loaded: LoadedRuns, selected: SelectedRuns
+) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
     """Return what is compared, and what was tried; test scores choose nothing."""
     pairs = [(run, of) for run in loaded.runs for of in selected.tuned.get(run.run_id, ())]
     tried = choose([_candidate(run, of) for run, of in pairs])

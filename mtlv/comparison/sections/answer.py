@@ -11,28 +11,28 @@ from mtlv.comparison.ranking import (
     MARGIN,
     Standing,
     by_runs,
-    decided,
     following,
-    recommended,
-    shown_worse,
+    is_shown_worse,
+    recommend,
     standings,
+    tests_decide,
 )
 from mtlv.comparison.sections.bag_of_words import not_shown, score_text
 from mtlv.comparison.sections.gains import gains, in_brackets, way_of
-from mtlv.comparison.sections.parts import finite_mean, learned_nothing, listed, of_run, open_ends
+from mtlv.comparison.sections.parts import finite_mean, join_with_and, learned_nothing, of_run, open_ends
 from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
 from mtlv.comparison.sections.random_groups import random_figure
 from mtlv.comparison.sections.shared_groups import colours, numbering
 from mtlv.comparison.sections.stages import in_words
 from mtlv.comparison.sections.times import KEY, training
-from mtlv.comparison.verdicts import interval_text, signed
+from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.reporting.learned_words import (
     NOTHING,
     beside_words,
@@ -70,7 +70,7 @@ def build(comparison: Comparison) -> Section | None:
         return Section("answer", TITLE, "", [TextBlock(NOTHING + words, "finding")])
     if all(each.is_behind_words for each in found):
         return _none_is_useful(comparison, found)
-    chosen = recommended(found)
+    chosen = recommend(found)
     if chosen is None:
         return _no_answer(comparison, found[0])
     gained = _gains(comparison, found, chosen) + score_text(comparison, found, chosen.run)
@@ -101,7 +101,7 @@ def _elsewhere(comparison: Comparison, chosen: ComparedRun) -> str:
     """Name the runs that cannot be compared with the chosen one."""
     names = [f"“{run.name}”" for run in comparison.runs if run.mains and not comparable(run, chosen)]
     why = "they have other documents or splits (such as by `data.folds`)"
-    return f" Not compared, because {why}: {enumerated(names)}." if names else ""
+    return f" Not compared, because {why}: {list_first(names)}." if names else ""
 
 
 def _no_answer(comparison: Comparison, only: Standing) -> Section:
@@ -120,7 +120,7 @@ def _none_is_useful(comparison: Comparison, found: Sequence[Standing]) -> Sectio
     nothing = [f"“{run.name}”" for run in learned_nothing(comparison)]
     reason = f"Next: {next_step(learning)}."
     if nothing:
-        reason += f" No better than a constant answer: {enumerated(nothing)}."
+        reason += f" No better than a constant answer: {list_first(nothing)}."
     reason += _tried(comparison) + open_ends(comparison) + _elsewhere(comparison, best.run)
     blocks: list[Block] = [TextBlock(none_is_useful(best.run.name, learning), "answer")]
     blocks += [TextBlock(reason, "finding"), *random_figure(comparison)]
@@ -177,7 +177,7 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
     else:
         kinds = ["is not a control"] if any(each.control for each in found) else []
         kinds += ["is better than a bag of words"] if any(each.is_behind_words for each in found) else []
-        aside = f" that {listed(kinds)}" if kinds else ""
+        aside = f" that {join_with_and(kinds)}" if kinds else ""
         cheaper = any(each.cost[:2] < best.cost[:2] for each in found)
         said += f"No cheaper {run}{aside} is as good" if cheaper else f"No {run} is cheaper"
         said += f". The next best{own}"
@@ -237,7 +237,7 @@ def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
     own, other = run.seconds, best.seconds
     if own and other and fmean(other) > 0:
         parts.append(f"{fmean(own) / fmean(other):.0%} of the training time")
-    return listed(parts) if parts else "the same cost"
+    return join_with_and(parts) if parts else "the same cost"
 
 
 def _chance(comparison: Comparison, found: Sequence[Standing], chosen: ComparedRun) -> str:
@@ -258,9 +258,9 @@ def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:
 
     def better(run: ComparedRun, control: ComparedRun) -> str:
         pair = pairs.get(frozenset((run.key, control.key)))
-        if pair is None or not shown_worse(control, pair):
+        if pair is None or not is_shown_worse(control, pair):
             return "not shown to be better than"
-        return "better than" if decided(pair) else "better on these test documents than"
+        return "better than" if tests_decide(pair) else "better on these test documents than"
 
     return in_words_of_factors([each.run for each in found], comparison.runs, better)
 
@@ -305,7 +305,7 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing |
 
 
 def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
-    difference = signed(each.difference) if each.pair else ""
+    difference = format_signed(each.difference) if each.pair else ""
     difference += in_brackets(each.interval)
     worse = SHOWN if each.tested else ON_DOCUMENTS
     verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[each.worse]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mtlv.comparison.ranking import Standing
 from mtlv.comparison.sections.parts import capital
-from mtlv.comparison.verdicts import interval_text, signed
+from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun, Comparison
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.reporting.learned_words import WORDS
 
 NAMED = 3  # maximum of tasks that are named; more are counted
@@ -26,7 +26,8 @@ def not_shown(comparison: Comparison, standings: Sequence[Standing], run: Compar
         interval = f" (95% interval {interval_text(gain.interval.low, gain.interval.high)})"
     subject, it = (f"“{run.name}”", "it") if is_any else ("No run", f"“{run.name}”")
     verb = "is not shown" if is_any else "is shown"
-    return f" {subject} {verb} to be better than a bag of words: {it} gains {signed(gain.mean)}{interval}."
+    mean = format_signed(gain.mean)
+    return f" {subject} {verb} to be better than a bag of words: {it} gains {mean}{interval}."
 
 
 def score_text(comparison: Comparison, standings: Sequence[Standing], run: ComparedRun) -> str:
@@ -35,9 +36,9 @@ def score_text(comparison: Comparison, standings: Sequence[Standing], run: Compa
     if learning.beside is None:
         return ""
     behind = [f"“{each.run.name}”" for each in standings if each.is_behind_words]
-    which = f", and is not beaten by {enumerated(behind)}" if behind else ""
+    which = f", and is not beaten by {list_first(behind)}" if behind else ""
     text = f" {capital(WORDS)} reaches {learning.beside[1]:.3f}{which}."
     if not learning.lags:
         return text
     tasks = [f"“{lag.task}” ({lag.words:.3f} against {lag.score:.3f})" for lag in learning.lags]
-    return f"{text} It is better on {many(len(tasks), 'task')}: {enumerated(tasks, NAMED)}."
+    return f"{text} It is better on {many(len(tasks), 'task')}: {list_first(tasks, NAMED)}."

@@ -8,9 +8,9 @@ from typing import Any
 from mtlv.comparison.blocks import Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import (
     finite_mean_and_sd,
-    known,
+    finite_or_none,
+    join_with_and,
     learned_nothing,
-    listed,
     of_run,
     open_ends,
 )
@@ -86,7 +86,7 @@ def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[st
 def _score(child: ComparedFold, tasks: Sequence[TaskInfo]) -> float | None:
     """Return a corpus's score: its task's main metric; for several yes/no tasks, F1 of all decisions."""
     if len(tasks) == 1:
-        return known(child.tasks.get(tasks[0].name, {}).get(tasks[0].main_metric))
+        return finite_or_none(child.tasks.get(tasks[0].name, {}).get(tasks[0].main_metric))
     names = [task.name for task in tasks]
     if set(names) == set(child.tasks):
         return child.metrics.get("test/f1_micro")
@@ -119,8 +119,10 @@ def _in_words(
         types = {BLURB[corpus] for corpus in corpora}
         missing = [name for name in TYPES if name not in types]
         text += (
-            f"; without {listed(missing)} there is no score." if missing else ", so there is no BLURB score."
+            f"; without {join_with_and(missing)} there is no score."
+            if missing
+            else ", so there is no BLURB score."
         )
     others = dict.fromkeys(task.source for task in comparison.tasks if task.source not in BLURB)
     outside = [name for name in others if name]
-    return f"{text} Left out, because not part of BLURB: {listed(outside)}." if outside else text
+    return f"{text} Left out, because not part of BLURB: {join_with_and(outside)}." if outside else text

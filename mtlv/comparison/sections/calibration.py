@@ -26,7 +26,7 @@ from mtlv.evaluation.calibration import (
 )
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable, siblings
-from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.significance import Interval
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING
@@ -86,7 +86,7 @@ class Calibrated:
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run shown at first has scores of a yes/no task."""
-    names = set(thresholded(comparison.tasks))
+    names = set(tasks_with_threshold(comparison.tasks))
     runs = [run for run in comparison.runs if run.key in comparison.shown]
     found = [each for run in runs if (each := _calibrated(run, names))]
     if not found:

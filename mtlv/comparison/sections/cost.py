@@ -16,8 +16,8 @@ from mtlv.comparison.sections.parts import (
     capital,
     finite_mean,
     finite_mean_and_sd,
+    join_with_and,
     learned_nothing,
-    listed,
     of_run,
     open_ends,
 )
@@ -174,7 +174,7 @@ def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str
         return f"{named[0]} is both the fastest and the best of {len(rows)} runs."
     return (
         f"{len(best)} of {len(rows)} runs are on the Pareto front, where a better {figure} needs a longer "
-        f"training. From fast to slow: {listed(named)}."
+        f"training. From fast to slow: {join_with_and(named)}."
     )
 
 

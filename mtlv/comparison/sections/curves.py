@@ -21,9 +21,9 @@ from mtlv.comparison.sections.parts import STEPS, band, capital, curves_of, of_r
 from mtlv.comparison.sections.text_scores import text_scores
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan import ascii_slug, group_name
-from mtlv.reporting.metric_titles import judged_words, main_title
+from mtlv.reporting.metric_titles import describe_main_metrics, main_title
 
 PANEL = 196, 120  # width and height of a panel in pixels
 Rows = dict[str, list[dict[str, Any]]]
@@ -127,7 +127,7 @@ def _of_tasks(comparison: Comparison) -> SmallMultiples:
     not_learned = "label that was not learned" if figure == "F1" else "task that was not learned"
     caption = (
         f"A panel is a task, most frequent first. A line that stays at 0 is a {not_learned}. "
-        f"Filter tasks to see the panels of rarer ones. {judged_words(comparison.tasks)} "
+        f"Filter tasks to see the panels of rarer ones. {describe_main_metrics(comparison.tasks)} "
     )
     title = f"Validation {figure} of each task"
     return SmallMultiples(
@@ -269,7 +269,7 @@ def _heads(comparison: Comparison) -> dict[str, Panel]:
         seen[label] += 1
         if seen[label] > 1:
             label = f"{label} ({seen[label]})"
-        panels[head] = Panel(at, label, {"members": enumerated(head)})
+        panels[head] = Panel(at, label, {"members": list_first(head)})
     return {group_name(head): panels[tasks] for head, tasks in in_order.items()}
 
 

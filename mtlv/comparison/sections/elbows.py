@@ -17,7 +17,7 @@ from mtlv.comparison.sections.channels import (
     tip,
     whole_ticks,
 )
-from mtlv.comparison.sections.parts import known, of_run, shared_panels
+from mtlv.comparison.sections.parts import finite_or_none, of_run, shared_panels
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
@@ -69,7 +69,7 @@ def _elbow_rows(run: ComparedRun, panels: Mapping[str, dict[str, Any]], field: s
     return [
         fields | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
         for k, pair in sorted(groups.elbow.items())
-        if known(value := pair[field == "silhouette"]) is not None
+        if finite_or_none(value := pair[field == "silhouette"]) is not None
     ]
 
 

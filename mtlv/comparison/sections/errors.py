@@ -14,10 +14,10 @@ from mtlv.evaluation.calibration import known_pairs
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
-from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.thresholds import f1_on_grid, grid_values
 from mtlv.figures.palette import run_lines
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan import Scores
 
 ROWS = 7_000  # approximate maximum of a figure: with more runs and tasks, curves get fewer points
@@ -38,7 +38,7 @@ def build(comparison: Comparison) -> Section | None:
         *disagreement(comparison, runs[:COMPARED]),
     ]
     behind = "The results in detail: single documents."
-    if thresholded(comparison.tasks):
+    if tasks_with_threshold(comparison.tasks):
         behind = (
             "The results in detail: the trade-off of each run between precision and recall, the effect of "
             "its threshold, and single documents."
@@ -50,12 +50,12 @@ def build(comparison: Comparison) -> Section | None:
 
 def _left_out(comparison: Comparison) -> list[TextBlock]:
     """Name the tasks without a threshold, if others have one."""
-    curved = set(thresholded(comparison.tasks))
+    curved = set(tasks_with_threshold(comparison.tasks))
     others = [task.name for task in comparison.tasks if task.name not in curved]
     if not others or not curved:
         return []
     text = "Precision-recall and threshold curves are only for yes/no tasks"
-    return [TextBlock(f"{text}; left out: {enumerated(others)}.")]
+    return [TextBlock(f"{text}; left out: {list_first(others)}.")]
 
 
 def _points(runs: Sequence[ComparedRun], comparison: Comparison) -> int:
@@ -97,7 +97,7 @@ def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator
 
 def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
     """Return index and name of the tasks with a threshold and scores."""
-    curved = {*thresholded(comparison.tasks)} & scores.tasks.keys()
+    curved = {*tasks_with_threshold(comparison.tasks)} & scores.tasks.keys()
     return [(at, task.name) for at, task in enumerate(comparison.tasks) if task.name in curved]
 
 

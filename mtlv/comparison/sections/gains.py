@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from mtlv.comparison.pairwise_tests import PairwiseTest
 from mtlv.comparison.ranking import Standing, difference_of, interval_of
-from mtlv.comparison.sections.parts import listed
-from mtlv.comparison.verdicts import interval_text, signed
+from mtlv.comparison.sections.parts import join_with_and
+from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 
@@ -42,14 +42,14 @@ def gains(chosen: Standing, others: Iterable[Standing], pairs: Mapping[frozenset
             gain = difference_of(chosen.run, pair) if pair else chosen.mean - over.mean
             interval = in_brackets(interval_of(chosen.run, pair) if pair else None)
             name = f"“{over.run.name}”{_unlike(chosen.run, over.run)}"
-            parts.append(f"over {way} ({name}) is {signed(gain)}{interval}")
-    return f" Its gain {listed(parts)}." if parts else ""
+            parts.append(f"over {way} ({name}) is {format_signed(gain)}{interval}")
+    return f" Its gain {join_with_and(parts)}." if parts else ""
 
 
 def _unlike(chosen: ComparedRun, other: ComparedRun) -> str:
     """Name settings for which the gain may have another reason than what is learned together."""
     differ = [f"`{key}`" for key in READING if chosen.params.get(key) != other.params.get(key)]
-    return f", with another {listed(differ)}" if differ else ""
+    return f", with another {join_with_and(differ)}" if differ else ""
 
 
 def in_brackets(interval: tuple[float, float] | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mtlv.comparison.sections.channels import GREY, label, number, run_names, task_axis, tip
 from mtlv.evaluation.comparison import Comparison
-from mtlv.reporting.metric_titles import supported_by
+from mtlv.reporting.metric_titles import describe_support
 
 CELL, WIDE, NARROW = 20, 110, 46  # pixels: height of a cell, and its width with few and with many runs
 AREA = 620  # pixels of a whole row, within those widths
@@ -46,10 +46,10 @@ def cell_width(comparison: Comparison) -> int:
 
 def run_columns(comparison: Comparison) -> dict[str, Any]:
     """Return an axis of runs above the cells, slanted so that long names fit."""
-    return label("name", sort=run_names(comparison), axis=slanted(None, 420))
+    return label("name", sort=run_names(comparison), axis=slanted_axis(None, 420))
 
 
-def slanted(title: str | None, limit: int) -> dict[str, Any]:
+def slanted_axis(title: str | None, limit: int) -> dict[str, Any]:
     """Return an axis of names above the cells, up to `limit` pixels long."""
     return {
         "title": title, "orient": "top", "labelAngle": -35, "labelAlign": "left", "labelLimit": limit,
@@ -63,7 +63,7 @@ def few_enough() -> list[dict[str, Any]]:
     return [{"joinaggregate": counted}, {"filter": f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"}]
 
 
-def written(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
+def text_layer(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
     """Return a layer with the text of each cell, unless there are too many; dark where `dark` is true."""
     mark = {"type": "text", "fontSize": 11}
     return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink(dark)}}
@@ -78,7 +78,7 @@ def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) ->
     legend = {"title": cells.title, "orient": "top", "gradientLength": 200, "format": cells.number}
     colour = number(cells.field, scale=cells.scale, legend=legend)
     tips = [tip("task"), tip("name", "run"), *cells.tips, _tip_of_support(comparison)]
-    numbers = written(number(cells.field, format=cells.number), cells.dark_text)
+    numbers = text_layer(number(cells.field, format=cells.number), cells.dark_text)
     return {
         "width": {"step": cell_width(comparison)},
         "height": {"step": CELL},
@@ -89,7 +89,7 @@ def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) ->
 
 
 def _tip_of_support(comparison: Comparison) -> Mapping[str, str]:
-    return tip("support", supported_by(comparison.tasks, "test documents"), ".4~g")
+    return tip("support", describe_support(comparison.tasks, "test documents"), ".4~g")
 
 
 def _support(comparison: Comparison, y: Mapping[str, Any]) -> dict[str, Any]:

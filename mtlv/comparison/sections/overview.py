@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Row, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.pairwise_tests import judged_pairs
-from mtlv.comparison.ranking import Standing, following, scored
+from mtlv.comparison.pairwise_tests import compare_main_scores
+from mtlv.comparison.ranking import Standing, following, score_runs
 from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
 from mtlv.comparison.sections.parts import (
     finite_mean,
     finite_mean_and_sd,
+    join_with_and,
     learned_nothing,
-    listed,
     of_run,
     open_ends,
 )
@@ -22,7 +22,7 @@ from mtlv.comparison.sections.times import KEY, training
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
 from mtlv.evaluation.pairs import different_tasks
-from mtlv.evaluation.scoring import thresholded
+from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING, note
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
@@ -66,7 +66,7 @@ def in_words(comparison: Comparison) -> str:
     """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
     if comparison.scored and different_tasks(comparison):
         return f"{APART}, so they cannot be ranked by one score: compare them task by task."
-    found, figure = scored(comparison), plan_title(comparison)
+    found, figure = score_runs(comparison), plan_title(comparison)
     if not found:
         return f"No run has a {figure} on the test set yet, so the best run is not known."
     unranked = learned_nothing(comparison)
@@ -79,7 +79,7 @@ def in_words(comparison: Comparison) -> str:
         other = "; no other run learned anything" if len(found) > 1 else ""
         said = f"{tied[0]} has a {figure} of {_score(best)}{other}."
     elif len(tied) > 1:
-        said = f"{listed(tied)} share the highest {figure}: {best.mean:.3f}."
+        said = f"{join_with_and(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
         second = following(ranked)
         own = "" if second is ranked[1] else " that is not a control"
@@ -108,7 +108,9 @@ def _distance(best: Standing, second: Standing, own: str) -> str:
 def _tested(comparison: Comparison, best: Standing, second: Standing) -> str:
     """Describe the result of the tests for the two runs, by the verdict of the significance section."""
     keys = {best.run.key, second.run.key}
-    pair = next((each for each in judged_pairs(comparison) if {each.run.key, each.other.key} == keys), None)
+    pair = next(
+        (each for each in compare_main_scores(comparison) if {each.run.key, each.other.key} == keys), None
+    )
     if pair is None or pair.values.n == 1:
         return ""
     ahead = pair.verdict.sign if pair.run is best.run else -pair.verdict.sign
@@ -158,7 +160,7 @@ def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection
         *([training(comparison)] if KEY in there else []),
         TableColumn("children", "n", digits=0),
     ]
-    thresholds = THRESHOLDS if thresholded(comparison.tasks) or not comparison.tasks else ""
+    thresholds = THRESHOLDS if tasks_with_threshold(comparison.tasks) or not comparison.tasks else ""
     score = f" {SCORE_SAID}" if comparison.scored else ""
     several = len(comparison.runs) > 1
     best = "; the best value of each column is bold" if several else ""

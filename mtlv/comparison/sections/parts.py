@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve, mean_and_sd
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 
 ROWS = 30_000  # maximum of a figure; it leaves out further runs, to keep the page small
 NAMED = 3  # maximum of runs that a caveat names; more are counted
@@ -21,7 +21,7 @@ def of_run(run: ComparedRun) -> dict[str, Any]:
     return {"run": run.key, "name": run.name}
 
 
-def known(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
     """Return the number, or None if it is not finite: rows contain no NaN."""
     return value if value is not None and math.isfinite(value) else None
 
@@ -29,7 +29,7 @@ def known(value: float | None) -> float | None:
 def finite_mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Return mean and standard deviation (ddof 1) for rows: None if unknown or not finite."""
     mean, sd = mean_and_sd(values)
-    return known(mean), known(sd)
+    return finite_or_none(mean), finite_or_none(sd)
 
 
 def finite_mean(values: Sequence[float]) -> float | None:
@@ -68,7 +68,7 @@ def _thinned(steps: Sequence[int], most: int) -> list[int]:
     return [steps[round(n * last / (most - 1))] for n in range(most)]
 
 
-def shown_first(comparison: Comparison) -> list[ComparedRun]:
+def order_shown_first(comparison: Comparison) -> list[ComparedRun]:
     """Return all runs, those shown at first before the others."""
     first = set(comparison.shown)
     return sorted(comparison.runs, key=lambda run: run.key not in first)
@@ -80,7 +80,7 @@ def whole_runs(
     """Return the rows of as many runs as fit in a figure, those shown at first before others; and a note."""
     total = 0
     kept: set[str] = set()
-    for run in shown_first(comparison):
+    for run in order_shown_first(comparison):
         total += len(rows.get(run.key, ()))
         if kept and total > ROWS:
             break
@@ -106,7 +106,7 @@ def open_ends(comparison: Comparison) -> str:
     names = [f"“{run.name}”" for run in comparison.runs if not comparison.learning(run).ended]
     if not names:
         return ""
-    which = enumerated(names) if len(names) <= NAMED else f"{len(names)} of {len(comparison.runs)} runs"
+    which = list_first(names) if len(names) <= NAMED else f"{len(names)} of {len(comparison.runs)} runs"
     return f" Not trained to the end: {which}; longer training may change this."
 
 
@@ -125,7 +125,7 @@ def shared_panels(
     }
 
 
-def listed(words: Iterable[str]) -> str:
+def join_with_and(words: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.published_numbers import is_fraction, measured
+from mtlv.comparison.published_numbers import is_fraction, metric_values
 from mtlv.comparison.sections.channels import GREY, dots, label, number, tip
 from mtlv.comparison.sections.parts import of_run
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 
 PUBLISHED, MEASURED = "published", "measured"
@@ -31,7 +31,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _row(comparison: Comparison, number: Published) -> dict[str, Any]:
     run = comparison.run(number.measured) if number.measured is not None else None
-    values = measured(run, number.metric) if run is not None else []
+    values = metric_values(run, number.metric) if run is not None else []
     mean, sd = mean_and_sd(values)
     note = number.note
     if run is not None and mean is None:
@@ -59,7 +59,7 @@ def _in_words(rows: Sequence[dict[str, Any]]) -> str:
     if not known:
         return text
     gaps = [row["difference"] for row in known]
-    low, high = (signed(end(gaps)) for end in (min, max))
+    low, high = (format_signed(end(gaps)) for end in (min, max))
     if len(gaps) == 1:
         return f"{text} For macro F1, measured minus published is {low}."
     return f"{text} For macro F1, measured minus published ranges from {low} to {high} over {len(gaps)} rows."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import listed, of_run
+from mtlv.comparison.sections.parts import join_with_and, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import many
@@ -157,4 +157,4 @@ def _task_words(runs: Sequence[ComparedRun]) -> list[str]:
 def _named(names: Sequence[str]) -> str:
     quoted = [f"“{name}”" for name in names[:MOST_NAMED]]
     left = len(names) - len(quoted)
-    return listed([*quoted, f"{left} more"] if left else quoted)
+    return join_with_and([*quoted, f"{left} more"] if left else quoted)

@@ -10,11 +10,11 @@ from typing import Any
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.ranking import control_of
 from mtlv.comparison.sections.channels import label, task_axis, tip
-from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
+from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, text_layer
 from mtlv.comparison.sections.parts import of_run, whole_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.figures.palette import GROUPS
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#757575"}
@@ -70,7 +70,7 @@ def _must_be_apart(model: Partition, tasks: Mapping[str, TaskInfo]) -> bool:
     return all(not one & two for one, two in combinations(sorts, 2)) and all(sorts)
 
 
-def grouped(partition: Partition) -> bool:
+def is_grouped(partition: Partition) -> bool:
     """Whether the tasks are in groups, neither all together nor each alone."""
     return len(partition) > 1 and any(len(tasks) > 1 for tasks in partition)
 
@@ -85,7 +85,7 @@ def numbering(comparison: Comparison) -> GroupNumbers:
     tasks = {task.name: task for task in comparison.tasks}
     parts = {run.key: parts_of(run, tasks) for run in comparison.runs}
     for run in sorted(comparison.runs, key=lambda run: bool(control_of(run))):
-        if grouped(parts[run.key]):
+        if is_grouped(parts[run.key]):
             numbers[run.key] = _matched(parts[run.key], known)
             known = {number: frozenset(head) for head, number in numbers[run.key].items()} | known
     return GroupNumbers(numbers, parts)
@@ -155,7 +155,7 @@ def _rows(run: ComparedRun, groups: GroupNumbers) -> list[dict[str, Any]]:
         fields = {"group": group, "shown": "·" if group == ALONE else group}
         for task in part:
             shared = "its own" if sizes[task] == 1 else f"shared by {sizes[task]} tasks"
-            others = enumerated([other for other in part if other != task]) or "none"
+            others = list_first([other for other in part if other != task]) or "none"
             rows.append(of_run(run) | {"task": task, "others": others, "encoder": shared} | fields)
     return rows
 
@@ -172,7 +172,7 @@ def _spec(comparison: Comparison, groups: GroupNumbers) -> dict[str, Any]:
     tips = [
         tip("task"), tip("name", "run"), tip("group"), tip("others", "together with"), tip("encoder"),
     ]  # fmt: skip
-    numbers = written(label("shown"), f"datum.group == '{ALONE}'")
+    numbers = text_layer(label("shown"), f"datum.group == '{ALONE}'")
     order = task_order(comparison, groups)
     scale = {"domain": groups.labels, "range": colours(groups.labels)}
     colour = label("group", scale=scale, legend=None)

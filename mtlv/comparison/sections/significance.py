@@ -14,8 +14,8 @@ from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison
 from mtlv.evaluation.pairs import short_names
 from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
-from mtlv.formatting import enumerated
-from mtlv.reporting.metric_titles import SCORE_SAID, plan_title, titled
+from mtlv.formatting import list_first
+from mtlv.reporting.metric_titles import SCORE_SAID, metric_title, plan_title
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
 SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}
@@ -52,7 +52,7 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [TextBlock(finding(tested) + open_ends(comparison), "finding")]
     left = [f"“{run.name}”" for run in learned_nothing(comparison)]
     if left:
-        blocks.append(TextBlock(f"Not tested, because nothing was learned: {enumerated(left)}."))
+        blocks.append(TextBlock(f"Not tested, because nothing was learned: {list_first(left)}."))
     caution = dependence(tested)
     if caution:
         blocks.append(TextBlock(caution))
@@ -72,7 +72,7 @@ def _not_drawn(comparison: Comparison) -> list[TextBlock]:
     tasks = not_of_sums(comparison.tasks)
     if not tasks:
         return []
-    named = enumerated([f"“{task.name}” ({titled(task.main_metric)})" for task in tasks])
+    named = list_first([f"“{task.name}” ({metric_title(task.main_metric)})" for task in tasks])
     text = "Test documents are not resampled for runs with tasks whose metric is not a sum over documents"
     return [TextBlock(f"{text}: {named}.")]
 

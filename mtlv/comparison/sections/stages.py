@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mtlv.comparison.sections.parts import capital, listed
+from mtlv.comparison.sections.parts import capital, join_with_and
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 from mtlv.plan.shape import StageShape
 
 
@@ -24,8 +24,8 @@ def in_words(run: ComparedRun) -> str:
     earlier = run.stages[:-1]
     if not earlier:
         # Runs of earlier releases tell only the tasks of their stages.
-        stages = [enumerated(names) if names else "all tasks" for names in run.learned[:-1]]
-        return capital(last) + (f", after learning {listed(stages)}" if stages else "")
+        stages = [list_first(names) if names else "all tasks" for names in run.learned[:-1]]
+        return capital(last) + (f", after learning {join_with_and(stages)}" if stages else "")
     parts = [*map(_of_stage, earlier, _names(run)), last]
     sources = [_source(run.stages, place) for place in range(len(parts))]
     return "First " + "; then ".join(f"{part}{source}" for part, source in zip(parts, sources, strict=True))
@@ -83,7 +83,7 @@ def _advice(names: Sequence[str], tasks: int, models: int, part: str) -> str:
     """
     if tasks == 1:
         return f"learn {names[0] if names else 'the task'} in a model of its own"
-    which = enumerated(names) if len(names) > 1 else f"all {tasks} tasks"
+    which = list_first(names) if len(names) > 1 else f"all {tasks} tasks"
     which += f" of {names[0]}" if len(names) == 1 else ""
     if models == 1:
         return f"learn {which} {f'in one model with {part}' if part else 'together, in one model'}"

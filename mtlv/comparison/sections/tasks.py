@@ -24,20 +24,26 @@ from mtlv.comparison.sections.parts import (
     capital,
     finite_mean,
     finite_mean_and_sd,
-    known,
+    finite_or_none,
+    join_with_and,
     learned_nothing,
-    listed,
     of_run,
     open_ends,
 )
-from mtlv.comparison.verdicts import interval_text, signed
+from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.pairs import tasks_of
-from mtlv.evaluation.scoring import SCORING, evaluated_jointly
+from mtlv.evaluation.scoring import SCORING, all_need_thresholds
 from mtlv.evaluation.significance import ALPHA, Interval
 from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
-from mtlv.formatting import enumerated
-from mtlv.reporting.metric_titles import SEVERAL, judged_words, main_title, supported_by, titled
+from mtlv.formatting import list_first
+from mtlv.reporting.metric_titles import (
+    SEVERAL,
+    describe_main_metrics,
+    describe_support,
+    main_title,
+    metric_title,
+)
 
 FIGURES = ("precision", "recall", "average_precision", "roc_auc", "threshold")
 LEAST = 4  # minimum number of yes/no tasks, if there are others, for the figure of rare and frequent ones
@@ -57,7 +63,9 @@ FITTED = 8  # minimum number of tasks for a trend line
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has metrics of tasks."""
     every = ((run, task) for run in comparison.runs for task in comparison.tasks)
-    rows = [row for run, task in every for row in _rows(run, task, joint=evaluated_jointly(comparison.tasks))]
+    rows = [
+        row for run, task in every for row in _rows(run, task, joint=all_need_thresholds(comparison.tasks))
+    ]
     if not rows:
         return None
     intervals = gain_intervals(comparison)
@@ -85,11 +93,11 @@ def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, An
     mean, sd = finite_mean_and_sd(values)
     if mean is None:
         return []
-    figures: dict[str, Any] = {"judged_by": titled(task.main_metric), "others": _others(run, task)}
+    figures: dict[str, Any] = {"judged_by": metric_title(task.main_metric), "others": _others(run, task)}
     if joint:
         figures = {name: finite_mean(run.of_task(task.name, name)) for name in FIGURES}
     fields = {"task": task.name, "value": mean, "sd": sd, "children": len(values)}
-    fields |= {"support": known(task.support), "frequency": known(task.frequency)}
+    fields |= {"support": finite_or_none(task.support), "frequency": finite_or_none(task.frequency)}
     return [of_run(run) | fields | figures]
 
 
@@ -98,7 +106,7 @@ def _others(run: ComparedRun, task: TaskInfo) -> str:
     names = dict.fromkeys(name for child in run.children for name in child.tasks.get(task.name, {}))
     others = [name for name in names if name not in (task.main_metric, "support")]
     means = {name: finite_mean(run.of_task(task.name, name)) for name in others}
-    return ", ".join(f"{titled(name)} {mean:.3f}" for name, mean in means.items() if mean is not None)
+    return ", ".join(f"{metric_title(name)} {mean:.3f}" for name, mean in means.items() if mean is not None)
 
 
 def _only(rows: Sequence[Row], *fields: str) -> list[Row]:
@@ -136,13 +144,13 @@ def _judged_tip(comparison: Comparison) -> list[dict[str, str]]:
 def _how(comparison: Comparison) -> str:
     """Return the rest of a caption: the source of the metrics and the meaning of the bars."""
     order = "Tasks are sorted by support"
-    if evaluated_jointly(comparison.tasks):
+    if all_need_thresholds(comparison.tasks):
         return (
             f", at thresholds fitted on validation documents. {order}: the number of test documents that "
             "have the label, shown on the left. Brighter is better."
         )
     of_labels = ", of a yes/no task the positive ones" if _with_positive(comparison) else ""
-    words = judged_words(comparison.tasks)
+    words = describe_main_metrics(comparison.tasks)
     return (
         f". {words}{' ' if words else ''}{order}: the number of test documents with a target{of_labels}, "
         "shown on the left. Brighter is better."
@@ -290,9 +298,9 @@ def _alike(comparison: Comparison) -> list[TextBlock]:
     found = same_documents(comparison)
     parts = []
     if found.same:
-        parts.append(f"Tested on the same documents by runs on different data: {enumerated(found.same)}.")
+        parts.append(f"Tested on the same documents by runs on different data: {list_first(found.same)}.")
     if found.different:
-        parts.append(f"Tested on different documents, so not comparable: {enumerated(found.different)}.")
+        parts.append(f"Tested on different documents, so not comparable: {list_first(found.different)}.")
     return [TextBlock(" ".join(parts))] if parts else []
 
 
@@ -311,14 +319,14 @@ def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]
 
 
 def _named(gains: Sequence[tuple[float, Row]]) -> str:
-    return listed(
+    return join_with_and(
         f"“{row['task']}” ({_gained(gain, row)} in “{row['name']}”, support {row['support']:g})"
         for gain, row in gains
     )
 
 
 def _gained(gain: float, row: Row) -> str:
-    return f"{signed(gain)}, {row['interval']}," if "interval" in row else signed(gain)
+    return f"{format_signed(gain)}, {row['interval']}," if "interval" in row else format_signed(gain)
 
 
 def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
@@ -328,7 +336,7 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     if any("interval" in row for row in rows):
         base = comparison.run(comparison.baseline)
         gain.append(TableColumn("interval", f"95% interval of the gain over “{base.name}”", kind="text"))
-    others = OF_LABELS if evaluated_jointly(comparison.tasks) else OF_OTHERS
+    others = OF_LABELS if all_need_thresholds(comparison.tasks) else OF_OTHERS
     columns = [
         TableColumn("task", "task", kind="text"),
         TableColumn("name", "run", kind="text"),
@@ -340,7 +348,7 @@ def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:
     ]
     caption = (
         f"Means over a run's folds and seeds on the test set, {figure} with its standard deviation. Support "
-        f"is the number of {supported_by(comparison.tasks, 'test documents')} of one fold."
+        f"is the number of {describe_support(comparison.tasks, 'test documents')} of one fold."
     )
     if gain:
         caption += (

@@ -73,11 +73,11 @@ def _example(place: str, line: str, *, id_: str, part: str) -> Example:
     text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(label, str):
         raise DataError(f"`{place}` is not an example", got=line, allowed="an object with `text` and `label`")
-    plain, mentions = unmarked(text, place)
+    plain, mentions = remove_marks(text, place)
     return Example(id_, plain, label, place, part, mentions=mentions)
 
 
-def unmarked(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
+def remove_marks(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
     """Return the text without its marks, and the positions of the two entities, `<< >>` first.
 
     Raises:

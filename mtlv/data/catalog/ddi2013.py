@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.data.archives import parsed, zipped
+from mtlv.data.archives import parse_xml, read_zip_files
 from mtlv.data.examples import Example, answers_corpus, class_answers
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
@@ -68,7 +68,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         if lists and place not in lists:
             raise DataError("the split lists leave a file out", got="/".join(place))
         name = "/".join(place)
-        root = parsed(name, data, largest=LARGEST, what="file of the DDI corpus")
+        root = parse_xml(name, data, largest=LARGEST, what="file of the DDI corpus")
         for sentence in root.iter("sentence"):
             examples += _pairs(sentence, lists.get(place, part), name, count)
     if not examples:
@@ -80,7 +80,9 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
 def _files(path: Path) -> Iterator[tuple[str, Place, bytes]]:
     """Yield (part, place, content) of each file for the extraction task."""
     if path.is_file() or (path / ARCHIVE).is_file():
-        for name, data in zipped(path if path.is_file() else path / ARCHIVE, _is_in_corpus, largest=LARGEST):
+        for name, data in read_zip_files(
+            path if path.is_file() else path / ARCHIVE, _is_in_corpus, largest=LARGEST
+        ):
             yield *_place(name), data
         return
     for file in sorted(path.rglob("*.xml")):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.data.archives import documents, parsed
+from mtlv.data.archives import documents, parse_xml
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Card, Corpus, Download, Label, targets_of
 from mtlv.data.tables.rows import read_table
@@ -168,7 +168,7 @@ def _read_archive(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[RadiologyReport]:
     for name, data in files:
-        root = parsed(name, data, largest=LARGEST_REPORT, what="report")
+        root = parse_xml(name, data, largest=LARGEST_REPORT, what="report")
         headings = tuple((major.text or "").strip() for major in root.findall(".//MeSH/major"))
         sections = {
             (part.get("Label") or "").upper(): "".join(part.itertext()).strip()

@@ -13,7 +13,7 @@ from mtlv.data.parts import absent
 from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.corpus import table_corpus
 from mtlv.data.tables.parts import read_parts, table_files
-from mtlv.data.tables.streams import streamed, text_corpus
+from mtlv.data.tables.streams import can_stream, text_corpus
 
 CARD = Card(
     name="table",
@@ -31,6 +31,6 @@ def load(path: Path, options: DataOptions) -> Corpus:
         DataError: as for `table_files`, `read_parts`, `table_corpus` and `text_corpus`.
     """
     files = table_files(path)
-    if streamed(files, options.columns):
+    if can_stream(files, options.columns):
         return text_corpus(CARD.name, files, options.columns, absent(files))
     return table_corpus(CARD.name, read_parts(files, options.columns), options.columns, absent(files))

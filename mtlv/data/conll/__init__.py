@@ -13,7 +13,7 @@ from mtlv.data.parts import NAMES, absent, from_github, part_files, text_of
 from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 from mtlv.plan.word_tags import are_classes, have_letters, named_tags, spans_of_rows
@@ -176,7 +176,7 @@ def _with_classes(task: Task, classes: tuple[str, ...]) -> Task:
     if unknown := sorted({*task.classes} - {*classes}):
         raise DataError(
             "`data.columns.tags` has values that are not classes",
-            got=enumerated(unknown, 3),
+            got=list_first(unknown, 3),
             allowed=", ".join(classes),
         )
     return replace(task, classes=classes)
@@ -200,7 +200,7 @@ def _note(file: ConllFile, columns: Columns) -> list[str]:
     if columns.tags is not None or file.width < 3:
         return []
     place = f"column {file.tag % file.width + 1} of {file.width}"
-    return [f"tags are in {place} ({enumerated(file.tags, 3)}); `data.columns.tags` names another"]
+    return [f"tags are in {place} ({list_first(file.tags, 3)}); `data.columns.tags` names another"]
 
 
 def corpus_of(

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.data.archives import parsed
+from mtlv.data.archives import parse_xml
 from mtlv.data.parts import text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import Mark, MarkedText, Relation
-from mtlv.data.standoff.offsets import WrittenEntity, placed
+from mtlv.data.standoff.offsets import WrittenEntity, place_marks
 from mtlv.data.standoff.pubtator import identifiers
 from mtlv.data.tables.rows import json_lines, read_json
 from mtlv.errors import DataError
@@ -66,7 +66,7 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
 
 def _of_xml(file: Path, content: str) -> list[Node]:
     data = _DOCTYPE.sub(b"", content.encode(), count=1)
-    root = parsed(file.name, data, largest=LARGEST, what="BioC file", then="save it as BioC XML again")
+    root = parse_xml(file.name, data, largest=LARGEST, what="BioC file", then="save it as BioC XML again")
     return [_node(element) for element in root.iter("document")]
 
 
@@ -110,7 +110,8 @@ def _read_document(node: Node, name: str, losses: Losses, *, by_concept: bool) -
         start = len(text)
         regions.append((start, start + len(passage)))
         marks += [
-            Mark(start + mark.start, start + mark.end, *mark[2:]) for mark in placed(passage, here, losses)
+            Mark(start + mark.start, start + mark.end, *mark[2:])
+            for mark in place_marks(passage, here, losses)
         ]
         text += f"{passage}\n"
     known = {name for mark in marks for name in mark.names}

@@ -9,7 +9,7 @@ from pathlib import Path
 from mtlv.data.parts import NAMES, text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation, paragraphs
-from mtlv.data.standoff.offsets import WrittenEntity, placed
+from mtlv.data.standoff.offsets import WrittenEntity, place_marks
 from mtlv.errors import DataError
 
 SUFFIX = ".ann"
@@ -43,7 +43,7 @@ def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
         text = text_of(source)
         entities, relations = _read(file, losses)
         part = next((NAMES[name.lower()] for name in within.parts[:-1] if name.lower() in NAMES), "")
-        marks = placed(text, entities, losses)
+        marks = place_marks(text, entities, losses)
         yield part, MarkedText(str(within.with_suffix("")), text, paragraphs(text), marks, relations)
     bare = sorted({*_visible(folder, ".txt")} - {file.with_suffix(".txt") for file in files})
     if bare:

@@ -16,7 +16,7 @@ from mtlv.data.conll import LOOKED_AT
 from mtlv.data.parts import text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation
-from mtlv.data.standoff.offsets import WrittenEntity, placed
+from mtlv.data.standoff.offsets import WrittenEntity, place_marks
 from mtlv.data.tables.rows import json_lines, read_json
 from mtlv.errors import DataError
 
@@ -66,7 +66,7 @@ def read_export(file: Path, losses: Losses) -> Iterator[MarkedText]:
         place = f"{file.name}, record {number}"
         entities = [entity for mark in marks for entity in _written(mark, text, place)]
         relations = tuple(_relations(record.get("relations"), losses))
-        marked = placed(text, entities, losses)
+        marked = place_marks(text, entities, losses)
         yield MarkedText(f"{file.stem}.{number}", text, ((0, len(text)),), marked, relations)
 
 

@@ -41,7 +41,7 @@ WIDTHS: dict[str, Callable[[str, int], int]] = {
 FROM_ONE = "characters from 1, or with a byte order mark"
 
 
-def placed(text: str, entities: Sequence[WrittenEntity], losses: Losses) -> tuple[Mark, ...]:
+def place_marks(text: str, entities: Sequence[WrittenEntity], losses: Losses) -> tuple[Mark, ...]:
     """Return the entities that are in a text as they say, but for white space.
 
     If some are not at their offsets in characters, the unit in which most are is taken, with a note.

@@ -19,7 +19,7 @@ from pathlib import Path
 from mtlv.data.parts import text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation
-from mtlv.data.standoff.offsets import WrittenEntity, placed
+from mtlv.data.standoff.offsets import WrittenEntity, place_marks
 from mtlv.errors import DataError
 
 SUFFIXES = (".pubtator", ".txt")
@@ -85,5 +85,5 @@ def _read_article(article: _Article, losses: Losses) -> MarkedText:
     text = f"{article.title} {article.abstract}"
     border = len(article.title)
     regions = ((0, border), (border + 1, len(text)))
-    marks = placed(text, article.entities, losses)
+    marks = place_marks(text, article.entities, losses)
     return MarkedText(article.id, text, regions, marks, tuple(dict.fromkeys(article.relations)))

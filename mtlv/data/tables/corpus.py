@@ -15,7 +15,7 @@ from mtlv.data.tables.readers import KINDS, TableKind
 from mtlv.data.tables.rows import Table
 from mtlv.data.words import WHITESPACE
 from mtlv.errors import DataError, shorten
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 
 EVERY_KIND = ("text", "id", "part", "group", "kind", "names", "encoding")
 """Keys of `data.columns` that all kinds support."""
@@ -77,7 +77,7 @@ def _missing_note(corpus: Corpus) -> str:
     """Say how many labels are missing, of all tasks and of each; empty if all are there."""
     counts = {name: int((~corpus.known(name)).sum()) for name in corpus.names}
     missing, cells = sum(counts.values()), len(corpus) * len(corpus.names)
-    of_each = enumerated([f"`{name}` {count:,}" for name, count in counts.items() if count])
+    of_each = list_first([f"`{name}` {count:,}" for name, count in counts.items() if count])
     of_tasks = f": {of_each}" if len(counts) > 1 else ""
     sentence = f"{missing:,} of {cells:,} labels are missing, and neither learned nor tested{of_tasks}"
     return sentence if missing else ""

@@ -51,7 +51,7 @@ class TextFile:
         Raises:
             DataError: it cannot be opened or unpacked, or a line is too long.
         """
-        with opened(self.path) as file:
+        with open_unpacked(self.path) as file:
             yield self._lines(io.TextIOWrapper(cast("IO[bytes]", file), encoding=self.encoding, newline=""))
 
     def _lines(self, file: IO[str]) -> Iterator[str]:
@@ -68,7 +68,7 @@ class TextFile:
 
     def text(self) -> str:
         """Return all of it."""
-        with opened(self.path) as file:
+        with open_unpacked(self.path) as file:
             return io.TextIOWrapper(cast("IO[bytes]", file), encoding=self.encoding, newline="").read()
 
 
@@ -87,7 +87,7 @@ def need_size(path: Path, size: int, most: int) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file, and unpack it by its suffix as it is read.
 
     Raises:
@@ -146,7 +146,7 @@ def text_file(path: Path, encoding: str | None = None) -> TextFile:
     """
     most, guessed, note = most_unpacked(path), encoding, ""
     if encoding is None:
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             guessed, note = _by_start(file.read(SAMPLE), path)
     try:
         _need_valid(path, guessed or "utf-8", most)
@@ -208,7 +208,7 @@ def _need_valid(path: Path, encoding: str, most: int) -> None:
         allowed = "utf-8, utf-16, cp1252, latin-1, cp1251, gb18030, shift_jis and others of Python"
         raise DataError(f"{ENCODING} is unknown", got=encoding, allowed=allowed) from None
     size, line = 0, 1
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         while True:
             piece = file.read(CHUNK)
             start = size - len(decoder.getstate()[0])

@@ -11,7 +11,7 @@ from typing import Any
 
 from mtlv.data.tables.decoding import TextFile
 from mtlv.errors import DataError
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 MOST_CELL = 20_000_000  # characters of a cell
@@ -141,4 +141,4 @@ def _square(path: Path, records: list[Record]) -> None:
 
 def also(unit: str, lines: Sequence[int]) -> str:
     """Return e.g. `; also at line 4, 9`, the other positions of an error; empty if there are none."""
-    return f"; also at {unit} {enumerated(lines, 10)}" if lines else ""
+    return f"; also at {unit} {list_first(lines, 10)}" if lines else ""

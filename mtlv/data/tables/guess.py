@@ -11,7 +11,7 @@ from pathlib import Path
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
 from mtlv.data.tables.parts import look_at, table_files
 from mtlv.data.tables.places import group_note, is_record, places_of
-from mtlv.data.tables.proposals import Learned, Proposals, Units, chosen, without
+from mtlv.data.tables.proposals import Learned, Proposals, Units, choose_learned, without
 from mtlv.data.tables.rows import Table
 from mtlv.data.tables.tag_columns import SPANS, are_lists, mentions_column, tag_columns, why_not
 from mtlv.data.tables.text_columns import (
@@ -188,7 +188,7 @@ def _select_learned(proposals: Proposals) -> tuple[list[Learned], list[Learned]]
     """
     possible = proposals.possible()
     usable = [one for one in possible if one.counts or one.columns["kind"] != "binary"]
-    selected = usable if proposals.are_named else chosen(usable, proposals.cells)
+    selected = usable if proposals.are_named else choose_learned(usable, proposals.cells)
     wrong = [name for name in proposals.cells if not any(name in one.read for one in usable)]
     if selected and not (proposals.are_named and wrong):
         return _without_repeated_tasks(selected), possible
@@ -208,7 +208,7 @@ def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[st
     file = f"`{proposals.table.path.name}`"
     names = [name for one in usable for name in one.read]
     if proposals.are_named:
-        rest = f"the others can be learned: `--labels {quoted(names)}`" if names else ""
+        rest = f"the others can be learned: `--labels {quote_for_shell(names)}`" if names else ""
         then = "; ".join(filter(None, [_reasons(proposals, wrong), rest]))
         if set(wrong) <= set(proposals.flaws):
             return DataError(f"a label of {file} is not always 0 or 1, or yes or no", then=then)
@@ -222,7 +222,11 @@ def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[st
     kinds = ["no column", "a column of whole numbers", "several columns"]
     if len(names) == 1 and not are_numbers(proposals.cells[names[0]], can_be_whole=True):
         kinds[1] = "only a column about its rows"
-    named = f"name what to learn with `--labels`, such as `--labels {quoted(names[:1])}`" if names else ""
+    named = (
+        f"name what to learn with `--labels`, such as `--labels {quote_for_shell(names[:1])}`"
+        if names
+        else ""
+    )
     reasons = _reasons(proposals, proposals.flaws if names else proposals.cells)
     return DataError(
         f"{file} has {kinds[min(len(names), 2)]} that could be learned",
@@ -232,7 +236,7 @@ def _refusal(proposals: Proposals, usable: Sequence[Learned], wrong: Sequence[st
     )
 
 
-def quoted(names: Sequence[str]) -> str:
+def quote_for_shell(names: Sequence[str]) -> str:
     """Return names as an argument of `--labels`, for a shell."""
     text = ",".join(f'"{name}"' if "," in name else name for name in names)
     return text if all(sign.isalnum() or sign in "_,-." for sign in text) else f"'{text}'"

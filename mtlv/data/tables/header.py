@@ -65,6 +65,6 @@ def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     return tuple(unique), note
 
 
-def numbered(count: int) -> tuple[str, ...]:
+def name_columns(count: int) -> tuple[str, ...]:
     """Return names of columns that have none: `column1`, `column2`, ..."""
     return tuple(f"column{place}" for place in range(1, count + 1))

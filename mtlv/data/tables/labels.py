@@ -108,7 +108,7 @@ def by_number(name: str) -> tuple[bool, int, str]:
     return not is_number, int(name) if is_number else 0, name
 
 
-def renamed(lists: Sequence[Collection[str]], classes: Sequence[str]) -> list[set[str]]:
+def rename_classes(lists: Sequence[Collection[str]], classes: Sequence[str]) -> list[set[str]]:
     """Return lists of whole numbers, which count `classes` from 0, as lists of these."""
     return [{classes[int(item)] for item in row} for row in lists]
 

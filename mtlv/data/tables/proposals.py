@@ -291,7 +291,7 @@ class Proposals:
         )
 
 
-def chosen(proposals: Sequence[Learned], cells: Mapping[str, Sequence[object]]) -> list[Learned]:
+def choose_learned(proposals: Sequence[Learned], cells: Mapping[str, Sequence[object]]) -> list[Learned]:
     """Return what is learned if the user names nothing, of what can be.
 
     Labels, lists and classes that are names; without any, columns of tags, then of fractions, then the only

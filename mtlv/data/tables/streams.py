@@ -26,8 +26,8 @@ from mtlv.data.tables.corpus import (
 from mtlv.data.tables.readers import KINDS
 from mtlv.data.tables.rows import MOST_COLUMNS, TEXT, Table, also, json_row, need_header, need_rows
 from mtlv.data.targets import TARGETS
-from mtlv.data.texts.files import JsonText, Lines, Version, decoded, line_text, lines, opened
-from mtlv.data.texts.lazy import Made, Prefixed, chained
+from mtlv.data.texts.files import JsonText, Lines, Version, decode_line, line_text, lines, open_unchanged
+from mtlv.data.texts.lazy import Made, Prefixed, chain_lazily
 from mtlv.errors import DataError
 from mtlv.formatting import many
 
@@ -81,10 +81,10 @@ class _File:
     def _rows(self) -> Iterator[tuple[int, int, Cells]]:
         """Yield number, position and cells of the lines that are not blank."""
         plain = self.path.suffix.lower() == ".txt"
-        with opened(self.path) as file:
+        with open_unchanged(self.path) as file:
             self.version = Version.of(self.path, file)
             for number, at, line in lines(file, universal=plain):
-                text = decoded(line, self.path.name, number=number, at=at)
+                text = decode_line(line, self.path.name, number=number, at=at)
                 if not text.strip():
                     continue
                 row = {TEXT: text.strip()} if plain else json_row(self.path, number, text.removesuffix("\n"))
@@ -125,7 +125,7 @@ class _File:
         return Lines(self.version, _array(self.starts), text)
 
 
-def streamed(files: Mapping[str, Path], columns: Columns) -> bool:
+def can_stream(files: Mapping[str, Path], columns: Columns) -> bool:
     """Whether the documents of files can be left on disk."""
     if columns.encoding is not None:
         return False
@@ -147,7 +147,7 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
     faults = faults or [fault for file in parts.values() for fault in file.faults(checks)]
     if faults:
         raise DataError.all_of(faults)
-    texts = chained([file.texts(columns.text) for file in parts.values()])
+    texts = chain_lazily([file.texts(columns.text) for file in parts.values()])
     task = text_task(f"{name}.text", name)
     return Corpus(
         name=name,
@@ -169,8 +169,8 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
     """
     if column is None:
         several = [f"{file.path.stem}." if len(files) > 1 else "" for file in files]
-        return chained([Made(_array(file.numbers), str) for file in files], Prefixed(several))
-    ids = chained([file.texts(column) for file in files])
+        return chain_lazily([Made(_array(file.numbers), str) for file in files], Prefixed(several))
+    ids = chain_lazily([file.texts(column) for file in files])
     first, which = first_rows(digests_of(ids, len(ids)))
     if len(first) < len(ids):
         raise duplicate_id(name, ids[int(np.flatnonzero(first[which] != np.arange(len(ids)))[0])])

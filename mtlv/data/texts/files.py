@@ -40,9 +40,9 @@ class Version:
         """
         now = Version.of(self.path, file)
         if now != self:
-            raise self.changed(f"{now.size:,} bytes")
+            raise self.change_error(f"{now.size:,} bytes")
 
-    def changed(self, now: str, where: str = "") -> DataError:
+    def change_error(self, now: str, where: str = "") -> DataError:
         """Return the error of a file that was changed, with what was found and where."""
         return DataError(
             f"`{self.path.name}` was changed while it was used{where}",
@@ -53,7 +53,7 @@ class Version:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_unchanged(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading.
 
     Raises:
@@ -82,7 +82,7 @@ def lines(file: BinaryIO, *, universal: bool) -> Iterator[tuple[int, int, bytes]
             at += len(line)
 
 
-def decoded(line: bytes, name: str, *, number: int, at: int) -> str:
+def decode_line(line: bytes, name: str, *, number: int, at: int) -> str:
     """Return a line as text.
 
     Raises:
@@ -121,7 +121,7 @@ class Lines(Lazy[str]):
         Raises:
             DataError: the file cannot be read, or was changed.
         """
-        with opened(self.version.path) as file:
+        with open_unchanged(self.version.path) as file:
             self.version.need(file)
             for row in rows:
                 at = int(self.starts[row])
@@ -130,7 +130,7 @@ class Lines(Lazy[str]):
                 try:
                     text = self._text(line)
                 except (ValueError, AttributeError) as error:  # all lines were valid
-                    raise self.version.changed(repr(line[:20]), f", at offset {at:,}") from error
+                    raise self.version.change_error(repr(line[:20]), f", at offset {at:,}") from error
                 yield text
             self.version.need(file)
 

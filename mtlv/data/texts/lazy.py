@@ -99,12 +99,12 @@ def read(values: Sequence[T], rows: Iterable[int]) -> Iterator[T]:
     return values.read(rows) if isinstance(values, Lazy) else (values[row] for row in rows)
 
 
-def picked(values: Sequence[T], rows: Rows) -> Sequence[T]:
+def pick(values: Sequence[T], rows: Rows) -> Sequence[T]:
     """Return some values: a tuple, or a lazy sequence of a lazy one."""
     return Picked(values, rows) if isinstance(values, Lazy) else tuple(values[row] for row in rows)
 
 
-def chained(parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> Sequence[T]:
+def chain_lazily(parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> Sequence[T]:
     """Return several sequences as one: a tuple, or a lazy sequence if one of them is lazy."""
     sequence = Chained(parts, change)
     return sequence if any(isinstance(part, Lazy) for part in parts) else tuple(sequence)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mtlv.evaluation.significance import ALPHA, FEWEST
 from mtlv.evaluation.transfer import TransferEffect, Transfers
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 
 RULE = (
     "Paired by fold and seed; 95% interval of the mean difference by Student's t. Helps: the interval is "
@@ -20,7 +20,7 @@ def not_learned(transfers: Transfers) -> str:
     if not names:
         return ""
     why = "no better than a constant answer when learned alone, so nothing is claimed with them"
-    return f"Not learned: {enumerated(names)}; {why}."
+    return f"Not learned: {list_first(names)}; {why}."
 
 
 def pairs_text(transfers: Transfers, cells: Sequence[TransferEffect]) -> str:

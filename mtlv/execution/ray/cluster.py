@@ -58,7 +58,7 @@ def need_ray() -> None:
 
 
 @contextmanager
-def connected(head: RayHead) -> Iterator[None]:
+def connect(head: RayHead) -> Iterator[None]:
     """Connect to a cluster; a cluster started here is stopped at the end of the block.
 
     Raises:

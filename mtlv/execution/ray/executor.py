@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import Event, NoteGiven, UnitEnded, UnitFailed, UnitStarted, WarningGiven
 from mtlv.execution.executor import Executor
-from mtlv.execution.ray.cluster import RayHead, connected, request_of
-from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
+from mtlv.execution.ray.cluster import RayHead, connect, request_of
+from mtlv.execution.ray.nodes import NodeRequest, check_room, require_equal_nodes, size
 from mtlv.execution.ray.task import EpochScored, RayTask, SharedObjects, keep, start_mailbox, train
 from mtlv.execution.runner import OnEpoch, UnitRunner
 from mtlv.hardware import all_cores, cores
@@ -77,9 +77,9 @@ class RayExecutor(Executor):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(connected(self._head))
+            stack.enter_context(connect(self._head))
             check_room(self._request)
-            self._terms = stack.enter_context(agreed(self._runner.store.root.absolute()))
+            self._terms = stack.enter_context(require_equal_nodes(self._runner.store.root.absolute()))
             self._runner.callback(NoteGiven(size(self._request)))
             self._mailbox = start_mailbox()
             self._left = stack.pop_all()
@@ -121,7 +121,7 @@ class RayExecutor(Executor):
         job = self._jobs[key]
         while True:
             self._await(job, on_epoch)
-            record = self._runner.taken(job)
+            record = self._runner.take_finished(job)
             if record is not None:
                 self._report_end(job, cached=True)
                 return record

@@ -105,7 +105,7 @@ def check_room(request: NodeRequest) -> None:
 
 
 @contextmanager
-def agreed(store: Path) -> Iterator[NodeRequirements]:
+def require_equal_nodes(store: Path) -> Iterator[NodeRequirements]:
     """Yield the requirements of a suite, after checking all nodes.
 
     Raises:

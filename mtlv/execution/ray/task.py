@@ -135,7 +135,7 @@ class NodeRequirements:
 
 
 @functools.cache
-def admitted(terms: NodeRequirements) -> Store:
+def open_store(terms: NodeRequirements) -> Store:
     """Return the suite's store, if this node may train for it; checked once per process.
 
     Raises:
@@ -167,7 +167,7 @@ def admitted(terms: NodeRequirements) -> Store:
 def look(terms: NodeRequirements) -> MtlvError | None:
     """Return the reason why this node cannot train, or None; called by the driver for each node."""
     try:
-        admitted(terms)
+        open_store(terms)
     except MtlvError as error:
         return error
     return None
@@ -233,7 +233,7 @@ class _Unpacker(pickle.Unpickler):
         return SMALL.take(self._references[number])
 
 
-def unpacked(packed: bytes, references: Sequence[Any]) -> RayTask:
+def unpack(packed: bytes, references: Sequence[Any]) -> RayTask:
     """Deserialize a task."""
     task = _Unpacker(io.BytesIO(packed), references).load()  # the driver's own
     assert isinstance(task, RayTask)
@@ -256,8 +256,8 @@ def train(packed: bytes, references: Sequence[Any], mailbox: Any, *needs: None) 
     import ray
 
     inputs, *others = references
-    task = unpacked(packed, others)
-    job, store = task.jobs[-1], admitted(task.terms)
+    task = unpack(packed, others)
+    job, store = task.jobs[-1], open_store(task.terms)
 
     def send(message: Event | EpochScored) -> None:
         mailbox.put.remote(message)

@@ -56,7 +56,7 @@ class WeightedKind(Kind):
         tasks, classes = self.sizes(shape.outputs)
         return WeightedHead(shape, tasks=tasks, classes=classes, power=CLASS_WEIGHTS[self.class_weights])
 
-    def bound(self, head: Head) -> Self:
+    def bind(self, head: Head) -> Self:
         return replace(self, learned=head) if isinstance(head, WeightedHead) else self
 
 

@@ -38,7 +38,7 @@ class Kind:
         """Return the trainable module."""
         return Head(shape)
 
-    def bound(self, head: Head) -> Self:
+    def bind(self, head: Head) -> Self:
         """Return the kind for one head, whose weights its losses and scores may need."""
         return self
 

@@ -44,14 +44,14 @@ class Regression(Kind):
     of other tasks whatever the numbers are, and always answering the mean has a loss of about 1.
     """
 
-    learned: NumberHead | None = None  # the head created for it; see `bound`
+    learned: NumberHead | None = None  # the head created for it; see `bind`
 
     version = 1
 
     def head(self, shape: HeadSize) -> NumberHead:
         return NumberHead(shape)
 
-    def bound(self, head: Head) -> Self:
+    def bind(self, head: Head) -> Self:
         assert isinstance(head, NumberHead)
         return replace(self, learned=head)
 

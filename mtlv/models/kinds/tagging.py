@@ -25,7 +25,7 @@ class Tagging(Kind):
 
     scheme: Scheme = BIO
     layer: TaggingLayer = LAYERS["linear"]  # one of `LAYERS`, between the word vectors and their tags
-    learned: TagHead | None = None  # the head created for it; see `bound`
+    learned: TagHead | None = None  # the head created for it; see `bind`
 
     by_word = True
     scored_by_word = True
@@ -36,7 +36,7 @@ class Tagging(Kind):
     def head(self, shape: HeadSize) -> TagHead:
         return self.layer(shape)
 
-    def bound(self, head: Head) -> Self:
+    def bind(self, head: Head) -> Self:
         """Return the kind for one head, whose weights may be needed to score a sequence of tags."""
         assert isinstance(head, TagHead)
         return replace(self, learned=head)

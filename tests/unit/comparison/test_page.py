@@ -22,7 +22,7 @@ from mtlv.comparison.blocks import (
     TableColumn,
     TextBlock,
 )
-from mtlv.comparison.page import packed, page_data, page_html, zipped
+from mtlv.comparison.page import compress, pack_rows, page_data, page_html
 from mtlv.comparison.sections import each_section
 from mtlv.evaluation.comparison import Comparison
 
@@ -110,21 +110,21 @@ def test_menu_of_tasks_says_what_their_numbers_count():
 
 
 def test_packed_text_is_the_same_every_time():
-    assert zipped("Größe") == zipped("Größe")
-    assert gzip.decompress(base64.b64decode(zipped("Größe"))).decode() == "Größe"
+    assert compress("Größe") == compress("Größe")
+    assert gzip.decompress(base64.b64decode(compress("Größe"))).decode() == "Größe"
 
 
 def test_a_page_of_four_runs_is_half_a_megabyte(comparison_of: Callable[..., Comparison]):
     comparison = comparison_of(runs=4, children=3, tasks=9)
     weight = len(page_html(comparison, list(each_section(comparison))).encode())
-    packed_library = len(zipped(vega.bundle()))
+    packed_library = len(compress(vega.bundle()))
     assert weight - packed_library < 120_000  # bytes: the page without Vega
     assert weight < 600_000
 
 
 def test_packed_rows_keep_every_value():
     rows = [{"a": "x", "b": 1}, {"a": "x", "b": None}, {"a": "y", "c": float("inf")}, {"a": "x"}]
-    out = packed(rows)
+    out = pack_rows(rows)
     assert out["count"] == 4
     assert out["columns"]["a"] == {"texts": ["x", "y"], "places": [0, 0, 1, 0]}
     assert out["columns"]["b"] == [1, None, None, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mtlv.comparison.published_numbers import is_fraction, measured, read_expected
+from mtlv.comparison.published_numbers import is_fraction, metric_values, read_expected
 from mtlv.errors import DataError
 
 HEAD = "row,metric,value,spread,note,architecture,encoder,dataset,grouping.features,grouping.k\n"
@@ -114,11 +114,13 @@ def test_a_byte_order_mark_is_no_part_of_a_column(read):
 
 def test_measured_values_by_the_names_of_a_file(comparison_of):
     run = comparison_of(runs=1).runs[0]
-    assert measured(run, "f1_macro") == measured(run, "test/f1_macro") == run.values("test/f1_macro")
-    assert measured(run, "train_seconds") == run.values("time/train_seconds")
-    assert measured(run, "f1/Opacity") == run.of_task("Opacity", "f1")
-    assert measured(run, "support/Opacity") == run.of_task("Opacity", "support")
-    assert measured(run, "f1/none") == []
+    assert (
+        metric_values(run, "f1_macro") == metric_values(run, "test/f1_macro") == run.values("test/f1_macro")
+    )
+    assert metric_values(run, "train_seconds") == run.values("time/train_seconds")
+    assert metric_values(run, "f1/Opacity") == run.of_task("Opacity", "f1")
+    assert metric_values(run, "support/Opacity") == run.of_task("Opacity", "support")
+    assert metric_values(run, "f1/none") == []
 
 
 def test_a_huge_file_is_refused_by_its_size(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from mtlv.data.batches import Batch, PartDocuments, moved
+from mtlv.data.batches import Batch, PartDocuments, copy_to_device
 from mtlv.data.columns import RaggedColumn, dense
 from mtlv.data.masking import Masking, Pieces
 from mtlv.data.sampling import longest_first, random_batches
@@ -125,7 +125,7 @@ def test_batches_for_inference_hold_so_many_tokens_with_their_padding() -> None:
 
 
 def test_batches_are_padded_to_their_longest_document() -> None:
-    ids, mask = tokens([2, 4, 1]).padded(np.array([0, 2]))
+    ids, mask = tokens([2, 4, 1]).pad_rows(np.array([0, 2]))
     assert ids.tolist() == [[1, 1], [3, 0]]
     assert mask.tolist() == [[True, True], [True, False]]
 
@@ -144,11 +144,11 @@ def test_parts_and_pieces_of_a_batch_keep_all_of_its_documents_together() -> Non
     words.flat[:2] = CUT_OFF
     given = replace(tokens([4, 2, 3, 3, 2, 4, 2]), words=words)
     (batch,) = PartDocuments(given, columns, np.arange(7)).inference(8)
-    assert (batch.counted(False), batch.counted(True)) == (7, 11)
+    assert (batch.count_items(False), batch.count_items(True)) == (7, 11)
     pieces = batch.pieces(2)
     assert [len(piece.index) for piece in pieces] == [4, 3]
     assert [row for piece in pieces for row in piece.index.tolist()] == batch.index.tolist()
-    assert sum(piece.counted(True) for piece in pieces) == 11
+    assert sum(piece.count_items(True) for piece in pieces) == 11
     for part in (*pieces, batch.part(slice(1, None, 3))):
         assert part.targets["t"].tolist() == [10 + row for row in part.index]
         assert part.input_ids[:, 0].tolist() == [row + 1 for row in part.index]
@@ -197,7 +197,7 @@ def test_tensors_move_in_one_piece_of_memory_and_stay_what_they_are() -> None:
         torch.arange(12).view(3, 4)[:, ::2],
         torch.tensor(7, dtype=torch.int8),
     ]
-    there = moved(given, torch.device("cpu"))
+    there = copy_to_device(given, torch.device("cpu"))
     assert all(
         torch.equal(old, new) and old.dtype == new.dtype for old, new in zip(given, there, strict=True)
     )

@@ -6,7 +6,7 @@ import pytest
 
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import Mark
-from mtlv.data.standoff.offsets import FROM_ONE, WrittenEntity, placed
+from mtlv.data.standoff.offsets import FROM_ONE, WrittenEntity, place_marks
 
 TEXT = "\n😀😀 é\n\nfever, mild rash, severe cough"  # each unit has other offsets of every name
 NAMES = ("fever", "rash", "cough")
@@ -35,7 +35,7 @@ def names_of(marks: tuple[Mark, ...]) -> list[str]:
 def test_the_unit_of_most_entities_is_taken_and_the_others_are_left_out(unit: str, other: str) -> None:
     """Two of three entities are in one unit, the first one in another."""
     losses = Losses()
-    marks = placed(TEXT, [at("fever", other), at("rash", unit), at("cough", unit)], losses)
+    marks = place_marks(TEXT, [at("fever", other), at("rash", unit), at("cough", unit)], losses)
     assert names_of(marks) == [*["fever"] * (unit == other), "rash", "cough"]
     assert len(losses.wrong) == losses.read.total() == int(unit != other)
     counts = {event: types.total() for event, types in losses.count.items()}
@@ -45,14 +45,14 @@ def test_the_unit_of_most_entities_is_taken_and_the_others_are_left_out(unit: st
 
 def test_of_equals_characters_are_taken() -> None:
     entities = [at("fever"), at("rash", "bytes of UTF-8")]
-    assert names_of(placed(TEXT, entities, Losses())) == ["fever"]
+    assert names_of(place_marks(TEXT, entities, Losses())) == ["fever"]
 
 
 def test_an_offset_within_a_character_is_wrong() -> None:
     entities = [at(name, "UTF-16 code units") for name in NAMES]
     within = WrittenEntity([(2, 3)], "😀", "FACE", "line 4")
     losses = Losses()
-    assert names_of(placed(TEXT, [*entities, within], losses)) == list(NAMES)
+    assert names_of(place_marks(TEXT, [*entities, within], losses)) == list(NAMES)
     assert [str(error)[:8] for error in losses.wrong] == ["`line 4`"]
 
 
@@ -69,7 +69,7 @@ def test_parts_may_be_in_any_order_and_are_joined_over_white_space_alone() -> No
         WrittenEntity([places["rash"]], "rash", "C", "3", ("T3",)),
     ]
     losses = Losses()
-    assert placed(text, entities, losses) == (
+    assert place_marks(text, entities, losses) == (
         Mark(0, places["pain"][1], "A", ("T1", "T9")),
         Mark(places["knee"][0], places["pain"][1], "B", ("T2",)),
         Mark(*places["rash"], "C", ("T3",)),

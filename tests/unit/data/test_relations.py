@@ -160,8 +160,8 @@ def tokens_of(encoder: Encoder, name: str, rows: list[tuple[Span, ...]], length:
 def pieces(encoder: Encoder, tokens: Tokens, document: int) -> list[list[str]]:
     """The tokens of each mention."""
     assert tokens.mentions is not None
-    names = encoder.tokenizer.convert_ids_to_tokens(tokens.padded(np.array([document]))[0][0])
-    pairs = tokens.mentions.padded(np.array([document])).reshape(-1, 2)
+    names = encoder.tokenizer.convert_ids_to_tokens(tokens.pad_rows(np.array([document]))[0][0])
+    pairs = tokens.mentions.pad_rows(np.array([document])).reshape(-1, 2)
     return [names[first:behind] for first, behind in pairs.tolist()]
 
 
@@ -193,7 +193,7 @@ def test_mentions_behind_the_end_are_cut_off_and_counted(encoder: Encoder) -> No
     rows = [(DRUG, GENE), (Span(0, 31, "X"), Span(27, 31, "X")), ()]
     tokens = tokens_of(encoder, "original", rows, length=5)  # [CLS] aspirin inhibits the [SEP]
     assert tokens.mentions is not None
-    pairs = tokens.padded_mentions(np.arange(3))
+    pairs = tokens.pad_mentions(np.arange(3))
     assert pairs is not None
     assert pairs.tolist() == [
         [[1, 2], [CUT_OFF, CUT_OFF]],
@@ -227,7 +227,7 @@ def test_batches_hold_mentions_and_their_parts_do(encoder: Encoder) -> None:
     assert batch.to(torch.device("cpu")).mentions is batch.mentions
     parts = [part.mentions for part in batch.pieces(3)]
     assert torch.equal(torch.cat([part for part in parts if part is not None]), batch.mentions)
-    whole = tokens.padded_mentions(batch.index)
+    whole = tokens.pad_mentions(batch.index)
     assert whole is not None
     assert batch.mentions.tolist() == whole.tolist()
     none = next(PartDocuments(tokens, {}, np.array([2])).inference(1)).mentions
@@ -238,7 +238,7 @@ def test_batches_hold_mentions_and_their_parts_do(encoder: Encoder) -> None:
 def test_without_marked_entities_nothing_changes(encoder: Encoder) -> None:
     plain = tokenise([TEXT], encoder.tokenizer, max_length=64, pad=0)
     assert plain.mentions is None
-    assert plain.padded_mentions(np.array([0])) is None
+    assert plain.pad_mentions(np.array([0])) is None
     assert next(PartDocuments(plain, {}, np.array([0])).inference(1)).mentions is None
     assert plain.ids.tolist() == tokens_of(encoder, "original", [(DRUG,)]).ids.tolist()
 

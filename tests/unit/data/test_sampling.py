@@ -102,7 +102,7 @@ def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> 
     part = PartDocuments(tokens, {"a": targets, "b": targets}, rows, teacher_outputs={"a": outputs})
     head = TagHead(HeadSize(8, 3, 1, 0.0)) if kind == "tagging" else KINDS[kind].head(HeadSize(8, 1, 1, 0.0))
     head.use_targets(lambda: [targets.batch(rows)])
-    of = KINDS[kind].bound(head)
+    of = KINDS[kind].bind(head)
     wanted = []
     for row in rows:
         logits, target = (column.batch(np.array([row])) for column in (outputs, targets))

@@ -60,7 +60,7 @@ def test_every_field_comes_back(tokenizer: PreTrainedTokenizerFast, kind: str, t
     assert isinstance(found.ids, np.memmap)
     same(found, made)
     index = np.array([3, 0, 49])
-    for ours, theirs in zip(found.padded(index), made.padded(index), strict=True):
+    for ours, theirs in zip(found.pad_rows(index), made.pad_rows(index), strict=True):
         assert ours.tolist() == theirs.tolist()
     assert [path.name for path in tmp_path.iterdir()] == ["a.tokens"]
     with pytest.raises(ValueError, match="read-only"):

@@ -13,7 +13,7 @@ from mtlv.data.words import (
     Agreement,
     Words,
     best_rule,
-    placed_words,
+    place_words,
     prose_of,
     split_words,
 )
@@ -32,10 +32,10 @@ def test_a_part_of_a_text_has_places_in_the_whole() -> None:
 
 def test_words_are_found_in_their_order() -> None:
     text = "the heart, the lung"
-    found = placed_words(["the", "heart,", "the", "lung"], text)
+    found = place_words(["the", "heart,", "the", "lung"], text)
     assert found == Words(text, ((0, 3), (4, 10), (11, 14), (15, 19)))
-    assert placed_words(["lung", "heart"], text) is None
-    assert placed_words(["the", "the", "the"], text) is None
+    assert place_words(["lung", "heart"], text) is None
+    assert place_words(["the", "the", "the"], text) is None
 
 
 SENTENCES = {  # each has words that the rules before it split otherwise

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mtlv.data.targets import spans_column
-from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resampled
+from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resample_scores
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.scoring import SCORING, task_figures
 from mtlv.plan import Scores, Task, TaskScores
@@ -68,7 +68,7 @@ def drawn(scores: Scores, often: np.ndarray) -> Scores:
 @pytest.mark.parametrize("tasks", [TASKS, TASKS[:2], TASKS[2:], TASKS[3:4]], ids=len)
 def test_a_draw_is_worth_what_its_documents_are(scores: Scores, tasks: tuple[Task, ...]) -> None:
     weights = document_weights(scores.ids, resamples=20)
-    found = resampled(scores, tasks, LIMITS, weights)
+    found = resample_scores(scores, tasks, LIMITS, weights)
     for often, main in zip(weights, found.main, strict=True):
         assert main == pytest.approx(evaluate_all(drawn(scores, often), tasks, LIMITS).plan.main, abs=1e-9)
     assert (found.micro is None) == (tasks != TASKS[:2])
@@ -87,14 +87,14 @@ def test_every_figure_that_is_a_sum(scores: Scores, task: Task) -> None:
 def test_predictions_that_do_not_vary_correlate_with_nothing(scores: Scores) -> None:
     own = replace(scores.tasks["s"], outputs=np.full(4 * EACH, 0.1))
     flat = replace(scores, tasks={"s": own})
-    assert not resampled(flat, TASKS[3:4], {}, document_weights(flat.ids, resamples=5)).main.any()
+    assert not resample_scores(flat, TASKS[3:4], {}, document_weights(flat.ids, resamples=5)).main.any()
 
 
 @pytest.mark.parametrize("often", [3, 7, 30])
 def test_one_document_drawn_again_and_again_correlates_with_nothing(scores: Scores, often: int) -> None:
     """Neither side varies then, but for rounding."""
     alone = often * np.eye(4 * EACH, dtype=np.float32)
-    assert not resampled(scores, TASKS[3:4], {}, alone).main.any()
+    assert not resample_scores(scores, TASKS[3:4], {}, alone).main.any()
 
 
 def test_ranks_are_no_sums() -> None:

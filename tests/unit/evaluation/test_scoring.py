@@ -12,10 +12,10 @@ from mtlv.evaluation.metrics import evaluate
 from mtlv.evaluation.mixed import MixedMetrics, evaluate_all
 from mtlv.evaluation.scoring import (
     SCORING,
-    evaluated_jointly,
+    all_need_thresholds,
     main_figure,
     task_figures,
-    thresholded,
+    tasks_with_threshold,
 )
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.plan.spans import Span
@@ -78,21 +78,21 @@ def test_every_kind_states_if_it_needs_a_threshold_and_what_is_watched_without_o
     task = Task("t", kind, classes=("a", "b"), main_metric=mains.get(kind, "f1"))
     outputs, targets = MADE[kind](task)
     scores = Scores(("u",), "test", ("x", "y"), {"t": TaskScores(outputs, targets, np.ones(2, bool))})
-    watched = SCORING[kind].watched(task)
+    watched = SCORING[kind].epoch_metric(task)
     found = evaluate_all(scores, [task], {"t": 0.5})
     assert watched == mains.get(kind, "average_precision")
     assert task_figures(task, scores.tasks["t"])[watched] == found.tasks["t"].as_dict()[watched]
     assert found.tasks["t"].support == (1 if SCORING[kind].counts_positive else 2)
     assert ("threshold" in found.tasks["t"].as_dict()) == SCORING[kind].needs_threshold
-    assert thresholded([task]) == (["t"] if SCORING[kind].needs_threshold else [])
-    assert ("f1_macro" in found.plan.as_dict()) == evaluated_jointly([task])
+    assert tasks_with_threshold([task]) == (["t"] if SCORING[kind].needs_threshold else [])
+    assert ("f1_macro" in found.plan.as_dict()) == all_need_thresholds([task])
 
 
 def test_tasks_are_evaluated_jointly_only_if_all_need_a_threshold() -> None:
     yes, number = Task("a"), Task("s", "regression")
-    assert evaluated_jointly([yes, Task("b")])
-    assert not evaluated_jointly([yes, number])
-    assert thresholded([yes, number, Task("b")]) == ["a", "b"]
+    assert all_need_thresholds([yes, Task("b")])
+    assert not all_need_thresholds([yes, number])
+    assert tasks_with_threshold([yes, number, Task("b")]) == ["a", "b"]
 
 
 def test_tasks_of_several_kinds_and_sources_have_one_score() -> None:

@@ -10,7 +10,7 @@ from mtlv.evaluation.bootstrap import (
     Resampled,
     document_interval,
     document_weights,
-    resampled_f1,
+    resample_f1,
     task_intervals,
 )
 from mtlv.evaluation.metrics import Decisions, decide, f1_macro, f1_micro
@@ -33,7 +33,7 @@ def test_f1_of_a_draw_is_f1_of_the_drawn_documents(scores_of, random_arrays):
     scores, names = scores_of(outputs, targets, mask=mask)
     d = decide(scores, names, dict.fromkeys(names, 0.5))
     weights = document_weights(scores.ids, resamples=25)
-    found = resampled_f1(d, weights, names)
+    found = resample_f1(d, weights, names)
     for draw, row in enumerate(weights):
         places = np.repeat(np.arange(50), row.astype(int))
         drawn = Decisions(d.truth[places], d.predicted[places], d.known[places])
@@ -47,8 +47,8 @@ def test_f1_of_a_draw_is_f1_of_the_drawn_documents(scores_of, random_arrays):
 def test_the_interval_of_a_difference_is_paired_and_averages_children(random_arrays):
     outputs, targets = random_arrays(1, documents=300, tasks=5)
     weights = document_weights([str(i) for i in range(300)], resamples=500)
-    good = resampled_f1(Decisions.of(targets, outputs >= 0.5), weights)
-    bad = resampled_f1(Decisions.of(targets, outputs >= 0.2), weights)
+    good = resample_f1(Decisions.of(targets, outputs >= 0.5), weights)
+    bad = resample_f1(Decisions.of(targets, outputs >= 0.2), weights)
     same = document_interval([good.main], [good.main], groups=300)
     assert (same.low, same.high) == (0.0, 0.0)
     one = document_interval([good.main], [bad.main], groups=300)
@@ -107,7 +107,7 @@ def excludes_zero(rng, groups):
     weights = document_weights(
         [str(i) for i in range(200)], [str(i) for i in of] if groups else None, resamples=300
     )
-    runs = [resampled_f1(Decisions.of(truth, truth == hit), weights) for hit in hits]
+    runs = [resample_f1(Decisions.of(truth, truth == hit), weights) for hit in hits]
     return document_interval([runs[0].main], [runs[1].main], groups=25 if groups else 200).without_zero
 
 

@@ -22,9 +22,9 @@ from mtlv.errors import ClusterError, DeviceError, MtlvError, TrackingError
 from mtlv.events import ignore
 from mtlv.execution.ray import cluster as ray_cluster
 from mtlv.execution.ray import nodes, task
-from mtlv.execution.ray.cluster import RayHead, check_lasting, connected, request_of
-from mtlv.execution.ray.nodes import NodeRequest, agreed, check_room, size
-from mtlv.execution.ray.task import NodeRequirements, ObjectCache, admitted, keep
+from mtlv.execution.ray.cluster import RayHead, check_lasting, connect, request_of
+from mtlv.execution.ray.nodes import NodeRequest, check_room, require_equal_nodes, size
+from mtlv.execution.ray.task import NodeRequirements, ObjectCache, keep, open_store
 from mtlv.store.progress import FOLDER, read_states
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
@@ -121,7 +121,7 @@ def test_sigterm_stays_ours(cluster: Any) -> None:
     got: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
     try:
-        with connected(RayHead(cluster.address, 1)):
+        with connect(RayHead(cluster.address, 1)):
             os.kill(os.getpid(), signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -139,13 +139,13 @@ def test_no_extra(monkeypatch: pytest.MonkeyPatch, table: Callable, suite: Calla
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:6379"])
 def test_an_address_that_does_not_answer(address: str) -> None:
-    with pytest.raises(ClusterError, match=f"no response from {address}"), connected(RayHead(address, 1)):
+    with pytest.raises(ClusterError, match=f"no response from {address}"), connect(RayHead(address, 1)):
         pass
 
 
 @pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "localhost", "localhost:port"])
 def test_an_address_of_another_form(address: str) -> None:
-    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connected(RayHead(address, 1)):
+    with pytest.raises(ClusterError, match="HOST:PORT of the head node"), connect(RayHead(address, 1)):
         pass
 
 
@@ -176,7 +176,7 @@ def test_which_cluster_is_asked_for_and_what_is_said_where_it_lets_nobody_in(
             monkeypatch.setenv("RAY_ADDRESS", variable.replace("HOST", host))
         place = RayHead(address and address.replace("HOST", host), 1)
         expected = "Ray cannot be started here" if named is None else named.replace("HOST", host)
-        with pytest.raises(ClusterError, match=expected) as error, connected(place):
+        with pytest.raises(ClusterError, match=expected) as error, connect(place):
             pass
     assert inits[0]["address"] == asked.replace("HOST", host)
     assert ("num_cpus" in inits[0]) == (asked == "local")
@@ -188,7 +188,7 @@ def test_the_variable_is_named_where_it_is_of_another_form(monkeypatch: pytest.M
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
     with (
         pytest.raises(ClusterError, match=r"the variable RAY_ADDRESS \(got http.*HOST:PORT"),
-        connected(RayHead(None, 1)),
+        connect(RayHead(None, 1)),
     ):
         pass
 
@@ -204,7 +204,7 @@ def test_a_store_relative_to_the_folder_of_the_driver(
 
 
 def test_which_cluster_it_is(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with connected(RayHead(cluster.address, 1)):
+    with connect(RayHead(cluster.address, 1)):
         there = [{"Resources": {"CPU": 2.0}}, {"Resources": {"CPU": 0.0}}]
         monkeypatch.setattr(nodes, "nodes", lambda: there)
         assert (
@@ -215,7 +215,7 @@ def test_which_cluster_it_is(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_more_than_any_node_has(cluster: Any) -> None:
-    with connected(RayHead(cluster.address, 1)):
+    with connect(RayHead(cluster.address, 1)):
         check_room(NodeRequest(1, 0, 1000))
         check_room(NodeRequest(0.5))
         for wanted in (NodeRequest(1, gpus=2), NodeRequest(64), NodeRequest(1, memory=10**15)):
@@ -226,11 +226,11 @@ def test_more_than_any_node_has(cluster: Any) -> None:
 def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "versions", lambda: dict.fromkeys(nodes.SAME, "0.0"))
     with (
-        connected(RayHead(cluster.address, 1)),
+        connect(RayHead(cluster.address, 1)),
         pytest.raises(
             ClusterError, match=r"has other releases \(got mtlv .*; allowed: mtlv 0\.0, torch 0\.0"
         ),
-        agreed(tmp_path),
+        require_equal_nodes(tmp_path),
     ):
         pass
 
@@ -239,11 +239,11 @@ def test_a_store_that_nodes_do_not_see(cluster: Any, tmp_path: Path, monkeypatch
     real, elsewhere = nodes._ask, tmp_path / "elsewhere"
     monkeypatch.setattr(nodes, "_ask", lambda terms: real(replace(terms, store=elsewhere)))
     with (
-        connected(RayHead(cluster.address, 1)),
+        connect(RayHead(cluster.address, 1)),
         pytest.raises(
             TrackingError, match=r"`store\.uri`: node .* cannot use .* \(got the file written by the driver"
         ),
-        agreed(tmp_path),
+        require_equal_nodes(tmp_path),
     ):
         pass
     assert not list(tmp_path.iterdir())
@@ -255,11 +255,11 @@ def test_a_node_that_joins_later_is_asked_before_its_first_unit(
     monkeypatch.setattr(task, "where", lambda: ("1f", "late/1f"))
     (tmp_path / "mark").touch()
     terms = NodeRequirements(tmp_path, "mark", (("numpy", version("numpy")),))
-    assert admitted(terms).root == tmp_path
+    assert open_store(terms).root == tmp_path
     with pytest.raises(TrackingError, match=r"node late/1f .* the file written by the driver does not exist"):
-        admitted(replace(terms, mark="another"))
+        open_store(replace(terms, mark="another"))
     with pytest.raises(ClusterError, match=r"node late/1f .* \(got numpy .*; allowed: numpy 1\.0"):
-        admitted(replace(terms, releases=(("numpy", "1.0"),)))
+        open_store(replace(terms, releases=(("numpy", "1.0"),)))
 
 
 def test_results_in_the_folder_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from mtlv.errors import GroupingError
-from mtlv.grouping import given
+from mtlv.grouping import user_groups
 
 NAMES = ["Effusion", "Nodule", "Opacity", "Emphysema"]
 
 
 def test_groups_are_numbered_by_their_first_task():
-    found = given([["Opacity"], ["Nodule", "Effusion", "Emphysema"]], NAMES)
+    found = user_groups([["Opacity"], ["Nodule", "Effusion", "Emphysema"]], NAMES)
     assert found.labels == (0, 0, 1, 0)
     assert found.groups() == ((0, 1, 3), (2,))
 
 
 def test_every_problem_is_named():
     with pytest.raises(GroupingError) as caught:
-        given([["Efusion", "Nodule"], ["Nodule", "Opacity"], []], NAMES)
+        user_groups([["Efusion", "Nodule"], ["Nodule", "Opacity"], []], NAMES)
     text = str(caught.value)
     assert "`grouping.groups` must hold every task exactly once" in text
     assert "unknown task `Efusion`, did you mean `Effusion`?" in text

@@ -37,7 +37,7 @@ class MadeUpRunner(UnitRunner):
     def there(self, job: Job) -> bool:
         return job.unit.key in self.store.finished
 
-    def taken(self, job: Job) -> str:
+    def take_finished(self, job: Job) -> str:
         return job.unit.key
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> str | None:

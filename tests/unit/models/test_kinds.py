@@ -71,7 +71,7 @@ def test_an_unknown_number_is_not_learned_and_the_others_count_the_same() -> Non
     assert head.deviation.tolist() == pytest.approx([np.std([1, 3, 8]), 1.0])
     logits = torch.tensor([[1.0, 2.0], [3.0, 4.0], [0.0, 7.0]], requires_grad=True)
     wanted = [torch.tensor([2.0, math.nan, 4.0]), torch.tensor([math.nan, 1.0, math.nan])]
-    losses = KINDS["regression"].bound(head).losses(logits, wanted)
+    losses = KINDS["regression"].bind(head).losses(logits, wanted)
     assert losses.tolist() == pytest.approx([(1 + 16) / np.var([1, 3, 8]) / 3, 9 / 3])
     losses.sum().backward()
     assert logits.grad is not None
@@ -96,7 +96,7 @@ def weighted(kind: str, targets: list[list[int]], *, outputs: int, name: str = "
     head = own.head(HeadSize(4, outputs, 1, 0.0))
     head.use_targets(lambda: [torch.tensor(each) for each in targets])
     assert set(head.state_dict()) == set(KINDS[kind].head(HeadSize(4, outputs, 1, 0.0)).state_dict())
-    return own.bound(head)
+    return own.bind(head)
 
 
 def test_yes_and_no_count_by_their_weights_and_unknown_labels_not_at_all() -> None:
@@ -137,7 +137,7 @@ def test_classes_have_one_cross_entropy_and_probabilities_that_add_up() -> None:
 def test_numbers_have_squared_errors_and_are_what_comes_out() -> None:
     wanted = [torch.tensor([0.0, 1.0, 1.5]), torch.tensor([1.0, 1.0, -0.5])]
     head = KINDS["regression"].head(HeadSize(4, 2, 1, 0.0))
-    kind = KINDS["regression"].bound(head)
+    kind = KINDS["regression"].bind(head)
     assert kind.losses(LOGITS, wanted).tolist() == pytest.approx([4 / 3, 5 / 3])
     first, second = kind.scores(LOGITS)
     assert (first.tolist(), second.tolist()) == ([0.0, -1.0, 1.5], [2.0, 3.0, -0.5])

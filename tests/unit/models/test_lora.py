@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel
 
 from mtlv.errors import EncoderError
 from mtlv.models.base import base_class
-from mtlv.models.lora import A, B, LoRA, adapt, adaptable, merged
+from mtlv.models.lora import A, B, LoRA, adapt, adaptable, merge_adapters
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 
@@ -78,7 +78,7 @@ def test_an_adapted_layer_by_hand() -> None:
     x = torch.randn(4, 16)
     expected = x @ weight.T + bias + (6 / 3) * (x @ layer.lora_a.T @ layer.lora_b.T)
     torch.testing.assert_close(layer(x), expected)
-    state = merged(encoder.state_dict())
+    state = merge_adapters(encoder.state_dict())
     torch.testing.assert_close(
         state["encoder.layer.1.attention.self.query.weight"], weight + 2 * layer.lora_b @ layer.lora_a
     )
@@ -125,7 +125,7 @@ def test_every_encoder_starts_as_published_learns_only_adapters_and_is_merged(na
     assert trained == {each for each, p in model.named_parameters() if p.requires_grad and unused not in each}
     assert all(each.endswith((A, B)) or each.startswith("heads.") for each in trained)
     changed = model.eval()(*batch(size))
-    plain.load_state_dict(merged(model.state_dict()))
+    plain.load_state_dict(merge_adapters(model.state_dict()))
     for head, found in plain.eval()(*batch(size)).items():
         torch.testing.assert_close(found, changed[head], atol=1e-5, rtol=1e-5)
         assert not torch.allclose(found, logits[head], atol=1e-4)
@@ -202,7 +202,7 @@ def test_heads_learn_apart_and_are_merged_to_layers_of_their_own() -> None:
     encoder = bert()
     model = model_of(encoder, private=1)
     learn(model, 3)
-    changed, state = model.eval()(*batch()), merged(model.state_dict())
+    changed, state = model.eval()(*batch()), merge_adapters(model.state_dict())
     served = model_of(encoder, None, private=1)
     served.load_state_dict(state)
     for head, found in served.eval()(*batch()).items():

@@ -115,7 +115,7 @@ def test_gradients_of_pieces_add_up_and_reach_everything(encoder: Encoder, read:
         model.zero_grad()
         for piece in batch.pieces(pieces):
             loss, _ = on_batch(aim(model, TASK), model, {TASK.name: logits(model, piece)}, piece.targets)
-            (loss * piece.counted(False) / batch.counted(False)).backward()
+            (loss * piece.count_items(False) / batch.count_items(False)).backward()
         assert [name for name, p in model.named_parameters() if p.grad is None] == []
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 

@@ -93,7 +93,7 @@ def test_pieces_add_up_and_every_weight_has_a_gradient(encoder: Encoder, layer: 
     def gradient(pieces: int) -> torch.Tensor:
         model.zero_grad()
         for piece in batch.pieces(pieces):
-            (loss(model, piece) * piece.counted(True) / batch.counted(True)).backward()
+            (loss(model, piece) * piece.count_items(True) / batch.count_items(True)).backward()
         assert [name for name, p in model.named_parameters() if p.grad is None] == []
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 

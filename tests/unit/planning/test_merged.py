@@ -179,7 +179,7 @@ def test_groups_follow_from_merged_encoders(
     def score(task: str, *names: str) -> float:
         states = [load_file(paths[name]) for name in names]
         start = published.module.state_dict()
-        module = published.trained(paths[task]).module
+        module = published.with_weights(paths[task]).module
         own = [name for name in start if f"encoder.{name}" in states[0]]
         changes = {n: sum(each[f"encoder.{n}"] - start[n] for each in states) / len(states) for n in own}
         module.load_state_dict({n: start[n] + change for n, change in changes.items()}, strict=False)

@@ -16,7 +16,7 @@ from memory_tracker import MemoryTracker
 from mtlv.errors import TrackingError
 from mtlv.events import ignore
 from mtlv.execution import local
-from mtlv.locks import held, holder
+from mtlv.locks import hold_lock, holder
 from mtlv.planning.preview import DONE, NEW, would_run_lines
 from mtlv.planning.resolve import resolve
 from mtlv.store.garbage import leftovers
@@ -88,7 +88,7 @@ def test_a_unit_on_which_another_process_works_is_waited_for(
     assert key is not None
     parked = tmp_path / "parked"
     (store.units / key).rename(parked)
-    lock = held(store.lock(key))
+    lock = hold_lock(store.lock(key))
     assert lock.__enter__()
 
     def other_is_done(_: float) -> None:
@@ -112,12 +112,12 @@ def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "True\n"
-    with held(path) as mine:
+    with hold_lock(path) as mine:
         assert not mine
     assert holder(path).startswith(f"process {process.pid} on ")
     process.kill()
     process.communicate()
-    with held(path) as mine:
+    with hold_lock(path) as mine:
         assert mine
 
 
@@ -149,7 +149,7 @@ def test_clean_takes_what_nothing_needs(littered: Store) -> None:
 
 def test_clean_leaves_alone_what_a_process_works_on(littered: Store) -> None:
     done = next(path for path in littered.units.iterdir() if not path.name.startswith(".")).name
-    with held(littered.lock(done)), held(littered.lock("other")):
+    with hold_lock(littered.lock(done)), hold_lock(littered.lock("other")):
         assert leftovers(littered) == []
 
 
@@ -177,7 +177,7 @@ def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable
     assert head.endswith(f" training.learning_rate=2e-3` now: 0 of 1 units are {DONE}")
     assert line.endswith(f": {NEW}")
     key = resolve(InputCache(), changed.members[0]).children[0].jobs[0].unit.key
-    with held(Store(folder).lock(key)):
+    with hold_lock(Store(folder).lock(key)):
         assert would_run_lines(changed)[1].endswith(
             f"process {os.getpid()} on {socket.gethostname()} is training it"
         )

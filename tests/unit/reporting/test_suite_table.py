@@ -13,8 +13,8 @@ from mtlv.reporting.suite_table import (
     SuiteMember,
     as_csv,
     as_markdown,
+    format_cell,
     make_rows,
-    shown,
 )
 
 F1 = next(column for column in COLUMNS if column.key == "f1_macro")
@@ -35,7 +35,7 @@ def test_mean_and_sample_standard_deviation(rows):
     cell = rows[0].cells["f1_macro"]
     assert (cell.mean, cell.n) == (pytest.approx(0.6), 2)
     assert cell.sd == pytest.approx(0.2 / math.sqrt(2))  # ddof 1
-    assert shown(cell, F1) == "0.6000 ± 0.1414"
+    assert format_cell(cell, F1) == "0.6000 ± 0.1414"
 
 
 def test_the_best_is_the_highest_score_and_the_lowest_time(rows):
@@ -50,13 +50,13 @@ def test_equal_members_are_both_best():
 
 def test_one_child_has_no_spread_and_one_member_no_best():
     (row,) = make_rows([member("a", [0.5], [1])])
-    assert shown(row.cells["f1_macro"], F1) == "0.5000"
+    assert format_cell(row.cells["f1_macro"], F1) == "0.5000"
     assert not row.cells["f1_macro"].best
 
 
 def test_what_is_not_known_is_left_out():
     rows = make_rows([SuiteMember("a", ({}, {"f1_macro": math.nan})), member("b", [0.5], [1])])
-    assert shown(rows[0].cells["f1_macro"], F1) == "-"
+    assert format_cell(rows[0].cells["f1_macro"], F1) == "-"
     assert as_csv(rows).splitlines()[1].startswith("a,,,0,False,")
     assert not any(row.cells["f1_macro"].best for row in rows)
 

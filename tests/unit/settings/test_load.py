@@ -272,9 +272,9 @@ def test_the_number_of_groups_is_named_once_it_is_known(write: Write) -> None:
         "runs:\n  - architecture: gmtl\n  - {architecture: gmtl, name: k=auto groups, seed: 1}\n  - {seed: 2}\n"
     )
     found, named, other = load_suite(path, ["grouping.features=label_name"]).members
-    assert (found.name, found.counted(4)) == ("GMTL, groups by name", "GMTL, 4 groups by name")
-    assert named.counted(4) == "k=auto groups"
-    assert other.counted(4) == "MTL, seed 2"
+    assert (found.name, found.name_with_groups(4)) == ("GMTL, groups by name", "GMTL, 4 groups by name")
+    assert named.name_with_groups(4) == "k=auto groups"
+    assert other.name_with_groups(4) == "MTL, seed 2"
 
 
 # ---- Complaints ------------------------------------------------------------------------------------------

@@ -270,7 +270,7 @@ def test_of_two_copies_the_one_without_damage_is_taken(store: Store, address: st
 def test_a_unit_that_another_process_trains_is_left_to_it(store: Store, address: str, tmp_path: Path) -> None:
     push(store, address)
     other, key = Store(tmp_path / "other"), units(store)[0]
-    with Store(other.root).held(key):
+    with Store(other.root).lock_unit(key):
         report = pull(other, address)
     assert (report.copied, report.present) == (UNITS - 1, 1)
     assert not other.has(key)

@@ -194,7 +194,7 @@ def damaged(single: Whole, tmp_path: Path) -> tuple[Store, str, bytes]:
 def test_while_another_process_has_a_damaged_unit_it_is_left_to_that(damaged: tuple) -> None:
     store, key, _ = damaged
     said: list[str] = []
-    with Store(store.root).held(key) as other:
+    with Store(store.root).lock_unit(key) as other:
         assert other
         assert store.read_or_quarantine(key, lambda: store.load(key), said.append) is None
         assert not said
@@ -212,7 +212,7 @@ def test_what_another_process_has_trained_again_meanwhile_is_taken(
     damaged: tuple, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, key, before = damaged
-    held, said = Store.held, []
+    held, said = Store.lock_unit, []
 
     def late(self: Store, key: str) -> object:
         put(store.units / key / "curve.parquet", before)
@@ -232,7 +232,7 @@ def test_a_run_waits_for_the_process_that_trains_a_damaged_unit_again(
     from mtlv.execution import local
 
     store, key, before = damaged
-    lock = Store(store.root).held(key)
+    lock = Store(store.root).lock_unit(key)
     assert lock.__enter__()
 
     def done(_: float) -> None:

@@ -37,13 +37,13 @@ def encoder() -> Encoder:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Documents of each tokenisation."""
     found: list[int] = []
-    plain = module.tokenised
+    plain = module.tokenize_documents
 
     def counted(texts: list, *args: object, **more: object) -> Iterator[module.Tokens]:
         found.append(len(texts))
         return plain(texts, *args, **more)
 
-    monkeypatch.setattr(module, "tokenised", counted)
+    monkeypatch.setattr(module, "tokenize_documents", counted)
     return found
 
 

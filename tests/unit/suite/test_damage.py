@@ -123,7 +123,7 @@ def read_journals(store: Path, tell: Callable[[str], None]) -> None:
                 call_of(records, {records[0].run: "id"}, reader.folder)
             except UnplayableError as error:
                 tell(str(error))
-            reader.done(records)
+            reader.mark_uploaded(records)
         reader.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 from memory_tracker import MemoryRun, MemoryTracker
 
 from mtlv.data.folds import Fold
-from mtlv.evaluation.bootstrap import document_interval, document_weights, resampled
+from mtlv.evaluation.bootstrap import document_interval, document_weights, resample_scores
 from mtlv.evaluation.learned import TrainingEnd
 from mtlv.events import ignore
 from mtlv.settings import load_suite
@@ -91,7 +91,7 @@ def test_the_gain_over_a_bag_of_words_has_the_interval_of_a_pair_of_runs(ran: Ra
     known, draws = member.resolved.known, []
     for outcome in member.outcomes:
         weights = document_weights(outcome.test.ids, outcome.test.groups)
-        draws.append(resampled(outcome.test, known, outcome.thresholds.values, weights).main)
+        draws.append(resample_scores(outcome.test, known, outcome.thresholds.values, weights).main)
     words = [np.array(child.reference.draws) for child in member.children if child.reference]
     assert words[0].mean() == pytest.approx(parent.last("test/bag_of_words"), abs=0.1)
     interval = document_interval(draws, words, groups=len(set(member.outcomes[0].test.groups)))

@@ -19,7 +19,7 @@ from mtlv.events import ignore
 from mtlv.plan import Task
 from mtlv.reporting.mlflow_views import ready_views
 from mtlv.settings import Suite, load_suite
-from mtlv.suite.keep_models import judged_on
+from mtlv.suite.keep_models import validation_title
 from mtlv.suite.run import SuiteResult, run_suite
 
 
@@ -94,9 +94,9 @@ def test_pages_name_the_figure_and_its_documents(ran: tuple) -> None:
 
 def test_a_kept_model_is_chosen_by_macro_f1_or_the_main_metric() -> None:
     yes, number = Task("a"), Task("s", "regression", main_metric="pearson")
-    assert judged_on([yes, Task("b")]) == "macro F1"
-    assert judged_on([number]) == "Pearson"
-    assert judged_on([yes, number]) == "main metric"
+    assert validation_title([yes, Task("b")]) == "macro F1"
+    assert validation_title([number]) == "Pearson"
+    assert validation_title([yes, number]) == "main metric"
 
 
 def test_a_second_run_trains_nothing(tmp_path: Path) -> None:

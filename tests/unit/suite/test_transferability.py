@@ -76,7 +76,7 @@ def test_measures_are_of_the_sources_model_on_training_documents(tmp_path: Path)
     path = cache.store.weights(job.start.unit.key)
     vectors = [
         embed_texts(each, texts, special_tokens=settings.grouping.special_tokens, max_length=16)
-        for each in (published, published.trained(path))
+        for each in (published, published.with_weights(path))
     ]
     inputs = cache.inputs(settings)
     model = model_of(job.start, inputs)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mtlv.errors import TrackingError, masked
+from mtlv.errors import TrackingError, mask_credentials
 from mtlv.tracking.address import check_address, compare_url, page_url, sqlite_file
 
 
@@ -63,11 +63,13 @@ def test_sqlite_file(tmp_path, monkeypatch):
 
 def test_passwords_are_masked_everywhere():
     text = "connect to http://me:p@ss/word@host:5000 or postgresql+psycopg2://u:x@db/y failed"
-    assert masked(text) == "connect to http://***@host:5000 or postgresql+psycopg2://***@db/y failed"
+    assert (
+        mask_credentials(text) == "connect to http://***@host:5000 or postgresql+psycopg2://***@db/y failed"
+    )
     query = "postgresql://db/y?user=me&password=s3cret&sslmode=require"
-    assert masked(query) == "postgresql://db/y?user=***&password=***&sslmode=require"
-    assert "s3cret" not in masked("mssql+pyodbc:///?odbc_connect=DRIVER%3DX%3BPWD%3Ds3cret")
-    assert masked("sqlite:////home/me@work/mlflow.db") == "sqlite:////home/me@work/mlflow.db"
+    assert mask_credentials(query) == "postgresql://db/y?user=***&password=***&sslmode=require"
+    assert "s3cret" not in mask_credentials("mssql+pyodbc:///?odbc_connect=DRIVER%3DX%3BPWD%3Ds3cret")
+    assert mask_credentials("sqlite:////home/me@work/mlflow.db") == "sqlite:////home/me@work/mlflow.db"
 
 
 def test_page_url():

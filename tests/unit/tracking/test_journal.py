@@ -38,7 +38,7 @@ def taken(reader):
     reader.read()
     while records := reader.take():
         groups.append([record.number for record in records])
-        reader.done(records)
+        reader.mark_uploaded(records)
     return groups
 
 
@@ -63,7 +63,7 @@ def test_a_torn_last_line_is_named_set_aside_and_not_told_twice(journal, told):
     file.write_bytes(file.read_bytes()[:-20])
     reader = JournalReader(journal.folder, told.append)
     assert taken(reader) == [[1], [2]]
-    assert reader.left() == 0
+    assert reader.count_left() == 0
     assert len(told) == 1
     assert f"record 3 of `{journal.folder}` was moved to" in told[0]
     assert "it is incomplete" in told[0]
@@ -116,12 +116,12 @@ def test_where_delivery_got_to_outlives_the_process(journal, told):
     reader = JournalReader(journal.folder, told.append, live=True)
     reader.runs["u"] = "id"
     reader.read()
-    reader.done(reader.take())
+    reader.mark_uploaded(reader.take())
     reader.close()
     journal.close()
     later = JournalReader(journal.folder, told.append)
     assert later.runs == {"u": "id"}
-    assert later.left() == 2
+    assert later.count_left() == 2
     assert taken(later) == [[2], [3]]
 
 
@@ -131,7 +131,7 @@ def test_a_broken_note_of_how_far_means_all_again(journal, told):
     for broken in ("", "{", '{"sent": 1, "offset": 10000000, "runs": {}}', "[]", '{"sent": 1}'):
         (journal.folder / SENT).write_text(broken)
         reader = JournalReader(journal.folder, told.append)
-        assert reader.left() == 1
+        assert reader.count_left() == 1
         assert "this whole journal is uploaded again" in told.pop()
         (journal.folder / CALLS).touch()
         reader._release()
@@ -307,7 +307,7 @@ def test_nan_and_infinity_are_written_as_null(journal, told):
     tracker.metrics("u", [Metric("a", math.nan), Metric("b", math.inf), Metric("c", 0.1 + 0.2)])
     reader = JournalReader(journal.folder, told.append, live=True)
     reader.read()
-    reader.done(reader.take())
+    reader.mark_uploaded(reader.take())
     (record,) = reader.take()
     assert record.content["points"] == [["a", None, 0, 0], ["b", None, 0, 0], ["c", 0.1 + 0.2, 0, 0]]
 
@@ -318,7 +318,7 @@ def test_a_journal_that_is_not_there_or_empty_is_nothing_to_deliver(journal, tmp
     root = journal.folder.parent
     journal.close()
     (empty,) = dead_journals(root, told.append)
-    assert (empty.left(), taken(empty)) == (0, [])
+    assert (empty.count_left(), taken(empty)) == (0, [])
     empty.close()
     assert told == []
     assert list(root.iterdir()) == []
@@ -342,7 +342,7 @@ def test_a_journal_that_was_cut_says_so(journal, told, lines, sent):
     reader = JournalReader(journal.folder, told.append, live=True)
     reader.read()
     for _ in range(sent):
-        reader.done(reader.take())
+        reader.mark_uploaded(reader.take())
     reader.close()
     journal.close()
     content = (journal.folder / CALLS).read_bytes().splitlines(keepends=True)
@@ -350,7 +350,7 @@ def test_a_journal_that_was_cut_says_so(journal, told, lines, sent):
     (later,) = dead_journals(journal.folder.parent, told.append)
     assert f"has {lines} records, but had 3" in told[-1]
     assert taken(later) == [[number] for number in range(sent + 1, lines + 1)]
-    assert later.left() == 0
+    assert later.count_left() == 0
 
 
 def test_an_emptied_journal_of_a_process_that_was_killed_says_so(journal, told):
@@ -361,7 +361,7 @@ def test_an_emptied_journal_of_a_process_that_was_killed_says_so(journal, told):
     (journal.folder / CALLS).write_bytes(b"")
     (reader,) = dead_journals(journal.folder.parent, told.append)
     assert "has 0 records" in told.pop()
-    assert reader.left() == 0
+    assert reader.count_left() == 0
 
 
 def test_a_file_that_was_changed_is_not_uploaded(journal, tmp_path, told):

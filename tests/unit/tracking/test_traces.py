@@ -69,7 +69,7 @@ def test_what_was_uploaded_leaves_no_trace(root: Path) -> None:
     reader = JournalReader(left.folder, print)
     reader.read()
     while records := reader.take():
-        reader.done(records)
+        reader.mark_uploaded(records)
     reader.left_open = {}
     reader.close()
     assert not left.folder.exists()

@@ -384,7 +384,7 @@ def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_pa
     reader = JournalReader(tracker.journal.folder, told.append, live=True)
     reader.read()
     for _ in range(2):
-        reader.done(reader.take())
+        reader.mark_uploaded(reader.take())
     left = tracker.journal.folder / FILES / "2"
     left.mkdir()
     reader.close()

@@ -265,7 +265,7 @@ def test_balancers_learn_the_losses_of_all_parts_of_a_step(
 def test_each_head_has_its_own_share(work: Work) -> None:
     """A part may have all of a step's words, but not all of its documents."""
     part = BatchPart(work.batch(WORDS, 0, 2), (0, 1), slice(0, 2), (1.0, 0.5))
-    assert part.weighted(torch.tensor([2.0, 4.0])).tolist() == [2.0, 2.0]
+    assert part.contribution(torch.tensor([2.0, 4.0])).tolist() == [2.0, 2.0]
 
 
 def test_a_step_of_one_batch_sums_its_losses_to_the_bit(work: Work) -> None:

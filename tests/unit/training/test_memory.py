@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from mtlv.training import memory
-from mtlv.training.memory import kept_gradients
+from mtlv.training.memory import keep_gradients
 
 STEPS = [[[3, 4, 4, 0], [5, 9, 1, 1]], [[7, 7, 2, 3]], [[0, 0, 0, 6], [4, 4, 8, 2], [3, 3, 3, 9]]]
 """Optimizer steps of backward passes of tokens; a row of one step is none of the next."""
@@ -51,7 +51,7 @@ def gradients(model: Tiny, kept: AbstractContextManager) -> Iterator[tuple[torch
 def test_the_gradients_are_those_of_pytorch_and_stay_in_place(tied: bool) -> None:
     plain, kept = Tiny(tied), Tiny(tied)
     expected = [gradient for gradient, _ in gradients(plain, nullcontext())]
-    found = list(gradients(kept, kept_gradients(kept)))
+    found = list(gradients(kept, keep_gradients(kept)))
     for got, want in zip([gradient for gradient, _ in found], expected, strict=True):
         assert torch.allclose(got, want, atol=1e-7)
         assert tied or torch.equal(got, want)  # the sum of a tied weight's two gradients may round otherwise
@@ -60,7 +60,7 @@ def test_the_gradients_are_those_of_pytorch_and_stay_in_place(tied: bool) -> Non
 
 def test_nothing_is_left_when_training_ends_even_with_an_error() -> None:
     model = Tiny(tied=False)
-    with suppress(KeyError), kept_gradients(model):
+    with suppress(KeyError), keep_gradients(model):
         assert model.words.sparse
         raise KeyError
     assert not model.words.sparse
@@ -73,14 +73,14 @@ def test_nothing_is_left_when_training_ends_even_with_an_error() -> None:
 def test_small_frozen_and_sparse_embeddings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Tiny(tied=False)
     model.words.weight.requires_grad_(False)
-    with kept_gradients(model):
+    with keep_gradients(model):
         assert not model.words.sparse
     model = Tiny(tied=False)
     model.words.sparse = True
-    with kept_gradients(model):
+    with keep_gradients(model):
         pass
     assert model.words.sparse
     monkeypatch.setattr(memory, "KEPT", 10 * 6 * 4)
     model = Tiny(tied=False)
-    with kept_gradients(model):
+    with keep_gradients(model):
         assert not model.words.sparse

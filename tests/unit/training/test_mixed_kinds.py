@@ -168,7 +168,7 @@ def test_pieces_of_a_batch_add_up_whatever_its_kind(corpora: list[Corpus], encod
         for piece in batch.pieces(pieces):
             here = [head.name for head in heads if head.tasks[0] in piece.targets]
             logits = model(piece.input_ids, piece.attention_mask, piece.segments, piece.words, heads=here)
-            share = piece.counted(piece.words is not None) / batch.counted(batch.words is not None)
+            share = piece.count_items(piece.words is not None) / batch.count_items(batch.words is not None)
             (on_batch(objective, model, logits, piece.targets)[0] * share).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
@@ -235,8 +235,8 @@ def test_joined_tokens_keep_mentions(corpora: list[Corpus], encoder: Any) -> Non
     )
     whole = join_tokens([tokens_of(corpora[0], encoder), marked, tokens_of(corpora[3], encoder)])
     start = len(corpora[0])
-    assert whole.padded_mentions(np.array([start, start + 1])).tolist() == [[[1, 2]], [[1, 2]]]  # type: ignore[union-attr]
-    assert whole.padded_mentions(np.array([0])).shape == (1, 0, 2)  # type: ignore[union-attr]
+    assert whole.pad_mentions(np.array([start, start + 1])).tolist() == [[[1, 2]], [[1, 2]]]  # type: ignore[union-attr]
+    assert whole.pad_mentions(np.array([0])).shape == (1, 0, 2)  # type: ignore[union-attr]
     assert whole.words is not None
 
 

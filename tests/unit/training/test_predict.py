@@ -157,7 +157,7 @@ class Rehearsed(Ranks):
         super().__init__(rank, world)
         self.found = found
 
-    def gathered(self, value):
+    def gather(self, value):
         self.found[self.rank] = value
         return [self.found[rank] for rank in sorted(self.found)]
 

@@ -55,7 +55,7 @@ def test_shares_are_the_batch(count: int, world: int, words: bool) -> None:
         assert (share.targets["task"] + 100).tolist() == share.index.tolist()
         if rank < count:
             seen += share.index.tolist()
-            assert weight == pytest.approx(share.counted(words) / batch.counted(words))
+            assert weight == pytest.approx(share.count_items(words) / batch.count_items(words))
         else:
             assert weight == 0
         total += weight

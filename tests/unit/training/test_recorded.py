@@ -16,7 +16,7 @@ from recorders import Again, Never
 from torch.nn.utils import clip_grad_norm_
 from transformers import BertConfig, BertModel
 
-from mtlv.data.batches import Batch, PartDocuments, moved
+from mtlv.data.batches import Batch, PartDocuments, copy_to_device
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, tokenise
@@ -274,7 +274,7 @@ def test_blocks_of_one_size_with_other_layouts_are_told_apart() -> None:
     graphed = Graphed(module, tell=pytest.fail, recorder_of=Again)
     for first, second in ((4, 6), (4, 6), (6, 4)):
         between = torch.randn(first, 4), torch.randn(second, 4)
-        ids, _, more, _ = moved([torch.randn(3, 6), between[0], torch.randn(3, 2), between[1]], CPU)
+        ids, _, more, _ = copy_to_device([torch.randn(3, 6), between[0], torch.randn(3, 2), between[1]], CPU)
         found = graphed(input_ids=ids, more=more)
         torch.testing.assert_close(found, module.forward(ids, more))
 

@@ -211,9 +211,9 @@ def test_gradients_of_large_embeddings_are_kept_while_it_trains(
     fresh: MultiTaskModel, documents: PartDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, _ = run(fresh, batches_of(documents, [SIZE] * 4), epochs=2)
-    kept = Mock(wraps=memory.kept_gradients)
+    kept = Mock(wraps=memory.keep_gradients)
     monkeypatch.setattr(memory, "KEPT", 0)
-    monkeypatch.setattr(loop, "kept_gradients", kept)
+    monkeypatch.setattr(loop, "keep_gradients", kept)
     model, _ = run(fresh, batches_of(documents, [SIZE] * 4), epochs=2)
     kept.assert_called_once_with(model)
     assert all(not torch.any(step) for step in moved(model, plain))

@@ -30,7 +30,7 @@ SOFT = ("binary", "multiclass", "tagging")
 
 
 def kind_of(name: str) -> Kind:
-    return KINDS[name].bound(KINDS[name].head(replace(ROOM, outputs=SHAPES.get(name, (3,))[-1])))
+    return KINDS[name].bind(KINDS[name].head(replace(ROOM, outputs=SHAPES.get(name, (3,))[-1])))
 
 
 def drawn(name: str, seed: int) -> torch.Tensor:

@@ -122,7 +122,7 @@ def test_tokens_on_disk_are_those_in_memory(tmp_path: Path) -> None:
     memory = tokens_of(inputs.encoder, held, 128)
     rows = np.arange(len(memory))
     assert len(inputs.tokens) == len(memory) > len(held)
-    for ours, theirs in zip(inputs.tokens.padded(rows), memory.padded(rows), strict=True):
+    for ours, theirs in zip(inputs.tokens.pad_rows(rows), memory.pad_rows(rows), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert resolve(InputCache(), member).uid == resolved.uid
     again = InputCache(Store(tmp_path / "store"))

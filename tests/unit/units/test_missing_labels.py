@@ -12,7 +12,7 @@ import torch
 
 from mtlv.comparison.load.check_scores import scores_of
 from mtlv.data.targets import TARGETS
-from mtlv.evaluation.bootstrap import document_weights, resampled
+from mtlv.evaluation.bootstrap import document_weights, resample_scores
 from mtlv.evaluation.learned import constant_scores
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.events import ignore
@@ -183,7 +183,7 @@ def test_a_model_of_all_kinds_learns_what_is_known(tmp_path: Path, changes: tupl
     for name, task in counted[1].tasks.items():
         assert task.mask.tolist() == record.test.tasks[name].mask.tolist()
     weights = document_weights(record.test.ids, resamples=7)
-    drawn = resampled(record.test, inputs.corpus.tasks, {"urgent": 0.5}, weights)
+    drawn = resample_scores(record.test, inputs.corpus.tasks, {"urgent": 0.5}, weights)
     assert all(len(values) == 7 for values in drawn.tasks.values())
     path = tmp_path / "scores.parquet"
     write_scores(record.test, path)

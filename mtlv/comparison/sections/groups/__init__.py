@@ -9,7 +9,7 @@ from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, Text
 from mtlv.comparison.sections.elbows import elbows
 from mtlv.comparison.sections.groups.agreement import agreements
 from mtlv.comparison.sections.groups.maps import task_maps
-from mtlv.comparison.sections.parts import known, listed, of_run
+from mtlv.comparison.sections.parts import finite_or_none, join_with_and, of_run
 from mtlv.comparison.sections.random_groups import random_figure, random_table
 from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
 from mtlv.evaluation.comparison import ComparedRun, Comparison
@@ -43,7 +43,7 @@ def _elsewhere(comparison: Comparison) -> list[TextBlock]:
     names = [f"“{run.name}”" for run in comparison.runs if run.elsewhere]
     if not names:
         return []
-    text = f"The folds of {listed(names)} have different groups; those of the first fold are shown."
+    text = f"The folds of {join_with_and(names)} have different groups; those of the first fold are shown."
     return [TextBlock(text, "warning")]
 
 
@@ -111,7 +111,7 @@ def _stability(runs: Sequence[ComparedRun]) -> list[TableBlock]:
             continue
         first[same] = run.name
         for change, value in _folded(run.groups.stability).items():
-            rows.append(of_run(run) | {"change": change, "value": known(value)})
+            rows.append(of_run(run) | {"change": change, "value": finite_or_none(value)})
     if not rows:
         return []
     columns = [

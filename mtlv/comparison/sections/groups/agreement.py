@@ -10,8 +10,8 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.channels import label, number, run_axis, run_names, tip
-from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, written
-from mtlv.comparison.sections.parts import of_run, shown_first
+from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, text_layer
+from mtlv.comparison.sections.parts import of_run, order_shown_first
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import SEQUENTIAL
 
@@ -43,7 +43,7 @@ def _places(groups: Sequence[Sequence[str]]) -> Mapping[str, int]:
 
 def agreements(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:
     """Build a figure of every pair of runs with groups; [] if there is no pair."""
-    chosen = {run.key for run in [run for run in shown_first(comparison) if run.groups][:MOST]}
+    chosen = {run.key for run in [run for run in order_shown_first(comparison) if run.groups][:MOST]}
     kept = [run for run in runs if run.key in chosen]
     if len(kept) < 2:
         return []
@@ -81,6 +81,6 @@ def _agreement_spec(comparison: Comparison) -> dict[str, Any]:
         },
         "layer": [
             {"mark": "rect", "encoding": {"color": colour}},
-            written(number("value", format=".2f"), "datum.value > 0.62"),
+            text_layer(number("value", format=".2f"), "datum.value > 0.62"),
         ],
     }

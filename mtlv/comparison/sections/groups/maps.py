@@ -20,10 +20,10 @@ from mtlv.comparison.sections.channels import (
     tip,
     with_value,
 )
-from mtlv.comparison.sections.parts import of_run, shared_panels, shown_first
+from mtlv.comparison.sections.parts import of_run, order_shown_first, shared_panels
 from mtlv.comparison.sections.shared_groups import PLAIN, GroupNumbers, group_shapes
 from mtlv.evaluation.comparison import ComparedRun, Comparison
-from mtlv.figures.canvas import wrapped
+from mtlv.figures.canvas import wrap_name
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
 
 SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels per row
@@ -56,7 +56,11 @@ def task_maps(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]
 
 def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
     """Return maps by run key, and a note on runs left out, because placing names takes time."""
-    maps = {run.key: run.groups.points for run in shown_first(comparison) if run.groups and run.groups.points}
+    maps = {
+        run.key: run.groups.points
+        for run in order_shown_first(comparison)
+        if run.groups and run.groups.points
+    }
     different = list(dict.fromkeys(map(_key, maps.values())))[:PANELS]
     kept = {key: points for key, points in maps.items() if _key(points) in different}
     left = len(maps) - len(kept)
@@ -91,7 +95,7 @@ def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[
 def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
     """Return pixel positions of points, names and leader lines; without names if they do not all fit."""
     names = list(points)
-    labels = [wrapped(name, NAME, 2) for name in names]
+    labels = [wrap_name(name, NAME, 2) for name in names]
     lines = [label.split("\n") for label in labels]
     sizes = np.array([(LETTER * max(map(len, of_label)) + 2, LINE * len(of_label)) for of_label in lines])
     places = _scaled(np.array([points[name] for name in names], float), width, height)

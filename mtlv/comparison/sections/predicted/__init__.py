@@ -9,12 +9,12 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.channels import dots, only, tip
-from mtlv.comparison.sections.parts import known, of_run
+from mtlv.comparison.sections.parts import finite_or_none, of_run
 from mtlv.comparison.sections.predicted.affinity import matrix, tree
 from mtlv.comparison.sections.predicted.explored import apart, diagonal, gain_axes, histogram, scatter
 from mtlv.comparison.sections.predicted.untrained import untrained, untrained_in_words
 from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes, numbering
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import Comparison, is_random
 from mtlv.evaluation.predicted import TaskOutcome, Validated, validated
 from mtlv.evaluation.predictors import FEWEST
@@ -95,7 +95,7 @@ def _missed(found: Validated) -> str:
         return ""
     said, came = (fmean(_of(found.both, key)) for key in ("predicted_gain", "validation_gain"))
     over = "the other measured groups" if found.alike else _over(found)
-    return f"A mean gain of {signed(said)} was predicted; {signed(came)} came, over {over}."
+    return f"A mean gain of {format_signed(said)} was predicted; {format_signed(came)} came, over {over}."
 
 
 def _over(found: Validated) -> str:
@@ -292,7 +292,7 @@ def _tasks_table(found: Validated, given: GroupNumbers, id: str) -> TableBlock:
     rows = [
         of_run(found.run)
         | {"fold": each.fold, "task": each.task, "group": _group(found, given, each)}
-        | {key: known(getattr(each, key)) for key in ("predicted", "validation", "test")}
+        | {key: finite_or_none(getattr(each, key)) for key in ("predicted", "validation", "test")}
         | _with_error(found, {key: getattr(each, key) for key in GAIN_KEYS})
         for each in found.tasks
     ]

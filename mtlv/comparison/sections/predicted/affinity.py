@@ -20,7 +20,7 @@ from mtlv.comparison.sections.channels import (
     tip,
     with_value,
 )
-from mtlv.comparison.sections.heatmap import CELL, ink, slanted
+from mtlv.comparison.sections.heatmap import CELL, ink, slanted_axis
 from mtlv.comparison.sections.parts import of_run
 from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
 from mtlv.comparison.sections.transfer.matrix import LIGHT, NARROW, hatching
@@ -132,7 +132,7 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
         "width": {"step": max(NARROW - 8, min(WIDE, AREA // max(1, len(names))))},
         "height": {"step": CELL + 4},
         "encoding": {
-            "x": label("giver", scale={"domain": names}, axis=slanted("gives", 220)),
+            "x": label("giver", scale={"domain": names}, axis=slanted_axis("gives", 220)),
             "y": label("receiver", scale={"domain": names}, axis=down),
         },
         "layer": [

@@ -13,7 +13,7 @@ from mtlv.comparison.sections.parts import ROWS, of_run
 from mtlv.evaluation.predicted import Validated
 from mtlv.evaluation.predictors import FEWEST, gains_of_others, of_partitions
 from mtlv.figures.palette import RUNS
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 
 CHOSEN = RUNS[1]
 
@@ -104,7 +104,7 @@ def _chosen(found: Validated) -> list[dict[str, Any]]:
 def _row(found: Validated, fold: int, names: Any, predicted: float, measured: float) -> dict[str, Any]:
     return of_run(found.run) | {
         "fold": fold,
-        "tasks": enumerated(list(names), 6),
+        "tasks": list_first(list(names), 6),
         "size": len(names),
         "predicted": float(predicted),
         "measured": float(measured),

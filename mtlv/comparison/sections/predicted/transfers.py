@@ -10,7 +10,7 @@ from mtlv.comparison.sections.predicted.untrained import shown
 from mtlv.evaluation.predictors import FEWEST
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers
 from mtlv.evaluation.transfer.predicted import MeasuredTransfer, measured_transfers
-from mtlv.formatting import enumerated, many
+from mtlv.formatting import list_first, many
 
 TITLE = "Measures of transferability and measured gains"
 CAPTION = (
@@ -59,5 +59,5 @@ def _in_words(measured: Sequence[MeasuredTransfer]) -> str:
         return f"Whether {names} predicts which source helps cannot be said of {most}: {needed}."
     right = [f"{name} (Spearman {order})" for name, order in orders.items() if order.shown]
     if right:
-        return f"Without training on the target, its sources are ordered by {enumerated(right)}."
+        return f"Without training on the target, its sources are ordered by {list_first(right)}."
     return f"It is not shown that {names} predicts which source helps a target more."

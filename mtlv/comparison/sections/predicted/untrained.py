@@ -6,7 +6,7 @@ from mtlv.comparison.blocks import TableBlock, TableColumn
 from mtlv.comparison.sections.parts import of_run
 from mtlv.evaluation.predicted import Validated
 from mtlv.evaluation.predictors import FEWEST, REPEATED, SIZE, RankCorrelation
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 
 TITLE = "Predicted without training groups"
 CAPTION = (
@@ -65,8 +65,8 @@ def untrained_in_words(found: Validated) -> str:
     said = []
     if features:
         right = [f"{name} (Spearman {order})" for name, order in features.items() if order.shown]
-        none = f"none of {enumerated(list(features))} orders the measured scores"
-        found_by = f"the measured scores are ordered by {enumerated(right)}" if right else none
+        none = f"none of {list_first(list(features))} orders the measured scores"
+        found_by = f"the measured scores are ordered by {list_first(right)}" if right else none
         said.append(f"Before groups are trained, {found_by}.")
     if REPEATED in known:
         said.append(f"Trained again, the groups are ordered with Spearman {known[REPEATED]}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import listed
+from mtlv.comparison.sections.parts import join_with_and
 from mtlv.comparison.sections.predicted.transfers import said_and_came
 from mtlv.comparison.sections.transfer.graph import graph
 from mtlv.comparison.sections.transfer.matrix import matrix
@@ -68,7 +68,7 @@ def _finding(partners: tuple[Partner, ...], transfers: Transfers) -> str:
         gain = f"{points(best.mean)} points ({interval_text(best)})"
         parts.append(f"Largest gain: {best.target} with {best.source}, {gain}.")
     if left:
-        parts.append(f"No {transfers.wording.partner} helps {listed(left)}.")
+        parts.append(f"No {transfers.wording.partner} helps {join_with_and(left)}.")
     return " ".join(parts)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.channels import GREY, ZERO, dots, label, number, only, task_axis, tip
-from mtlv.comparison.sections.heatmap import ink, slanted
+from mtlv.comparison.sections.heatmap import ink, slanted_axis
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer.words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING
@@ -83,7 +83,7 @@ def reach(effects: Sequence[TransferEffect]) -> float:
 
 
 def _axis(names: Sequence[str], title: str | None) -> dict[str, Any]:
-    return label("source", scale={"domain": list(names)}, axis=slanted(title, 220))
+    return label("source", scale={"domain": list(names)}, axis=slanted_axis(title, 220))
 
 
 def _targets(transfers: Transfers, axis: dict[str, Any] | None) -> dict[str, Any]:

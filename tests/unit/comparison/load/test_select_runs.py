@@ -14,7 +14,7 @@ from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, choose, unique_
 from mtlv.errors import TrackingError
 from mtlv.settings import Suite, default_settings
 from mtlv.settings.identity import settings_key
-from mtlv.settings.names import told_apart
+from mtlv.settings.names import distinguish
 from mtlv.tracking.reader import COMPARISON, FOLD, StoredRun
 
 A = stored("aaaaaa1", "stl", at=1)
@@ -165,7 +165,7 @@ def test_a_path_is_told_by_its_file_and_only_if_no_name_differs() -> None:
             values = [
                 each | {"data.alias": alias} for each, alias in zip(values, names.values(), strict=True)
             ]
-        return told_apart(["run"] * len(paths), values)
+        return distinguish(["run"] * len(paths), values)
 
     assert told("/x/north.csv", "/x/south.csv") == ["run, path north.csv", "run, path south.csv"]
     assert told("/x/north.csv", "null") == ["run, path north.csv", "run, no path"]

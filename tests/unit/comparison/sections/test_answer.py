@@ -12,11 +12,11 @@ from mtlv.api.comparison import ComparisonPage
 from mtlv.comparison import ranking
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.load.compare import Compared
-from mtlv.comparison.ranking import MARGIN, Standing, recommended, recommended_run, shown_worse
+from mtlv.comparison.ranking import MARGIN, Standing, is_shown_worse, recommend, recommend_run
 from mtlv.comparison.sections import answer
 from mtlv.comparison.sections.answer import answer_of, passes
 from mtlv.comparison.sections.shared_groups import numbering, together
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
 from mtlv.evaluation.reference import Gain, Lag
@@ -100,7 +100,7 @@ def test_a_run_is_worse_by_the_tests_or_else_by_its_documents(said, sign, interv
     if turned:
         there = interval and (-interval[1], -interval[0])
         pair = a_pair(other, run, {-each for each in said}, -sign, there)
-    assert shown_worse(run, pair) is worse
+    assert is_shown_worse(run, pair) is worse
 
 
 def test_values_that_were_chosen_are_counted(answered):
@@ -113,10 +113,10 @@ def test_values_that_were_chosen_are_counted(answered):
 
 def test_few_seeds_that_show_nothing_do_not_decide():
     run, other = a_run("a"), a_run("b")
-    assert shown_worse(run, a_pair(run, other, {0}, 0, (-0.3, -0.1), n=6)) is False
-    assert shown_worse(run, a_pair(run, other, {0}, 0, (-0.3, -0.1), n=5)) is True, "by its documents"
-    assert shown_worse(run, a_pair(run, other, {0}, 0, n=5)) is None
-    assert shown_worse(run, a_pair(run, other, {-1}, -1, (-0.3, 0.1), n=3)) is True, "by the t-test"
+    assert is_shown_worse(run, a_pair(run, other, {0}, 0, (-0.3, -0.1), n=6)) is False
+    assert is_shown_worse(run, a_pair(run, other, {0}, 0, (-0.3, -0.1), n=5)) is True, "by its documents"
+    assert is_shown_worse(run, a_pair(run, other, {0}, 0, n=5)) is None
+    assert is_shown_worse(run, a_pair(run, other, {-1}, -1, (-0.3, 0.1), n=3)) is True, "by the t-test"
 
 
 def standing(name, mean, worse=False, **more):
@@ -130,13 +130,13 @@ def standing(name, mean, worse=False, **more):
 def test_the_cheapest_of_those_as_good_as_the_best_is_recommended():
     best = standing("best", 0.8, models=4)
     cheaper = standing("cheap", 0.8 - MARGIN / 2, models=1, seconds=50.0)
-    assert recommended([best, cheaper]).run.name == "cheap"
-    assert recommended([best, standing("cheap", 0.8 - MARGIN / 2, worse=None)]).run.name == "cheap"
-    assert recommended([best, standing("worse", 0.8 - MARGIN / 2, worse=True)]) is best
-    assert recommended([best, standing("lower", 0.8 - 1.1 * MARGIN)]) is best
+    assert recommend([best, cheaper]).run.name == "cheap"
+    assert recommend([best, standing("cheap", 0.8 - MARGIN / 2, worse=None)]).run.name == "cheap"
+    assert recommend([best, standing("worse", 0.8 - MARGIN / 2, worse=True)]) is best
+    assert recommend([best, standing("lower", 0.8 - 1.1 * MARGIN)]) is best
     slower = standing("slower", 0.799, models=1, seconds=90.0)
-    assert recommended([best, slower, cheaper]) is cheaper
-    assert recommended([best, standing("more", 0.799, models=5, seconds=1.0)]) is best
+    assert recommend([best, slower, cheaper]) is cheaper
+    assert recommend([best, standing("more", 0.799, models=5, seconds=1.0)]) is best
 
 
 def test_random_groups_are_recommended_only_without_others():
@@ -145,10 +145,10 @@ def test_random_groups_are_recommended_only_without_others():
     for groups, said in ((random, "control: random groups"), (lower, "measured to choose groups")):
         best, other = standing("best", 0.8, **groups), standing("other", 0.799, models=9)
         assert (best.control, other.control) == (said, "")
-        assert recommended([best, other]) is other
-        assert recommended([best, standing("other", 0.799, worse=True)]) is best
+        assert recommend([best, other]) is other
+        assert recommend([best, standing("other", 0.799, worse=True)]) is best
         cheaper = standing("cheaper", 0.799, seconds=1.0, **groups)
-        assert recommended([best, cheaper, standing("other", 0.7, worse=True)]) is best, (
+        assert recommend([best, cheaper, standing("other", 0.7, worse=True)]) is best, (
             "of controls, the highest"
         )
 
@@ -158,9 +158,9 @@ def test_the_best_of_several_random_groups_is_high_by_chance():
     best, far = standing("best", 0.8, **random), 0.8 - 3 * MARGIN
     one, more = standing("one", far, models=1), standing("more", far + MARGIN / 2, models=4)
     low = standing("low", far - MARGIN, models=1, seconds=1.0)
-    assert recommended([best, more, one, low]) is one, "the cheapest of those as good as the best other"
-    assert recommended([best, standing("one", far, worse=True)]) is best
-    assert recommended([best, standing("one", far, worse=None)]) is best, "nothing can decide"
+    assert recommend([best, more, one, low]) is one, "the cheapest of those as good as the best other"
+    assert recommend([best, standing("one", far, worse=True)]) is best
+    assert recommend([best, standing("one", far, worse=None)]) is best, "nothing can decide"
 
 
 @pytest.mark.parametrize("sign", [0, 1])
@@ -193,7 +193,7 @@ def test_random_factors_are_a_control():
     best = standing("best", 0.8, params={"training.objective.name": "random"})
     other = standing("other", 0.799, models=9)
     assert best.control == "control: random factors"
-    assert recommended([best, other]) is other
+    assert recommend([best, other]) is other
     assert not standing("best", 0.8, tasks="a", params=best.run.params).control, "one loss"
 
 
@@ -637,8 +637,8 @@ def test_there_is_no_answer_for_one_run_or_other_tasks(comparison_of):
     few = replace(child, tasks=dict(list(child.tasks.items())[:2]))
     runs = (replace(comparison.runs[0], children=(few,)), comparison.runs[1])
     assert answer.build(replace(comparison, runs=runs)) is None
-    assert recommended_run(comparison_of(runs=1)) is None
-    assert recommended_run(replace(comparison, runs=runs)) is None
+    assert recommend_run(comparison_of(runs=1)) is None
+    assert recommend_run(replace(comparison, runs=runs)) is None
     page = Compared(replace(comparison, runs=runs), Path("compare.html"), ())
     assert ComparisonPage(page).recommended is None
 
@@ -653,4 +653,11 @@ def test_the_answer_of_whole_runs(comparison_of):
 
 def test_equal_runs_differ_by_zero_without_a_sign() -> None:
     values = (0.0, -0.0, 0.0124, -0.0004, 0.0004, -0.0006)
-    assert [signed(value) for value in values] == ["0.000", "0.000", "+0.012", "0.000", "0.000", "−0.001"]
+    assert [format_signed(value) for value in values] == [
+        "0.000",
+        "0.000",
+        "+0.012",
+        "0.000",
+        "0.000",
+        "−0.001",
+    ]

@@ -12,7 +12,7 @@ from drawing import block
 from looking import findings
 
 from mtlv.comparison.files import json_lines
-from mtlv.comparison.pairwise_tests import judged_pairs
+from mtlv.comparison.pairwise_tests import compare_main_scores
 from mtlv.comparison.sections import cost, overview, significance, tasks
 from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, Curve
 from mtlv.evaluation.reference import Gain, Lag
@@ -51,7 +51,7 @@ def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) ->
     assert run["not_learned"] is None
     everyone = changed(comparison, *map(known, comparison.runs))
     assert overview.in_words(everyone) == said
-    assert len(judged_pairs(everyone)) == len(judged_pairs(comparison)) > 0
+    assert len(compare_main_scores(everyone)) == len(compare_main_scores(comparison)) > 0
 
 
 def test_the_average_precision_of_a_task_that_was_not_learned_is_known(comparison_of: Make) -> None:
@@ -123,7 +123,7 @@ def test_a_run_that_learned_nothing_is_never_the_best(comparison_of: Make) -> No
         assert f"“{first.name}”" not in findings(section).replace(f"Against “{first.name}”", "").replace(
             f"Not tested, because nothing was learned: “{first.name}”", ""
         )
-    assert all(first.key not in (pair.run.key, pair.other.key) for pair in judged_pairs(fallen))
+    assert all(first.key not in (pair.run.key, pair.other.key) for pair in compare_main_scores(fallen))
     assert f"Not tested, because nothing was learned: “{first.name}”." in [
         each.text for each in significance.build(fallen).blocks if each.kind == "text"
     ]

@@ -13,7 +13,7 @@ from looking import drawn, findings
 from mtlv.comparison import pairwise_tests
 from mtlv.comparison.rows import visible
 from mtlv.comparison.sections.tasks import build
-from mtlv.comparison.verdicts import signed
+from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import Comparison, TaskInfo
 
 Make = Callable[..., Comparison]
@@ -97,7 +97,7 @@ def test_the_words_name_the_largest_gain_and_loss(comparison_of: Make) -> None:
     assert said.startswith("Against “mtl · minilm”")
     rows = {(row["name"], row["task"]): row for row in block(build(comparison), "tasks").rows}
     for end, (name, task) in (("gains", up), ("losses", down)):
-        told = f"{signed(gains[name, task])}, {rows[name, task]['interval']}, in “{name}”"
+        told = f"{format_signed(gains[name, task])}, {rows[name, task]['interval']}, in “{name}”"
         assert f"Largest {end}: “{task}” ({told}" in said
     higher = sum(gain > 0 for gain in gains.values())
     assert f"{higher} of {len(gains)} task scores of the other runs are higher" in said
@@ -120,7 +120,9 @@ def test_gains_have_the_intervals_over_test_documents(comparison_of: Make, basel
     for (run, task), interval in of.items():
         gain = rows[run, task]["value"] - rows[baseline, task]["value"]
         assert interval.low < gain < interval.high
-        assert rows[run, task]["interval"] == f"{signed(interval.low)} to {signed(interval.high)}"
+        assert (
+            rows[run, task]["interval"] == f"{format_signed(interval.low)} to {format_signed(interval.high)}"
+        )
     apart = sum(each.low > 0 or each.high < 0 for each in of.values())
     assert f"For {apart} of 18 scores, the 95% interval over resampled test documents" in findings(section)
     assert "about 0.9 are expected by chance." in findings(section)

@@ -10,7 +10,7 @@ import pytest
 
 from mtlv.data.tables.guess import TableGuess, guess
 from mtlv.errors import DataError
-from mtlv.suite.token_counts import estimated, max_length
+from mtlv.suite.token_counts import estimate_pieces, max_length
 
 COUNT = 120
 WORDS = ["the", "heart", "lung", "is", "of", "normal", "size", "no", "edema", "seen", "in", "this", "view"]
@@ -203,6 +203,6 @@ def test_few_texts_are_cut() -> None:
 
 
 def test_other_scripts_have_more_pieces() -> None:
-    assert estimated("word " * 10) == 16
-    assert estimated("القلب طبيعي") > 10
+    assert estimate_pieces("word " * 10) == 16
+    assert estimate_pieces("القلب طبيعي") > 10
     assert max_length(("القلب والرئتان في الحدود الطبيعية " * 10,) * 20)[0] > 128

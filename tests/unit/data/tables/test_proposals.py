@@ -8,7 +8,7 @@ import pytest
 
 from mtlv.data.tables.column_kinds import FEWEST
 from mtlv.data.tables.places import places_of
-from mtlv.data.tables.proposals import Learned, Proposals, Units, are_the_same, chosen, without
+from mtlv.data.tables.proposals import Learned, Proposals, Units, are_the_same, choose_learned, without
 
 COUNT = 40
 TEXTS = [f"case {n}" for n in range(COUNT)]
@@ -107,8 +107,8 @@ def test_of_several_columns_of_whole_numbers_none_is_chosen() -> None:
         Learned({"kind": "multiclass", "target": name}, dict.fromkeys(column, FEWEST))
         for name, column in cells.items()
     ]
-    assert chosen(classes, cells) == []
-    assert chosen(classes[1:2], cells) == classes[1:2]
+    assert choose_learned(classes, cells) == []
+    assert choose_learned(classes[1:2], cells) == classes[1:2]
 
 
 def test_a_name_that_another_task_has_is_left_out_with_the_rare_ones() -> None:

@@ -41,8 +41,8 @@ def test_texts_are_batched_beside_documents_with_pairs() -> None:
     pairs = Tokens(np.array([7, 8, 9], np.int32), np.array([0, 2, 3]), 0, 1, np.array([0, 1, 0], np.int8))
     found = join_tokens([cut, pairs, cut])
     rows = np.array([1, 3, 7])
-    assert found.padded(rows)[0].tolist() == [[1, 12, 13, 2], [7, 8, 0, 0], [1, 20, 2, 0]]
-    segments = found.padded_segments(rows)
+    assert found.pad_rows(rows)[0].tolist() == [[1, 12, 13, 2], [7, 8, 0, 0], [1, 20, 2, 0]]
+    segments = found.pad_segments(rows)
     assert segments is not None
     assert segments.tolist() == [[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
     assert found.documents(np.arange(8)).tolist() == [0, 0, 1, 2, 3, 4, 4, 5]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mtlv import seeding
-from mtlv.data.texts.lazy import Chained, Lazy, Made, Picked, Prefixed, chained, picked
+from mtlv.data.texts.lazy import Chained, Lazy, Made, Picked, Prefixed, chain_lazily, pick
 from mtlv.seeding import content_key
 
 TEN = Made(np.arange(10, 20, dtype=np.uint64), str)
@@ -33,19 +33,19 @@ def test_a_lazy_sequence_has_the_values_of_a_held_one(lazy: Sequence[str], held:
     with pytest.raises(IndexError):
         lazy[len(held)]
     with pytest.raises(IndexError):
-        picked(lazy, np.array([len(held)]))[0]
+        pick(lazy, np.array([len(held)]))[0]
 
 
 def test_rows_are_read_in_any_order() -> None:
     rows = np.array([21, 0, 11, 12, 10, 9])
-    assert tuple(picked(MIXED, rows)) == tuple(ALL[row] for row in rows)
+    assert tuple(pick(MIXED, rows)) == tuple(ALL[row] for row in rows)
 
 
 def test_what_is_held_stays_held() -> None:
-    assert chained([("a",), ("b", "c")], Prefixed(["1", "2"])) == ("1a", "2b", "2c")
-    assert picked(("a", "b"), np.array([1])) == ("b",)
-    assert isinstance(chained([("a",), TEN]), Lazy)
-    assert isinstance(picked(TEN, np.array([1])), Lazy)
+    assert chain_lazily([("a",), ("b", "c")], Prefixed(["1", "2"])) == ("1a", "2b", "2c")
+    assert pick(("a", "b"), np.array([1])) == ("b",)
+    assert isinstance(chain_lazily([("a",), TEN]), Lazy)
+    assert isinstance(pick(TEN, np.array([1])), Lazy)
 
 
 @pytest.mark.parametrize("together", [1, 3, 10, 4096])
