@@ -218,7 +218,7 @@ def test_what_another_process_has_trained_again_meanwhile_is_taken(
         put(store.units / key / "curve.parquet", before)
         return held(self, key)
 
-    monkeypatch.setattr(Store, "held", late)
+    monkeypatch.setattr(Store, "lock_unit", late)
     found = store.read_or_quarantine(key, lambda: store.load(key), said.append)
     assert found is not None
     assert found.key == key
