@@ -53,12 +53,12 @@ def windows(lengths: NDArray[np.int64], epoch: int) -> list[NDArray[np.int64]]:
 
 WAYS: dict[str, Order] = {
     "mtlv": at_random,
-    f"at random, in parts of {loop.OF_A_PART}": at_random,
+    f"at random, in parts of {loop.DOCUMENTS_PER_PART}": at_random,
     f"windows of {WINDOW} batches, padded": windows,
     "at random, padded": at_random,
 }
 OURS, IN_PARTS, BEFORE, RANDOM = WAYS
-PARTS = {IN_PARTS: loop.OF_A_PART}
+PARTS = {IN_PARTS: loop.DOCUMENTS_PER_PART}
 """Documents per part, for batches that are computed in parts."""
 
 
@@ -80,7 +80,7 @@ class Case:
             model.__dict__["_packable"] = False
         documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index)
         batches = list(documents._batches(WAYS[way](self.lengths, 0)[:count]))
-        loop.OF_A_PART = PARTS.get(way, SIZE)
+        loop.DOCUMENTS_PER_PART = PARTS.get(way, SIZE)
         begun = time.perf_counter()
         learn(model, lambda _: batches, precision=work.precision)
         return sum(len(batch.index) for batch in batches) / (time.perf_counter() - begun)

@@ -23,13 +23,13 @@ from harness import Claim, Result, alone, interleaved, publish, shares, sized
 from throughput import arguments, prepare, spent
 from training import ours
 
-from mtlv.environ import SPINS
+from mtlv.environ import SPIN_COUNT
 from mtlv.hardware import cores
 
 SPIN = "GOMP_SPINCOUNT"
 WAYS: dict[str, Mapping[str, str]] = {
     "as OpenMP waits": {},
-    f"{SPINS} spins": {SPIN: SPINS},
+    f"{SPIN_COUNT} spins": {SPIN: SPIN_COUNT},
     "no spins": {"OMP_WAIT_POLICY": "passive"},
     "one thread": {"OMP_NUM_THREADS": "1"},
 }
@@ -82,7 +82,7 @@ def main() -> int:
     )
     result.claims = [
         Claim(
-            f"{BUSY}: {SPINS} spins (mtlv) against OpenMP's own",
+            f"{BUSY}: {SPIN_COUNT} spins (mtlv) against OpenMP's own",
             sized(1.5, None),
             result.ratio(BUSY, OURS, USUAL),
         ),

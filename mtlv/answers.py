@@ -15,14 +15,16 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakKeyDictionary
 
-MOST_BYTES = 100_000_000  # of an answer that is read at once: 500 runs with 1000 metrics have half of it
+MAX_ANSWER_BYTES = (
+    100_000_000  # of an answer that is read at once: 500 runs with 1000 metrics have half of it
+)
 MOST_BYTES_OF_FILE = ContextVar("MOST_BYTES_OF_FILE", default=50_000_000_000)
 """Of an answer that is written to a file piece by piece."""
-SECONDS = 30.0  # for an answer without content, and before its rate counts
-READS = 3  # or as many times the timeout of one read, if the user has set a longer one
-RATE = 10_000  # bytes per second, on average
-PIECE = 65536  # bytes that are read before the rate is looked at
-TICK = 0.2  # seconds between two looks at the sockets
+ANSWER_SECONDS = 30.0  # for an answer without content, and before its rate counts
+READ_TIMEOUTS = 3  # or as many times the timeout of one read, if the user has set a longer one
+MIN_BYTES_PER_SECOND = 10_000  # bytes per second, on average
+PIECE_BYTES = 65536  # bytes that are read before the rate is looked at
+TICK_SECONDS = 0.2  # seconds between two looks at the sockets
 
 
 @contextmanager
@@ -57,7 +59,7 @@ class _Watch:
 
     def _look(self) -> None:
         while True:
-            time.sleep(TICK)
+            time.sleep(TICK_SECONDS)
             with self._lock:
                 for connection, due in list(self._due.items()):
                     if time.monotonic() > due:
@@ -84,13 +86,13 @@ def limit_answers(adapter: Any) -> bool:
 
 
 def _seconds() -> float:
-    return max(SECONDS, READS * float(os.environ.get("MLFLOW_HTTP_REQUEST_TIMEOUT") or 0))
+    return max(ANSWER_SECONDS, READ_TIMEOUTS * float(os.environ.get("MLFLOW_HTTP_REQUEST_TIMEOUT") or 0))
 
 
 def _limited_send(send: Callable[..., Any]) -> Callable[..., Any]:
     def limited(self: Any, request: Any, stream: bool = False, **rest: Any) -> Any:
         answer = send(self, request, stream=stream, **rest)
-        most = MOST_BYTES_OF_FILE.get() if stream else MOST_BYTES
+        most = MOST_BYTES_OF_FILE.get() if stream else MAX_ANSWER_BYTES
         answer.iter_content = _limited_content(answer, most)
         return answer
 
@@ -102,15 +104,17 @@ def _limited_content(answer: Any, most: int) -> Callable[..., Iterator[Any]]:
 
     def iter_content(chunk_size: int | None = 1, decode_unicode: bool = False) -> Iterator[Any]:
         size = 0
-        for chunk in read(chunk_size and min(chunk_size, PIECE), decode_unicode):
+        for chunk in read(chunk_size and min(chunk_size, PIECE_BYTES), decode_unicode):
             size += len(chunk)
             if size > most:
                 raise _too(answer, f"large: more than {most:,} bytes after unpacking")
             connection = getattr(answer.raw.connection, "sock", None)
             if connection is not None:
-                _WATCH.expect(connection, limit + size / RATE)
+                _WATCH.expect(connection, limit + size / MIN_BYTES_PER_SECOND)
             yield chunk
-        if time.monotonic() > limit + size / RATE:  # a cut answer of unknown length looks like its end
+        if (
+            time.monotonic() > limit + size / MIN_BYTES_PER_SECOND
+        ):  # a cut answer of unknown length looks like its end
             raise _too(answer, "slow")
 
     return iter_content

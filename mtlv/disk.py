@@ -15,7 +15,9 @@ from typing import Any, BinaryIO
 
 from mtlv.errors import TrackingError
 
-FILES_AT_ONCE = 3  # of one kind while one is written: two checkpoints are kept until the third is complete
+MAX_FILES_AT_ONCE = (
+    3  # of one kind while one is written: two checkpoints are kept until the third is complete
+)
 
 
 @contextmanager
@@ -91,7 +93,7 @@ def flush(path: Path) -> None:
 def cannot_write(what: str, size: int, folder: Path, error: Exception) -> TrackingError:
     """Return an error with the required and the free space."""
     free = shutil.disk_usage(folder if folder.exists() else folder.parent).free
-    needed = FILES_AT_ONCE * size
+    needed = MAX_FILES_AT_ONCE * size
     full = free < size
     reason = os.strerror(errno.ENOSPC) if full else getattr(error, "strerror", None) or error
     return TrackingError(

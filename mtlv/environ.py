@@ -23,8 +23,8 @@ def variable(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-SPINS = "1000"  # a few microseconds
-BUSY = 0.5  # share of the cores, over the last minute
+SPIN_COUNT = "1000"  # a few microseconds
+BUSY_SHARE = 0.5  # share of the cores, over the last minute
 
 
 def let_waiting_threads_sleep() -> None:
@@ -36,8 +36,8 @@ def let_waiting_threads_sleep() -> None:
     (`benchmarks/waiting.py`). The variable is read when PyTorch is imported, here and in child processes;
     later changes in load have no effect.
     """
-    if "OMP_WAIT_POLICY" not in os.environ and _load() >= BUSY * cores():
-        os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
+    if "OMP_WAIT_POLICY" not in os.environ and _load() >= BUSY_SHARE * cores():
+        os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
 
 
 def _load() -> float:

@@ -6,11 +6,11 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-LONGEST = 2000  # maximum characters of `allowed`, which may be a long list of names from a file
+MAX_ALLOWED_LETTERS = 2000  # maximum characters of `allowed`, which may be a long list of names from a file
 
 
 MASK = "***"
-LOOKED_AT = 4000  # further characters in which the end of a password is searched
+MAX_PASSWORD_LETTERS = 4000  # further characters in which the end of a password is searched
 _HIDDEN = "user|password|passwd|pwd|token|access_token|api_?key|secret|signature|sig|odbc_connect"
 _IN_ADDRESS = re.compile(r"(://)[^\s'\"/][^\s'\"]*@")
 _IN_QUERY = re.compile(rf"(?i)((?:[?&;.\s]|^)(?:{_HIDDEN})=)[^&;\s'\"]+")
@@ -33,7 +33,7 @@ class MtlvError(Exception):
         if got is not None:
             parts[0] += f" (got {shorten(got)})"
         if allowed is not None:
-            parts.append(f"allowed: {shorten(allowed, LONGEST)}")
+            parts.append(f"allowed: {shorten(allowed, MAX_ALLOWED_LETTERS)}")
         if then:
             parts.append(then.rstrip("."))
         text = mask_credentials("; ".join(parts))
@@ -125,7 +125,7 @@ def shorten(value: object, limit: int = 120) -> str:
     """
     text = repr(value) if not isinstance(value, str) else value
     text = mask_credentials(
-        text[: min(limit, len(text)) + LOOKED_AT]
+        text[: min(limit, len(text)) + MAX_PASSWORD_LETTERS]
     )  # before truncation, which could split a password
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

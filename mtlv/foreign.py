@@ -12,12 +12,14 @@ from typing import Any
 
 from mtlv.disk import open_regular
 
-MOST_BYTES = 50_000_000
-SHORTEST = 5  # minimum average bytes per value: `[[],[],...` would need 25 times its size in memory
-MOST_DEPTH = 20
+MAX_BYTES = 50_000_000
+MIN_BYTES_PER_VALUE = (
+    5  # minimum average bytes per value: `[[],[],...` would need 25 times its size in memory
+)
+MAX_DEPTH = 20
 
 
-def read_json(path: Path, most: int = MOST_BYTES) -> Any:
+def read_json(path: Path, most: int = MAX_BYTES) -> Any:
     """Return the content of a UTF-8 file, with or without a byte order mark.
 
     Raises:
@@ -31,7 +33,7 @@ def read_json(path: Path, most: int = MOST_BYTES) -> Any:
         return parse_json(file.read((size or most) + 1), most)
 
 
-def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:
+def parse_json(content: bytes | str, most: int = MAX_BYTES) -> Any:
     """Return the value of a JSON text.
 
     Raises:
@@ -40,7 +42,7 @@ def parse_json(content: bytes | str, most: int = MOST_BYTES) -> Any:
     _need("bytes", len(content), most)
     text = content if isinstance(content, str) else content.decode("utf-8-sig")
     # Including those in strings: an upper bound of the number of values.
-    _need("values", sum(text.count(sign) for sign in ",[{"), most // SHORTEST)
+    _need("values", sum(text.count(sign) for sign in ",[{"), most // MIN_BYTES_PER_VALUE)
     try:
         value = json.loads(text)
     except RecursionError:
@@ -57,7 +59,7 @@ def _need(what: str, count: int, most: int) -> None:
 def _need_depth(value: Any) -> None:
     """Raise an error for content nested more deeply than any file of mtlv, because code may recurse."""
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for items in level
@@ -69,4 +71,4 @@ def _need_depth(value: Any) -> None:
 
 
 def _too_deep() -> ValueError:
-    return ValueError(f"nested too deeply, more than {MOST_DEPTH} levels")
+    return ValueError(f"nested too deeply, more than {MAX_DEPTH} levels")

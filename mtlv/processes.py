@@ -26,12 +26,12 @@ from typing import IO, Any
 from mtlv.errors import MtlvError
 
 ROOT = Path(__file__).resolve().parents[1]
-GRACE = 10.0
+GRACE_SECONDS = 10.0
 """Seconds that a process with `grace` has after the end of its parent.
 
 The kernel sends it SIGUSR1, whose number equals these seconds; see `_by_kernel`.
 """
-LOOK = 1.0  # seconds between checks of the parent, if the kernel sends no signal
+LOOK_SECONDS = 1.0  # seconds between checks of the parent, if the kernel sends no signal
 PR_SET_PDEATHSIG = 1  # from Linux's <sys/prctl.h>
 
 Process = subprocess.Popen[bytes]
@@ -143,7 +143,7 @@ class ChildProcess(Connection):
     def how_it_ended(self) -> str:
         """Return its signal or exit code, after it has closed its pipe."""
         try:
-            code = self.process.wait(GRACE)
+            code = self.process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return "it did not respond"
@@ -156,7 +156,7 @@ class ChildProcess(Connection):
     def was_killed(self) -> bool:
         """Return whether it was ended by a signal, after it has closed its pipe."""
         with suppress(subprocess.TimeoutExpired):
-            return self.process.wait(GRACE) < 0
+            return self.process.wait(GRACE_SECONDS) < 0
         self.process.kill()
         return True
 
@@ -216,7 +216,7 @@ def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connec
     """Return the child's connection to its parent, separate from printed output.
 
     Args:
-        grace: whether it has `GRACE` seconds to stop gracefully after the parent, whose end it detects from
+        grace: whether it has `GRACE_SECONDS` to stop gracefully after the parent, whose end it detects from
             the closed pipe; otherwise it ends immediately.
         memory: maximum bytes; using more ends it by a signal. Not on macOS and Windows.
     """
@@ -257,8 +257,8 @@ def _by_kernel(grace: bool) -> bool:
 
 def _watch(parent: int, grace: bool) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK)
-    time.sleep(GRACE if grace else 0)
+        time.sleep(LOOK_SECONDS)
+    time.sleep(GRACE_SECONDS if grace else 0)
     os._exit(1)
 
 

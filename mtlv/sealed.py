@@ -10,7 +10,7 @@ from typing import Any
 
 from mtlv.disk import flush, open_regular, remove, write_atomically
 from mtlv.errors import shorten
-from mtlv.foreign import MOST_BYTES, parse_json
+from mtlv.foreign import MAX_BYTES, parse_json
 
 SUM = "sha256"
 """Key of the checksum of the other content."""
@@ -30,7 +30,7 @@ def seal(content: Mapping[str, Any], *, indent: int | None = None) -> str:
 
 
 def unseal(
-    text: bytes | str, most_bytes: int = MOST_BYTES, *, earlier: Set[str] = frozenset()
+    text: bytes | str, most_bytes: int = MAX_BYTES, *, earlier: Set[str] = frozenset()
 ) -> dict[str, Any]:
     """Return the content of a text of `seal`.
 
@@ -64,7 +64,7 @@ def read_sealed(
     warn: Callable[[str], None],
     then: str,
     *,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
     earlier: Set[str] = frozenset(),
 ) -> dict[str, Any] | None:
     """Return the content of a file of `write_sealed`; None if there is none.

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-TOGETHER = 4096  # values of a sequence that are held at once
+VALUES_AT_ONCE = 4096  # values of a sequence that are held at once
 
 
 def content_key(content: object, length: int = 16) -> str:
@@ -44,8 +44,10 @@ def _json_of_parts(content: object) -> Iterator[str]:
         yield "]"
     elif isinstance(content, Sequence):
         yield "["
-        for start in range(0, len(content), TOGETHER):
-            yield ("," if start else "") + _ENCODER.encode(list(content[start : start + TOGETHER]))[1:-1]
+        for start in range(0, len(content), VALUES_AT_ONCE):
+            yield ("," if start else "") + _ENCODER.encode(list(content[start : start + VALUES_AT_ONCE]))[
+                1:-1
+            ]
         yield "]"
     else:
         raise TypeError(f"a digest of {type(content).__name__}")

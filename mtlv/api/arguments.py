@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mtlv.errors import ConfigError, DataError, MtlvError
-from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, is_section, known_keys
+from mtlv.settings.draft import SHORTHAND_KEYS, SUITE_KEYS, is_section, known_keys
 from mtlv.settings.problems import nearest_key
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import parse
@@ -60,7 +60,7 @@ def _keys(keyword: str, section: str) -> list[str]:
     key = keyword.replace("__", ".")
     if f"{section}.{key}" in known_keys():
         return [f"{section}.{key}"]
-    if key in known_keys() or key in SHORTHAND or (key in Settings.model_fields and "." not in key):
+    if key in known_keys() or key in SHORTHAND_KEYS or (key in Settings.model_fields and "." not in key):
         return [key]
     section_keys = [f"{section}.{key}"] if is_section((section, key)) else []
     return section_keys or [known for known in known_keys() if known.endswith(f".{key}")]

@@ -20,7 +20,7 @@ from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.seeding import content_key
 from mtlv.settings import load_suite
-from mtlv.settings.data_schema import WITHOUT_TARGET
+from mtlv.settings.data_schema import KINDS_WITHOUT_TARGET
 from mtlv.units.corpora import read_corpus
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ COLUMNS_OF_TABLES = {"text", "columns", "labels", "label_list", "target", "kind"
 
 def _no_target(settings: Mapping[str, Any]) -> bool:
     """Return whether no column with targets is named, although the kind of task needs one."""
-    return not settings.keys() & TARGETS and settings.get("data.columns.kind") not in WITHOUT_TARGET
+    return not settings.keys() & TARGETS and settings.get("data.columns.kind") not in KINDS_WITHOUT_TARGET
 
 
 def load(name: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, **settings: Any) -> Corpus:

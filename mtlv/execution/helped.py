@@ -13,13 +13,13 @@ from threading import Thread
 from mtlv.errors import NoRoomError, TrainingError
 from mtlv.events import Event, UnitEnded, UnitFailed, UnitStarted, WarningGiven
 from mtlv.execution.helper import Expectation, HelperMessage, HelpRequest, UnitError
-from mtlv.execution.local import PAUSE, LocalExecutor
+from mtlv.execution.local import PAUSE_SECONDS, LocalExecutor
 from mtlv.execution.runner import OnEpoch, UnitRunner
-from mtlv.processes import GRACE, ChildProcess, Crashed, Failed
+from mtlv.processes import GRACE_SECONDS, ChildProcess, Crashed, Failed
 from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job
 
-TRIES = 2  # attempts of a unit whose processes are lost
+MAX_TRIES = 2  # attempts of a unit whose processes are lost
 
 
 class Helper:
@@ -47,10 +47,10 @@ class Helper:
         self._to_send.put(None)
 
     def end(self) -> None:
-        """End the process, which has `GRACE` seconds for it."""
+        """End the process, which has `GRACE_SECONDS` for it."""
         self.leave()
         with suppress(subprocess.TimeoutExpired):
-            self.child.process.wait(GRACE)
+            self.child.process.wait(GRACE_SECONDS)
         self.child.process.kill()
         for thread in self._threads:
             thread.join()
@@ -182,7 +182,7 @@ class HelpedExecutor(LocalExecutor):
     # ---- Messages of helpers -------------------------------------------------------------------------------
 
     def _wait(self) -> None:
-        self._receive_waiting(PAUSE)
+        self._receive_waiting(PAUSE_SECONDS)
 
     def _receive_waiting(self, seconds: float = 0.0) -> None:
         """Handle all messages that have come; if there is none, wait up to `seconds` for the first."""
@@ -237,12 +237,12 @@ class HelpedExecutor(LocalExecutor):
         if job is None:
             return
         self._losses[job.unit.key] += 1
-        if self._losses[job.unit.key] < TRIES:
+        if self._losses[job.unit.key] < MAX_TRIES:
             text = f"{job.name}: the process that trained it has ended ({how}); another one continues"
             self._pass_on(WarningGiven(text))
         else:
             error = TrainingError(
-                f"`{job.name}`: {TRIES} processes that trained it have ended",
+                f"`{job.name}`: {MAX_TRIES} processes that trained it have ended",
                 got=how,
                 then="if memory ran out (SIGKILL), lower `execution.processes` or `training.batch_size`",
             )

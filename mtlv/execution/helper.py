@@ -20,13 +20,13 @@ from mtlv.errors import NoRoomError, TrainingError
 from mtlv.events import BatchTrained, Callback, EpochEnded, Event, UnitStarted, warner
 from mtlv.execution.local import LocalExecutor
 from mtlv.execution.runner import UnitRunner
-from mtlv.processes import GRACE, Connection, Crashed, Failed, failure
+from mtlv.processes import GRACE_SECONDS, Connection, Crashed, Failed, failure
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, starts_of
 
-BATCH_INTERVAL = 0.5  # minimum seconds between events about batches
-PAUSE = 0.2  # seconds between checks whether a unit is free
+BATCH_INTERVAL_SECONDS = 0.5  # minimum seconds between events about batches
+PAUSE_SECONDS = 0.2  # seconds between checks whether a unit is free
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class HelperExecutor(LocalExecutor):
         self._parent.send(UnitError(job.unit.key, error))
 
 
-def fewer_batches(send: Callback, interval: float = BATCH_INTERVAL) -> Callback:
+def fewer_batches(send: Callback, interval: float = BATCH_INTERVAL_SECONDS) -> Callback:
     """Forward events, but those about batches at most every `interval` seconds and at the end of an epoch."""
     documents, last = 0, 0.0
 
@@ -116,7 +116,7 @@ def help_suite(messages: SimpleQueue[Any], parent: Connection) -> None:
             try:
                 message = messages.get(timeout=pause)
             except Empty:
-                pause = 0.0 if executor.train_next() else PAUSE
+                pause = 0.0 if executor.train_next() else PAUSE_SECONDS
                 continue
             if message is None:
                 return
@@ -129,7 +129,7 @@ def _listen(parent: Connection, messages: SimpleQueue[Any]) -> None:
         messages.put(message)
     messages.put(None)
     _thread.interrupt_main()  # stop training like Ctrl-C: current writes are finished
-    time.sleep(GRACE)
+    time.sleep(GRACE_SECONDS)
     os._exit(1)
 
 

@@ -16,7 +16,7 @@ from mtlv.plan import Scores
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.job import Job
 
-PAUSE = 1.0  # seconds between checks of a unit that another process trains
+PAUSE_SECONDS = 1.0  # seconds between checks of a unit that another process trains
 
 
 def ignore_epoch(record: EpochRecord, scores: Scores) -> None:
@@ -136,4 +136,4 @@ class LocalExecutor(Executor):
 
     def _wait(self) -> None:
         """Wait until something may have changed."""
-        time.sleep(PAUSE)
+        time.sleep(PAUSE_SECONDS)

@@ -13,7 +13,7 @@ from mtlv.data.joined import repeated_tasks_error
 from mtlv.data.source import Corpus
 from mtlv.errors import MtlvError
 from mtlv.plan import Task, select_tasks
-from mtlv.settings.data_schema import OF_A_SOURCE
+from mtlv.settings.data_schema import SOURCE_KEYS
 from mtlv.settings.problems import Problem
 from mtlv.units.corpora import options_of, read_folds, surely_splits
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
 
-READ_KEYS = tuple(f"data.{key}" for key in (*OF_A_SOURCE, "columns", "documents", "descriptions", "sources"))
+READ_KEYS = tuple(f"data.{key}" for key in (*SOURCE_KEYS, "columns", "documents", "descriptions", "sources"))
 """Keys that determine the documents and tasks of a corpus."""
 MOST_BYTES = 50_000_000  # of a corpus of the catalog, which is read in a few seconds
 MOST_DOCUMENTS = 10_000  # of a generated corpus
@@ -113,7 +113,7 @@ def _problem(line: str, source: str | None) -> Problem:
     """Return a problem of the only corpus, or of one of several, whose keys are in the list of `source`."""
     if source is None:
         return Problem(line, ("data.path", "data.name"))
-    keys = "|".join((*OF_A_SOURCE, "columns"))
+    keys = "|".join((*SOURCE_KEYS, "columns"))
     return Problem(re.sub(rf"`data\.(?={keys}\b)", f"`{source}.", line), (f"{source}.path", source))
 
 

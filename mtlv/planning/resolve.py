@@ -21,7 +21,7 @@ from mtlv.planning.stages import StageBuilder, trained_alike
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
-from mtlv.settings.identity import NOT_IDENTITY
+from mtlv.settings.identity import IGNORED_KEYS
 from mtlv.units.job import Job, each_once
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Resolver:
             builders = [StageBuilder(cache, member, fold, seed, start) for seed in settings.seeds]
             children += self._children(member, fold, builders)
         keys = [job.unit.key for child in children for job in child.jobs]
-        uid = content_key([settings.model_dump(mode="json", exclude=NOT_IDENTITY), data, start, keys])
+        uid = content_key([settings.model_dump(mode="json", exclude=IGNORED_KEYS), data, start, keys])
         return ResolvedMember(member, tuple(children), uid, data, cache.tasks(settings))
 
     def _children(self, member: Member, fold: Fold, builders: Sequence[StageBuilder]) -> Iterator[FoldRun]:

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from mtlv.errors import mask_credentials
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
-from mtlv.settings.data_schema import OF_A_SOURCE, WITHOUT_TARGET, ColumnSettings
+from mtlv.settings.data_schema import KINDS_WITHOUT_TARGET, SOURCE_KEYS, ColumnSettings
 from mtlv.settings.draft import defaults
 from mtlv.settings.model_checks import CONTRADICTIONS_OF_THE_MODEL
 from mtlv.settings.rules import Check, Unread
@@ -16,13 +16,13 @@ from mtlv.settings.schema import FACTOR_RATE, Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
 HUB = "huggingface"
-TABLES = ("table", HUB)
+TABLE_NAMES = ("table", HUB)
 """Data sets that use all of `data.columns`."""
 
-OF_CONLL = ("words", "tags", "classes", "metric")
+CONLL_COLUMNS = ("words", "tags", "classes", "metric")
 """Keys of `data.columns` that CoNLL files use, too; columns are numbers or names."""
 
-TARGETS = ("labels", "label_list", "target", "tags")
+TARGET_COLUMNS = ("labels", "label_list", "target", "tags")
 """Columns of a table that have targets."""
 
 
@@ -36,13 +36,13 @@ def _repeated_in_one(lists: Sequence[Sequence[str] | None]) -> str:
 
 
 def _is_own_table(s: Settings) -> bool:
-    return s.data.sources is None and s.data.name in TABLES
+    return s.data.sources is None and s.data.name in TABLE_NAMES
 
 
 def _readers(key: str) -> tuple[str, ...]:
     """Return the data sets that read a key of `data.columns`."""
-    others = {"task": ("conll", "standoff"), "kind": ("standoff",)} | dict.fromkeys(OF_CONLL, ("conll",))
-    return (*TABLES, *others.get(key, ()))
+    others = {"task": ("conll", "standoff"), "kind": ("standoff",)} | dict.fromkeys(CONLL_COLUMNS, ("conll",))
+    return (*TABLE_NAMES, *others.get(key, ()))
 
 
 def _only_of(key: str) -> str:
@@ -131,8 +131,8 @@ CONTRADICTIONS = (
         ("data.columns.labels", "data.columns.label_list", "data.name"),
         lambda s: (
             _is_own_table(s)
-            and s.data.columns.kind not in WITHOUT_TARGET
-            and not any(getattr(s.data.columns, key) for key in TARGETS)
+            and s.data.columns.kind not in KINDS_WITHOUT_TARGET
+            and not any(getattr(s.data.columns, key) for key in TARGET_COLUMNS)
         ),
         "no labels; give `data.columns.labels` (columns of 0 and 1) or `data.columns.label_list`, or for "
         "other kinds of task `data.columns.kind` and `target` or `tags`",
@@ -251,7 +251,7 @@ UNREAD = (
             lambda s: s.data.sources is None,
             "set, but `data.sources` names the data sets; write it in the list",
         )
-        for key in OF_A_SOURCE
+        for key in SOURCE_KEYS
     ),
     Unread(
         ("data.window_overlap", "data.window"),

@@ -8,11 +8,11 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, SettingsSection, Share, Text
 
-OF_A_SOURCE = ("name", "alias", "path", "hub", "text_only", "labels", "limit")
-WITHOUT_TARGET = ("mlm",)
+SOURCE_KEYS = ("name", "alias", "path", "hub", "text_only", "labels", "limit")
+KINDS_WITHOUT_TARGET = ("mlm",)
 """Kinds of tables that have no column with a target."""
 TextOnly = Annotated[bool | Literal["next_sentence"], Field(description="true, false or next_sentence")]
-LENGTHS = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
+LENGTH_RANGE = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 
 def _as_text(place: object) -> object:
@@ -72,7 +72,7 @@ class SourceSettings(SettingsSection):
     columns: Annotated[ColumnSettings | None, Field(description="a mapping, or null")] = None
     labels: Annotated[Names | None, Field(description="a list of label names, or null")] = None
     limit: MaybeCount = None
-    max_length: Annotated[int | None, LENGTHS] = None
+    max_length: Annotated[int | None, LENGTH_RANGE] = None
     batch_size: MaybeCount = None
 
 
@@ -106,7 +106,7 @@ class DataSettings(SettingsSection):
     columns: ColumnSettings
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
     mentions: Literal["dummy", "markers", "original"]
-    max_length: Annotated[int, LENGTHS]
+    max_length: Annotated[int, LENGTH_RANGE]
     window: MaybeCount
     window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
     test_share: Share
@@ -132,7 +132,7 @@ class DataSettings(SettingsSection):
         return tuple(self._settings_of(one) for one in self.sources)
 
     def _settings_of(self, one: SourceSettings) -> DataSettings:
-        changes = {key: getattr(one, key) for key in OF_A_SOURCE}
+        changes = {key: getattr(one, key) for key in SOURCE_KEYS}
         overrides = {
             key: value for key in ("columns", "max_length") if (value := getattr(one, key)) is not None
         }

@@ -14,7 +14,9 @@ from mtlv.plan import slugs
 from mtlv.settings.schema import ArchitectureSettings, GroupingSettings, Settings, TrainingSettings
 from mtlv.settings.text import resolve_scalars
 
-LONGEST = 500  # MLflow stores up to 6000 characters of a parameter; a table cell should stay readable
+MAX_PARAMETER_LETTERS = (
+    500  # MLflow stores up to 6000 characters of a parameter; a table cell should stay readable
+)
 
 Scalar = str | int | float | bool
 
@@ -62,11 +64,11 @@ def plain(value: Any) -> Scalar:
     if value is None:
         return "null"
     if isinstance(value, (str, bool, int, float)):
-        return value if not isinstance(value, str) else shorten(value, LONGEST)
-    return shorten(json.dumps(value, ensure_ascii=False), LONGEST)
+        return value if not isinstance(value, str) else shorten(value, MAX_PARAMETER_LETTERS)
+    return shorten(json.dumps(value, ensure_ascii=False), MAX_PARAMETER_LETTERS)
 
 
-OF_STAGES = {
+STAGES_DEFAULTS = {
     "architecture": ArchitectureSettings.later,
     "grouping": GroupingSettings.later,
     "training": TrainingSettings.later,
@@ -77,7 +79,7 @@ OF_STAGES = {
 def dump(settings: Settings) -> str:
     """Return the settings as YAML, which `load_suite` reads back as the same settings."""
     values = settings.model_dump(mode="json")
-    for section, later in OF_STAGES.items():
+    for section, later in STAGES_DEFAULTS.items():
         for key, value in later.items():
             if key in values[section]:  # otherwise stages at the default would inherit this one
                 for stage in values["stages"] or ():

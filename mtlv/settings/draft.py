@@ -13,8 +13,12 @@ from typing import Any
 from mtlv.settings.text import KeyPath, YamlDocument, parse
 
 SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search", "tune")
-MAPPINGS = ("explore", "transfer", "search")  # those of them with keys of their own, such as `search.over`
-SHORTHAND = ("data", "encoder", "architecture", "training.objective")
+SUITE_SECTIONS = (
+    "explore",
+    "transfer",
+    "search",
+)  # those of them with keys of their own, such as `search.over`
+SHORTHAND_KEYS = ("data", "encoder", "architecture", "training.objective")
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def split(key: str) -> tuple[str, ...]:
             rest = ".".join(parts[i + 1 :])
             if known:
                 # The values of mappings may be by dotted key.
-                below = rest.split(".", 1) if part in MAPPINGS else [rest]
+                below = rest.split(".", 1) if part in SUITE_SECTIONS else [rest]
                 return (*path, part, *below) if rest else (*path, part)
             return (*path, ".".join(parts[i:]))
         path = (*path, part)
@@ -110,7 +114,9 @@ def split(key: str) -> tuple[str, ...]:
 
 def full_key(key: str, value: Any) -> str:
     """Return `key` without shorthand: `architecture` with a plain value becomes `architecture.name`."""
-    return f"{key}.name" if key in SHORTHAND and value is not None and not isinstance(value, dict) else key
+    return (
+        f"{key}.name" if key in SHORTHAND_KEYS and value is not None and not isinstance(value, dict) else key
+    )
 
 
 def _copied(value: Any) -> Any:
@@ -160,7 +166,7 @@ class Draft:
             for key, inner in (value or {}).items():
                 self._put((*path, key), inner, origin.below(key))
             return
-        if dotted_key(path) in SHORTHAND and is_section(path):  # within its section, such as `training`
+        if dotted_key(path) in SHORTHAND_KEYS and is_section(path):  # within its section, such as `training`
             path = (*path, "name")
         holder: dict[Any, Any] = self.values
         for depth, part in enumerate(path[:-1], 1):

@@ -25,7 +25,7 @@ MAX_MEMBERS = 1000
 Axis = tuple[Change, ...]
 """The values of one key."""
 # All members use one store and the same rule for choosing epochs, so that their comparison is fair.
-OF_THE_SUITE = (
+SUITE_WIDE_KEYS = (
     "experiment",
     "tracking.uri",
     "store.uri",
@@ -61,7 +61,7 @@ def variants(
         return [Variant(())], []
     key, *others = used_keys
     made = _Expansion(draft, file)
-    if others and tuple(used_keys) not in TOGETHER:
+    if others and tuple(used_keys) not in COMBINED_SUITE_KEYS:
         made.problem((others[-1],), then=f"given together with `{key}`; keep one of them")
         return [Variant(())], made.problems
     bases = [base for base in used_keys if base != "tune"]
@@ -139,7 +139,7 @@ class _Expansion:
         axes = self._axes(tune, path, seen)
         then = "changes what is validated, so its values cannot be compared; write it in `matrix`"
         for key in (axis[0].key for axis in axes):
-            if full_key(key, "").partition(".")[0] in NOT_TUNED:
+            if full_key(key, "").partition(".")[0] in UNTUNABLE_KEYS:
                 self.problem((*path, key), then=then)
         return axes
 
@@ -183,7 +183,7 @@ class _Expansion:
             self.problem(path, then=f"the same as `{full}` above; keep one of them")
         elif full.partition(".")[0] in SUITE_KEYS:
             self.problem(path, then="cannot stand inside a suite")
-        elif full in OF_THE_SUITE:
+        elif full in SUITE_WIDE_KEYS:
             self.problem(path, then="is the same for a whole suite; write it at the top of the file")
         seen.add(full)
 
@@ -229,12 +229,12 @@ def _tried(member: Variant, number: int, winning: Collection[str]) -> Iterator[V
         )
 
 
-TOGETHER = (
+COMBINED_SUITE_KEYS = (
     *(("matrix", "explore"), ("runs", "explore"), ("runs", "transfer")),  # the members of both
     *(("matrix", "tune"), ("runs", "tune")),  # values to try for each member
 )
 """Keys of a suite that stand together."""
-NOT_TUNED = ("seed", "data", "tasks")
+UNTUNABLE_KEYS = ("seed", "data", "tasks")
 """First parts of keys whose values are validated on other documents or tasks."""
 
 

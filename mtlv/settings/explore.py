@@ -13,13 +13,13 @@ from typing import Any
 
 from mtlv.settings.draft import Draft, Origin
 from mtlv.settings.problems import sentence
-from mtlv.settings.suite_schema import LEAST, ExploreSettings
+from mtlv.settings.suite_schema import MIN_PARTITIONS, ExploreSettings
 from mtlv.settings.variant import Variant, variant
 
 DRAWN, ROUND, PROPOSED, CONTROL = "drawn", "round", "proposed", "random"
-MOST = 1000  # partitions; a suite has no more members
+MAX_PARTITIONS = 1000  # partitions; a suite has no more members
 ARCHITECTURE = "gmtl"  # only groups with a model each are measured apart from one another
-LENGTHS = ("epochs", "budget")  # of `training`: what `halving` shares out
+LENGTH_KEYS = ("epochs", "budget")  # of `training`: what `halving` shares out
 
 
 def _best(features: str, of: str) -> dict[str, Any]:
@@ -75,9 +75,9 @@ def _rounds(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _affordable(explore: ExploreSettings) -> int:
-    """Return the number of partitions that can be measured for `budget`, which may be fewer than `LEAST`."""
-    count = LEAST - 1
-    while count < MOST and _cost(explore, count + 1) <= (explore.budget or 0):
+    """Return the number of partitions that can be measured for `budget`, which may be fewer than `MIN_PARTITIONS`."""
+    count = MIN_PARTITIONS - 1
+    while count < MAX_PARTITIONS and _cost(explore, count + 1) <= (explore.budget or 0):
         count += 1
     return count
 
@@ -113,13 +113,13 @@ def _problems(explore: ExploreSettings, draft: Draft, place: str) -> Iterator[st
             then = "leave it out: only groups with a model each are measured apart from one another"
             yield sentence(place, f"explore.changes.{key}", got=name, allowed=ARCHITECTURE, then=then)
     if explore.partitions is None and explore.budget is None:
-        allowed = f"a whole number of {LEAST} or more, or `explore.budget`"
+        allowed = f"a whole number of {MIN_PARTITIONS} or more, or `explore.budget`"
         yield sentence(place, "explore.partitions", got=None, allowed=allowed)
     elif explore.partitions is not None and explore.budget is not None:
         then = "given together with `explore.partitions`; keep one of them"
         yield sentence(place, "explore.budget", then=then)
-    elif explore.partitions is None and _affordable(explore) < LEAST:
-        allowed = f"{_cost(explore, LEAST):g} or more, for {LEAST} partitions"
+    elif explore.partitions is None and _affordable(explore) < MIN_PARTITIONS:
+        allowed = f"{_cost(explore, MIN_PARTITIONS):g} or more, for {MIN_PARTITIONS} partitions"
         yield sentence(place, "explore.budget", got=draft.get(("explore", "budget")), allowed=allowed)
     if explore.halving is not None:
         yield from _problems_of_halving(explore, draft, place)
@@ -128,7 +128,7 @@ def _problems(explore: ExploreSettings, draft: Draft, place: str) -> Iterator[st
 def _problems_of_halving(explore: ExploreSettings, draft: Draft, place: str) -> Iterator[str]:
     changes = explore.changes or {}
     of_training = changes.get("training")
-    for key in LENGTHS:
+    for key in LENGTH_KEYS:
         if f"training.{key}" in changes or (isinstance(of_training, dict) and key in of_training):
             then = f"given together with `explore.changes` of `training.{key}`; keep one of them"
             yield sentence(place, "explore.halving", then=then)

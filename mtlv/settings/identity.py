@@ -9,7 +9,7 @@ from mtlv.seeding import content_key
 if TYPE_CHECKING:
     from mtlv.settings.schema import Settings
 
-NOT_IDENTITY: dict[str, Any] = {
+IGNORED_KEYS: dict[str, Any] = {
     "tracking": True,
     "store": True,
     "execution": True,
@@ -24,4 +24,4 @@ def settings_key(settings: Settings) -> str:
 
     It is known before any data is read.
     """
-    return content_key(settings.model_dump(mode="json", exclude=NOT_IDENTITY))
+    return content_key(settings.model_dump(mode="json", exclude=IGNORED_KEYS))

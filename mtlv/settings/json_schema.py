@@ -8,18 +8,18 @@ from importlib.resources import files
 from typing import Any
 
 from mtlv.registries import CHOICES
-from mtlv.settings.draft import SHORTHAND, SUITE_KEYS, defaults, dotted_key, split
+from mtlv.settings.draft import SHORTHAND_KEYS, SUITE_KEYS, defaults, dotted_key, split
 from mtlv.settings.schema import Settings
 from mtlv.settings.suite_schema import SuiteSettings
 from mtlv.settings.text import KeyPath
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 KEY = re.compile(r"( *)(\w+):")
-GRID = {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}}
-OF_SUITE: Mapping[str, Mapping[str, Any]] = {
-    "matrix": GRID,
+GRID_SCHEMA = {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}}
+SUITE_KEY_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "matrix": GRID_SCHEMA,
     "runs": {"type": "array", "items": {"type": "object"}, "minItems": 1},
-    "tune": GRID,
+    "tune": GRID_SCHEMA,
 }
 
 
@@ -35,13 +35,13 @@ def config_schema() -> dict[str, Any]:
             node.pop("pattern", None)  # of Rust: editors would refuse it
     descriptions = {path: " ".join(map(str.strip, [*lines, *titles(path)])) for path, lines in comments()}
     _document(schema, schema["$defs"], (), descriptions, defaults())
-    for path in map(split, SHORTHAND):
+    for path in map(split, SHORTHAND_KEYS):
         part = schema
         for key in path[:-1]:
             part = schema["$defs"][_below(part["properties"][key])]
         part["properties"][path[-1]] = {"anyOf": [{"type": "string"}, part["properties"][path[-1]]]}
     for key in SUITE_KEYS:
-        kind = OF_SUITE.get(key) or {"$ref": f"#/$defs/{key.capitalize()}Settings"}
+        kind = SUITE_KEY_SCHEMAS.get(key) or {"$ref": f"#/$defs/{key.capitalize()}Settings"}
         schema["properties"][key] = {"anyOf": [kind, {"type": "null"}], "description": descriptions[(key,)]}
     return {"$schema": DIALECT, "title": "mtlv", **schema}
 

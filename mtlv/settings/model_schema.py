@@ -71,17 +71,17 @@ class ArchitectureSettings(SettingsSection):
 # the same on every machine.
 
 AUTO = "auto"  # of `training.learning_rate`
-RATES = ((384, 2e-4), (767, 1e-4), (1023, 2e-5), (inf, 1e-5))
+RATE_BY_WIDTH = ((384, 2e-4), (767, 1e-4), (1023, 2e-5), (inf, 1e-5))
 """Peak rates of encoders with hidden states of up to so many dimensions.
 
 384: 4e-4 is too high, 1e-4 no better (experiments/openi-minilm). 768: the rate of the thesis; those published
 for BERT are 2e-5 to 5e-5 (Devlin et al. 2019).
 """
-OF_ADAPTERS = 5e-4  # the encoder's own weights stay as they are
-USUAL = 768
-SMALL = {"minilm": 384, "tiny": 128}  # short names of encoders that are smaller
-SIZES = ("hidden_size", "d_model", "n_embd", "dim")  # names in configs
-IN_NAME = (
+ADAPTER_RATE = 5e-4  # the encoder's own weights stay as they are
+USUAL_WIDTH = 768
+SMALL_WIDTHS = {"minilm": 384, "tiny": 128}  # short names of encoders that are smaller
+WIDTH_KEYS = ("hidden_size", "d_model", "n_embd", "dim")  # names in configs
+WIDTH_BY_NAME = (
     (r"[-_]H-?(\d+)", None),
     (r"minilm|tiny|mini\b", 384),
     (r"small|medium", 512),
@@ -100,21 +100,21 @@ def usual_rate(name: str, *, adapters: bool = False) -> float:
     Example: `usual_rate("minilm")` is 2e-4, `usual_rate("bert")` 2e-5.
     """
     size = _size(name)
-    return OF_ADAPTERS if adapters else next(rate for most, rate in RATES if size <= most)
+    return ADAPTER_RATE if adapters else next(rate for most, rate in RATE_BY_WIDTH if size <= most)
 
 
 def _size(name: str) -> int:
-    """Return the number of dimensions of hidden states; `USUAL` if it is not known."""
+    """Return the number of dimensions of hidden states; `USUAL_WIDTH` if it is not known."""
     folder = Path(os.path.expanduser(name))
-    if name in SMALL:
-        return SMALL[name]
+    if name in SMALL_WIDTHS:
+        return SMALL_WIDTHS[name]
     if folder.is_dir():
         config = _config(folder)
-        return next((size for key in SIZES if isinstance(size := config.get(key), int)), USUAL)
-    for pattern, size in IN_NAME:
+        return next((size for key in WIDTH_KEYS if isinstance(size := config.get(key), int)), USUAL_WIDTH)
+    for pattern, size in WIDTH_BY_NAME:
         if match := re.search(pattern, name, re.IGNORECASE):
             return int(match[1]) if size is None else size
-    return USUAL
+    return USUAL_WIDTH
 
 
 def _config(folder: Path) -> dict[str, Any]:

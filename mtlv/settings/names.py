@@ -14,11 +14,15 @@ from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.describe import Scalar, flatten, plain, short
 from mtlv.settings.schema import Settings
 
-SAID = ("stages", "architecture.name", *(f"grouping.{key}" for key in ("method", "k", "features", "groups")))
+ALWAYS_NAMED_KEYS = (
+    "stages",
+    "architecture.name",
+    *(f"grouping.{key}" for key in ("method", "k", "features", "groups")),
+)
 """Keys that are always in a name; all others are where they differ."""
-NUMBER = "\0"  # the place of a number of groups that is known only when the member runs
-LONGEST = 40  # letters of a value
-BEFORE = 5  # letters before the first that differs
+GROUPS_MARK = "\0"  # the place of a number of groups that is known only when the member runs
+MAX_VALUE_LETTERS = 40  # letters of a value
+LETTERS_BEFORE_DIFFERENCE = 5  # letters before the first that differs
 DEFAULT_METHOD = "kmedoids"
 
 Flat = Mapping[str, Scalar]
@@ -49,7 +53,7 @@ def make_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]
 
 def with_number(name: str, groups: int | None) -> str:
     """Return a made name with the number of groups that was found; None if it is not known."""
-    return name.replace(NUMBER, "" if groups is None else f"{groups} ")
+    return name.replace(GROUPS_MARK, "" if groups is None else f"{groups} ")
 
 
 def distinguish(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
@@ -70,7 +74,7 @@ def _parts(settings: Settings, values: Flat, varied: Sequence[str]) -> Iterator[
         yield _groups(settings, number_varies="grouping.k" in varied)
     if settings.stages:
         yield " then ".join(stage.name for stage in settings.stages)
-    words = _words([key for key in varied if key not in SAID])
+    words = _words([key for key in varied if key not in ALWAYS_NAMED_KEYS])
     yield from (
         _phrase(key, words[key], values[key]) for key in words if key in values and is_read(key, settings)
     )
@@ -82,7 +86,7 @@ def _groups(settings: Settings, *, number_varies: bool) -> str:
     number = ""
     if method.takes_k:
         auto = "auto " if number_varies else ""
-        number = f"{NUMBER}{auto}" if section.k == "auto" else f"{section.k} "
+        number = f"{GROUPS_MARK}{auto}" if section.k == "auto" else f"{section.k} "
     elif section.groups is not None and method.of_names is not None:
         number = f"{len(section.groups)} "
     kind = "" if section.method == DEFAULT_METHOD else f"{section.method.replace('_', ' ')} "
@@ -132,7 +136,7 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
         return words
     if isinstance(value, int) and words.endswith("s"):
         return f"{value} {words if value != 1 else words[:-1]}"
-    return f"{words} {shorten(_text(value), LONGEST)}"
+    return f"{words} {shorten(_text(value), MAX_VALUE_LETTERS)}"
 
 
 def _text(value: Scalar) -> str:
@@ -164,9 +168,9 @@ def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
             same = sum(
                 1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
             )
-            start = texts[0].rfind(" ", 0, max(0, same - BEFORE)) + 1  # a whole word
+            start = texts[0].rfind(" ", 0, max(0, same - LETTERS_BEFORE_DIFFERENCE)) + 1  # a whole word
             shown = ["…" * (start > 0) + text[start:] for text in texts]
-            yield [f"{words[key]} {shorten(text, LONGEST)}" for text in shown]
+            yield [f"{words[key]} {shorten(text, MAX_VALUE_LETTERS)}" for text in shown]
 
 
 def _fewest(different: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

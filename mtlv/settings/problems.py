@@ -18,7 +18,9 @@ from mtlv.settings.values import OneOf
 
 KEY = re.compile(r"`([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*)\b")
 NAME = re.compile(r"`([^`]+)`")
-MOST = 50  # lines per member; finding the nearest correct names for thousands of wrong ones takes minutes
+MAX_PROBLEMS = (
+    50  # lines per member; finding the nearest correct names for thousands of wrong ones takes minutes
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _choices(field: FieldInfo) -> list[str]:
     return [name for rule in field.metadata if isinstance(rule, OneOf) for name in rule.choices]
 
 
-ELSEWHERE = {
+OTHER_NAMES = {
     "lr": "learning_rate",
     "n_epochs": "epochs",
     "num_epochs": "epochs",
@@ -135,7 +137,7 @@ ELSEWHERE = {
 def nearest_key(name: str, known: Iterable[str]) -> str:
     """Return `did you mean X?` for the nearest known key, or an empty string."""
     known = list(known)
-    our_name = ELSEWHERE.get(name)
+    our_name = OTHER_NAMES.get(name)
     return f"did you mean `{our_name}`?" if our_name in known else nearest(name, known)
 
 
@@ -156,7 +158,7 @@ def _right_name(key: str, last: str, siblings: list[str]) -> str:
         prefix = key[: -len(last)] if "." not in last else ""
         return near.replace("`", f"`{prefix}", 1)
     name = last.rpartition(".")[2]
-    our_name = ELSEWHERE.get(name, name)
+    our_name = OTHER_NAMES.get(name, name)
     same_name = [known for known in known_keys() if known.rpartition(".")[2] == our_name]
     return f"did you mean `{same_name[0]}`?" if same_name else f"allowed here: {', '.join(siblings)}"
 
@@ -173,7 +175,7 @@ def from_validation(
         path = loc if field is None else (*loc[:depth], *_inside(loc[depth:], draft.get(loc[:depth])))
         if path in lines:
             continue
-        if len(lines) >= MOST:
+        if len(lines) >= MAX_PROBLEMS:
             lines[path] = ""
         elif known:
             lines[path] = _wrong_value(draft, path, field, file, model)

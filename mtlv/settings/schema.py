@@ -273,7 +273,7 @@ class StartSettings(SettingsSection):
     carry: Literal["encoder", "encoder_and_heads"] = "encoder"
 
 
-OF_A_STAGE = ("tasks", "architecture", "grouping", "training")
+STAGE_KEYS = ("tasks", "architecture", "grouping", "training")
 """Settings that each stage has separately."""
 
 
@@ -328,7 +328,7 @@ class Settings(SettingsSection):
         if self.stages is None:
             return (self,)
         return tuple(
-            self.model_copy(update={key: getattr(stage, key) for key in OF_A_STAGE}) for stage in self.stages
+            self.model_copy(update={key: getattr(stage, key) for key in STAGE_KEYS}) for stage in self.stages
         )
 
     @property

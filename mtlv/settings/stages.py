@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.settings.checks import contradictions
 from mtlv.settings.draft import Change, Draft, Origin, dotted_key
-from mtlv.settings.schema import OF_A_STAGE, Settings, StageSettings
+from mtlv.settings.schema import STAGE_KEYS, Settings, StageSettings
 
 
 def fill_stages(draft: Draft) -> None:
@@ -31,7 +31,7 @@ def _fill_stage(written: dict[str, Any], draft: Draft, origin: Origin, before: A
     for key, value in written.items():
         if key in filled:
             continue
-        if key.partition(".")[0] in OF_A_STAGE:
+        if key.partition(".")[0] in STAGE_KEYS:
             inner.apply(Change(key, value, origin.below(key)))
         else:
             others[key] = value  # a key that stages do not have; the schema reports it
@@ -39,7 +39,7 @@ def _fill_stage(written: dict[str, Any], draft: Draft, origin: Origin, before: A
     # A teacher's stage is the usual reason for the one before; it often has several models.
     start = filled.get("start", None if before is None or teach is not None else {"from": before})
     filled["start"] = {"from": start} if isinstance(start, str) else start
-    return filled | {key: inner.values[key] for key in OF_A_STAGE} | others
+    return filled | {key: inner.values[key] for key in STAGE_KEYS} | others
 
 
 def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -52,14 +52,14 @@ def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
             (f"{place}.training.{key}", text) for key, text in _teacher_problems(stages[:number], stage)
         )
         if stage.start and any(_has_private(settings, name) for name in (stage.name, stage.start.stage)):
-            yield f"{place}.start", PRIVATE
+            yield f"{place}.start", PRIVATE_LAYERS_PROBLEM
         if not any(key.startswith(place) for key in wrong):
             for key, text in contradictions(stage_settings, wrong):
-                if key.partition(".")[0] in OF_A_STAGE:
+                if key.partition(".")[0] in STAGE_KEYS:
                     yield f"{place}.{key}", text
 
 
-PRIVATE = (
+PRIVATE_LAYERS_PROBLEM = (
     "with `architecture.private_layers` each head has layers of its own, so such a stage neither starts from "
     "another, nor another from it; write `start: null`"
 )

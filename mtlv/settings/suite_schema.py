@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from mtlv.environ import variable
 from mtlv.settings.values import Count, MaybeCount, Names, Seed, SettingsSection, Text
 
-LEAST = 3  # partitions from which others can be predicted
+MIN_PARTITIONS = 3  # partitions from which others can be predicted
 
 MaybeSeed = Annotated[int | None, Field(ge=0, description="a whole number of 0 or more")]
 Changes = Annotated[dict[str, Any] | None, Field(description="a mapping of keys to values")]
@@ -29,7 +29,11 @@ class ExploreSettings(SettingsSection):
     """Random partitions, and the groups that they propose."""
 
     partitions: Annotated[
-        int | None, Field(ge=LEAST, description=f"a whole number of {LEAST} or more, if there is no budget")
+        int | None,
+        Field(
+            ge=MIN_PARTITIONS,
+            description=f"a whole number of {MIN_PARTITIONS} or more, if there is no budget",
+        ),
     ] = None
     budget: Annotated[float | None, Field(gt=0, description="a number of models above 0")] = None
     k: Annotated[

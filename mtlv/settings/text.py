@@ -15,7 +15,7 @@ from mtlv.errors import ConfigError, shorten
 MAX_BYTES = 250_000  # takes seconds to parse; a config with a thousand runs is a fifth of this
 MAX_DEPTH = 20
 MAX_NODES = 100_000  # aliases can make a short file very large
-TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 MAX_DIGITS = 100  # maximum digits of a number: Python cannot format some of the numbers that it can parse
 
 KeyPath = tuple[str | int, ...]
@@ -76,7 +76,7 @@ def read(path: Path, name: str = "") -> YamlDocument:
         ConfigError: it is missing, not a file, too large, not UTF-8, or not YAML.
     """
     name = shorten(name or str(path), 200)
-    if path.suffix.lower() in TABLES and path.exists():
+    if path.suffix.lower() in TABLE_SUFFIXES and path.exists():
         raise ConfigError([f"{name}: a table, not a config; write one for it: `mtlv init {name}`"])
     try:
         with path.open("rb") as stream:

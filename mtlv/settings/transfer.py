@@ -13,7 +13,7 @@ from mtlv.settings.variant import Variant, variant
 
 FIRST, THEN = "first", "then"
 """Names of the two stages."""
-LABELS = (("tasks",), ("data", "labels"), ("data", "columns", "labels"))
+LABEL_PATHS = (("tasks",), ("data", "labels"), ("data", "columns", "labels"))
 """Keys that list labels, the narrowest first."""
 
 
@@ -55,7 +55,7 @@ def _all(draft: Draft) -> list[str]:
     if isinstance(sources, list):
         entries = [entry for entry in sources if isinstance(entry, dict) and "name" in entry]
         return [str(entry.get("alias") or entry["name"]) for entry in entries]
-    label_lists = (draft.get(path) for path in LABELS)
+    label_lists = (draft.get(path) for path in LABEL_PATHS)
     return next(([str(name) for name in names] for names in label_lists if isinstance(names, list)), [])
 
 

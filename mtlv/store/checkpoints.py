@@ -16,8 +16,8 @@ from mtlv.errors import shorten
 from mtlv.sealed import CHANGED
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
-END = len(MARK) + 64
-KEPT = 2  # if the last one is damaged, the previous one is used
+END_BYTES = len(MARK) + 64
+KEPT_CHECKPOINTS = 2  # if the last one is damaged, the previous one is used
 ENDING, BROKEN = ".ckpt", ".broken"
 
 
@@ -75,7 +75,7 @@ class Checkpoints:
             flush(self.folder)
         except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
             raise cannot_write("a checkpoint", tensor_bytes(state), self.folder, error) from error
-        for old in sorted(self.folder.glob(f"*{ENDING}"))[:-KEPT]:
+        for old in sorted(self.folder.glob(f"*{ENDING}"))[:-KEPT_CHECKPOINTS]:
             old.unlink(missing_ok=True)
 
 
@@ -104,13 +104,13 @@ def _parts(path: Path) -> tuple[memoryview, bytes]:
     """Return content and end of a file; a file with an invalid end is not read."""
     with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - END))
-        end = file.read(END)
+        file.seek(max(0, size - END_BYTES))
+        end = file.read(END_BYTES)
         if not end.startswith(MARK):
             raise ValueError("it is truncated, or has another format")
         file.seek(0)
         try:
-            return memoryview(file.read(size - END)), end
+            return memoryview(file.read(size - END_BYTES)), end
         except MemoryError as error:
             raise ValueError(f"its {size:,} bytes do not fit into memory") from error
 

@@ -11,7 +11,7 @@ from mtlv.disk import remove
 from mtlv.sealed import DAMAGED
 from mtlv.store.checkpoints import ENDING
 from mtlv.store.local import Store
-from mtlv.store.token_cache import PATIENCE, TokenCache
+from mtlv.store.token_cache import MAX_WRITE_SECONDS, TokenCache
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
     for path in sorted(store.root.glob(f"*/*{DAMAGED}")):
         yield path, "a damaged file that was moved aside"
     for path in sorted((store.root / "journal").glob(".*-*")):
-        if time.time() - path.stat().st_mtime > PATIENCE:
+        if time.time() - path.stat().st_mtime > MAX_WRITE_SECONDS:
             yield path, "an incomplete journal: its process ended while creating or deleting it"
     for path in TokenCache(store.tokens).half_written():
         yield path, "an incomplete file of tokens: its process ended while writing it"

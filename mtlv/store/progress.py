@@ -18,9 +18,11 @@ from mtlv.seeding import content_key
 
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 FOLDER = "status"  # in the store
-PAUSE = 1.0  # minimum seconds between two writes
-SHARE = 20  # and this many times the CPU time of a write: a file of 100,000 units takes a second
-KEPT = 20  # number of files of ended suites to keep
+WRITE_INTERVAL_SECONDS = 1.0  # minimum seconds between two writes
+WRITE_INTERVAL_FACTOR = (
+    20  # and this many times the CPU time of a write: a file of 100,000 units takes a second
+)
+KEPT_FILES = 20  # number of files of ended suites to keep
 
 
 @dataclass
@@ -120,7 +122,9 @@ class SuiteProgress:
         self.state.seen = time.time()
         with suppress(OSError):
             write_sealed(self.path, asdict(self.state))
-        self._next = time.monotonic() + max(PAUSE, SHARE * (time.thread_time() - begun))
+        self._next = time.monotonic() + max(
+            WRITE_INTERVAL_SECONDS, WRITE_INTERVAL_FACTOR * (time.thread_time() - begun)
+        )
 
 
 def read_states(folder: Path, warn: Callable[[str], None] = lambda _: None) -> list[SuiteState]:
@@ -157,5 +161,5 @@ def _forget_old(folder: Path) -> None:
     """Delete old files; ignore errors, such as a read-only folder or files deleted by another suite."""
     with suppress(OSError):
         ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in ended[KEPT:]:
+        for path in ended[KEPT_FILES:]:
             path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from mtlv.plan.spans import Span
 if TYPE_CHECKING:
     import pyarrow
 
-GROUP = "group"  # files of earlier releases do not have it
+GROUP_COLUMN = "group"  # files of earlier releases do not have it
 PARTS = ("output", "target", "mask")
 
 
@@ -29,7 +29,7 @@ def write_scores(scores: Scores, path: Path) -> None:
 
     columns: dict[str, object] = {"id": list(scores.ids)}
     if scores.groups is not None:
-        columns[GROUP] = list(scores.groups)
+        columns[GROUP_COLUMN] = list(scores.groups)
     for name, task in scores.tasks.items():
         for part, values in zip(PARTS, (task.outputs, task.targets, task.mask), strict=True):
             columns[f"{part}:{name}"] = _column(values)
@@ -45,7 +45,7 @@ def read_scores(source: Path | BinaryIO) -> Scores:
     head = parse_json(table.schema.metadata[b"mtlv"])
     names = [c.removeprefix("output:") for c in table.column_names if c.startswith("output:")]
     tasks = {name: TaskScores(*(_values(table.column(f"{part}:{name}")) for part in PARTS)) for name in names}
-    groups = tuple(table.column(GROUP).to_pylist()) if GROUP in table.column_names else None
+    groups = tuple(table.column(GROUP_COLUMN).to_pylist()) if GROUP_COLUMN in table.column_names else None
     return Scores(tuple(head["units"]), head["split"], tuple(table.column("id").to_pylist()), tasks, groups)
 
 

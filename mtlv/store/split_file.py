@@ -12,8 +12,8 @@ from mtlv.data.source import Corpus
 from mtlv.errors import DataError
 from mtlv.sealed import read_sealed, write_sealed
 
-MOST_BYTES = 1_000_000_000  # maximum bytes of a saved split, which has every document of every fold
-LETTERS = {"train": b"t", "validation": b"v", "test": b"e"}  # of a document's part in a saved split
+MAX_BYTES = 1_000_000_000  # maximum bytes of a saved split, which has every document of every fold
+LETTER_BY_PART = {"train": b"t", "validation": b"v", "test": b"e"}  # of a document's part in a saved split
 NO_PART = b"-"
 
 
@@ -34,7 +34,7 @@ def load_folds(path: Path, corpus: Corpus, warn: Callable[[str], None]) -> tuple
     Raises:
         DataError: the file was made for other documents.
     """
-    content = read_sealed(path, warn, "the split is drawn again, which gives the same", most_bytes=MOST_BYTES)
+    content = read_sealed(path, warn, "the split is drawn again, which gives the same", most_bytes=MAX_BYTES)
     if content is None:
         return None
     digest = content["data_digest"]
@@ -53,11 +53,11 @@ def load_folds(path: Path, corpus: Corpus, warn: Callable[[str], None]) -> tuple
 
 def _letters(fold: Fold, documents: int) -> str:
     letters = np.full(documents, NO_PART, "S1")
-    for part, letter in LETTERS.items():
+    for part, letter in LETTER_BY_PART.items():
         letters[fold.part(part)] = letter
     return letters.tobytes().decode()
 
 
 def _rows_by_part(saved: str) -> dict[str, Rows]:
     letters = np.frombuffer(saved.encode(), "S1")
-    return {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}
+    return {part: np.flatnonzero(letters == letter) for part, letter in LETTER_BY_PART.items()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from mtlv.errors import shorten
 from mtlv.sealed import seal, unseal
 
-EARLIER = frozenset({"epoch", "timestamp_ms"})
+OLD_LINE_KEYS = frozenset({"epoch", "timestamp_ms"})
 """Keys of a line without a checksum, of earlier releases."""
 
 
@@ -66,7 +66,7 @@ class EpochTimestamps:
         known: dict[int, int] = {}
         for number, line in enumerate(content.split(b"\n"), start=1):
             try:
-                entry = unseal(line, earlier=EARLIER) if line else {}
+                entry = unseal(line, earlier=OLD_LINE_KEYS) if line else {}
             except ValueError as error:
                 if (path.name, number) not in self.reported:
                     self.reported.add((path.name, number))

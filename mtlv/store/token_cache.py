@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.data.tokens import Tokens
 
-ENDING = ".tokens"
-PATIENCE = 3600  # seconds after which an incomplete file is not being written any more
+TOKENS_SUFFIX = ".tokens"
+MAX_WRITE_SECONDS = 3600  # seconds after which an incomplete file is not being written any more
 
 
 class TokenCache:
@@ -45,7 +45,7 @@ class TokenCache:
             how: further options that affect the tokens.
             make: tokenizes the corpus, some documents at a time.
         """
-        path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{ENDING}"
+        path = self.folder / f"{content_key([corpus.digest, list(tokenizer), dict(how)])}{TOKENS_SUFFIX}"
         self.used.add(path)
         try:
             tokens = read_tokens(path)
@@ -61,10 +61,10 @@ class TokenCache:
 
     def half_written(self) -> Iterator[Path]:
         """Yield files of processes that ended while writing them."""
-        for path in sorted(self.folder.glob(f".*{ENDING}-*")):
-            if time.time() - path.stat().st_mtime > PATIENCE:
+        for path in sorted(self.folder.glob(f".*{TOKENS_SUFFIX}-*")):
+            if time.time() - path.stat().st_mtime > MAX_WRITE_SECONDS:
                 yield path
 
     def unused_files(self) -> Iterator[Path]:
         """Yield files that were not requested from this object."""
-        yield from sorted(set(self.folder.glob(f"*{ENDING}")) - self.used)
+        yield from sorted(set(self.folder.glob(f"*{TOKENS_SUFFIX}")) - self.used)

@@ -13,13 +13,13 @@ from typing import Any
 
 from mtlv.disk import digest_of, open_regular
 from mtlv.errors import DamagedError, TrackingError
-from mtlv.foreign import MOST_BYTES
+from mtlv.foreign import MAX_BYTES
 from mtlv.sealed import CHANGED, seal, unseal
 
 UNIT, WEIGHTS, CURVE = "unit.json", "model.safetensors", "curve.parquet"
 VALIDATION, TEST = "validation.parquet", "test.parquet"
-FILES = "files"  # in `unit.json`: SHA-256 of the other files, by name
-LOST = (
+CHECKSUMS_KEY = "files"  # in `unit.json`: SHA-256 of the other files, by name
+LOST_ERRNOS = (
     None,
     errno.EINVAL,
     errno.ENOENT,
@@ -36,7 +36,7 @@ def write_unit(folder: Path, content: Mapping[str, Any]) -> None:
         OSError: it cannot be written.
     """
     files = {path.name: digest_of(path) for path in sorted(folder.iterdir())}
-    (folder / UNIT).write_text(seal({**content, FILES: files}, indent=1), encoding="utf-8")
+    (folder / UNIT).write_text(seal({**content, CHECKSUMS_KEY: files}, indent=1), encoding="utf-8")
 
 
 def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -47,12 +47,12 @@ def read_unit(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """
     try:
         with open_regular(folder / UNIT) as file:
-            content = unseal(file.read(MOST_BYTES + 1))
-        if FILES not in content:
+            content = unseal(file.read(MAX_BYTES + 1))
+        if CHECKSUMS_KEY not in content:
             raise ValueError(CHANGED)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"`{UNIT}`: {error}") from error
-    return content, content.pop(FILES)
+    return content, content.pop(CHECKSUMS_KEY)
 
 
 def read_checked(path: Path, files: Mapping[str, str]) -> BytesIO:
@@ -121,7 +121,7 @@ def reading(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError) as error:  # the last two: of other keys
-        if not isinstance(error, OSError) or error.errno in LOST:
+        if not isinstance(error, OSError) or error.errno in LOST_ERRNOS:
             raise DamagedError(f"{thing} is damaged", why=_said(error)) from error
         then = "fix this, or delete the folder to train it again"
         raise TrackingError(f"{thing} cannot be read", got=error, then=then) from error

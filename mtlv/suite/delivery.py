@@ -20,7 +20,7 @@ from mtlv.tracking.uploader import UploadInterval
 if TYPE_CHECKING:
     from mtlv.settings import Settings
 
-HURRY = 5.0
+HURRY_SECONDS = 5.0
 """Seconds for uploading the rest after Ctrl-C or an error."""
 NOTHING_LEFT = UploadState(0)
 
@@ -55,7 +55,7 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
         text = f"{many(earlier, 'record')} of earlier runs are uploaded to the tracking store first"
         callback(NoteGiven(text))
     delivery = TrackerConnection(JournalTracker(journal))
-    longest: float | None = HURRY
+    longest: float | None = HURRY_SECONDS
     try:
         yield delivery
         longest = None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mtlv.units.job import Job
 
 NO_WEIGHTS = "trained models are not logged with the runs, because `store.keep_weights` is false"
-SHOWN = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
+SHOWN_KEYS = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
 
 
 @dataclass
@@ -109,7 +109,9 @@ class ModelKeeper:
         figures, end = outcome.metrics.plan.as_dict(), last_timestamp(outcome)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), child.fold)
         tested = next(part for part in parts if part.role == "test")
-        shown = {key: value for key, value in params(settings).items() if key in SHOWN} | own_params(child)
+        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS} | own_params(
+            child
+        )
         return replace(
             model,
             settings={**shown, "fold": child.fold.index, "seed": child.seed, "networks": len(child.jobs)},

@@ -17,19 +17,21 @@ from mtlv.hardware import cores
 from mtlv.settings.describe import in_line
 from mtlv.suite.token_counts import ENCODER, max_length, token_counts
 
-MINUTES = 30  # of the whole suite, from which the time of one model for each label is said
+LONG_MINUTES = 30  # of the whole suite, from which the time of one model for each label is said
 EPOCHS = ((2_000, 15), (20_000, 10), (inf, 5))
 """Epochs for tables of up to so many documents: in small ones, each epoch has few optimizer steps."""
-SPEED = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
+TOKENS_PER_SECOND = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
 OTHER_LANGUAGE = (
     "# The texts do not look like English, which is all that minilm has read. An encoder of their language,",
     "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
 )
-SAID = 60  # labels whose documents are counted in a comment
-CUT = 0.02  # share of documents that are cut, from which that is said
-WINDOW = 200  # words, of which few are more than 512 tokens
-GROUPED = 4  # labels from which grouping makes sense, and groups that an elbow often finds
-OWN = (6 - 2 + 2 * GROUPED) / 6  # models whose time one with two private layers of six takes
+MAX_COUNTED_LABELS = 60  # labels whose documents are counted in a comment
+CUT_SHARE = 0.02  # share of documents that are cut, from which that is said
+WINDOW_WORDS = 200  # words, of which few are more than 512 tokens
+MIN_GROUPED_LABELS = 4  # labels from which grouping makes sense, and groups that an elbow often finds
+PRIVATE_LAYERS_COST = (
+    6 - 2 + 2 * MIN_GROUPED_LABELS
+) / 6  # models whose time one with two private layers of six takes
 LABELS = "labels"  # alias of the source of yes/no labels
 UNCERTAIN = "what -1 or uncertain means: unknown (neither learned nor tested), yes or no"
 
@@ -153,7 +155,10 @@ def _comment(start: str, parts: Sequence[str]) -> list[str]:
 def _counts(counts: Mapping[str, int]) -> list[str]:
     """Return counts of labels or classes; of hundreds the first ones."""
     counted = [f"{name} {count}" for name, count in counts.items()]
-    return [*counted[:SAID], *([f"and {len(counted) - SAID} more"] if len(counted) > SAID else [])]
+    return [
+        *counted[:MAX_COUNTED_LABELS],
+        *([f"and {len(counted) - MAX_COUNTED_LABELS} more"] if len(counted) > MAX_COUNTED_LABELS else []),
+    ]
 
 
 def _labels(guess: TableGuess) -> list[str]:
@@ -180,11 +185,11 @@ def _labels(guess: TableGuess) -> list[str]:
 def _lengths(guess: TableGuess) -> list[str]:
     """Return the maximum length, and for tags of long documents the windows into which they are cut."""
     length, cut = max_length(guess.sample)
-    cut_note = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT else ""
+    cut_note = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT_SHARE else ""
     lines = [f"  max_length: {length:<3}              # tokens{cut_note}"]
     if cut_note and guess.tagged:
         lines.append(
-            f"  window: {WINDOW}                  # words; longer documents are cut into such windows"
+            f"  window: {WINDOW_WORDS}                  # words; longer documents are cut into such windows"
         )
     return lines
 
@@ -198,7 +203,7 @@ def _suite(guess: TableGuess) -> list[str]:
         "  - {name: one model for all, architecture: mtl}",
         "  - {name: one model each, architecture: stl}",
     ]
-    if len(guess.labels) < GROUPED:
+    if len(guess.labels) < MIN_GROUPED_LABELS:
         return runs
     return [
         "grouping: {features: label_name}  # groups labels with similar names",
@@ -218,13 +223,13 @@ def _long(guess: TableGuess) -> list[str]:
     separate, others = _times(guess)
     length, cut = max_length(guess.sample)
     lines = []
-    if len(guess.labels) > 1 and separate + others > MINUTES:
+    if len(guess.labels) > 1 and separate + others > LONG_MINUTES:
         lines.append(
             f"about {_format_minutes(separate + others)} on {many(cores(), 'core')} without a GPU, "
             f"{_format_minutes(separate)} of it for the baseline `one model each`; to save that time, remove "
             "its line in the config"
         )
-    if cut > CUT:
+    if cut > CUT_SHARE:
         lines.append(
             f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are "
             "cut" + " into windows" * guess.tagged
@@ -237,7 +242,9 @@ def _times(guess: TableGuess) -> tuple[float, float]:
 
     The others read the documents once for each source.
     """
-    others = len(guess.learned) + (2 * GROUPED + OWN if len(guess.labels) >= GROUPED else 0)
+    others = len(guess.learned) + (
+        2 * MIN_GROUPED_LABELS + PRIVATE_LAYERS_COST if len(guess.labels) >= MIN_GROUPED_LABELS else 0
+    )
     return _minutes(guess, len(guess.labels)), _minutes(guess, others)
 
 
@@ -249,7 +256,7 @@ def _minutes(guess: TableGuess, models: float) -> float:
     counts = token_counts(guess.sample)
     most = max_length(guess.sample)[0]
     tokens = fmean(min(count, most) for count in counts) if counts else 0
-    return guess.documents * tokens * _epochs(guess) * models / (SPEED * cores()) / 60
+    return guess.documents * tokens * _epochs(guess) * models / (TOKENS_PER_SECOND * cores()) / 60
 
 
 def _format_minutes(minutes: float) -> str:

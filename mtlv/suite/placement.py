@@ -20,7 +20,7 @@ from mtlv.tracking.mlflow_user import (
 if TYPE_CHECKING:
     from mtlv.settings import Suite
 
-GOES_ON = ("RUNNING", "SCHEDULED")
+RUNNING_STATUS = ("RUNNING", "SCHEDULED")
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class MlflowNames:
         if stored is None:
             where = f"`{mask_credentials(self._uri)}`"
             raise RefusedError(f"{run.by} is no run in {where}, or a deleted one", got=run.value, then=then)
-        if writes and stored.status not in GOES_ON:
+        if writes and stored.status not in RUNNING_STATUS:
             got = f"`{stored.name}`, {stored.status}"
             raise RefusedError(f"{run.by} names a run that has ended", got=got, then=then)
         return stored.name, self.experiment(UserChoice(stored.experiment, run.by))

@@ -30,7 +30,7 @@ from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import Trial, best_line, check_search, search_json, search_members, trial
 from mtlv.suite.tuned import keep_best_of_each_run, tried_lines
 from mtlv.tracking import Tracker
-from mtlv.tracking.address import SERVERS, compare_url, scheme
+from mtlv.tracking.address import SERVER_SCHEMES, compare_url, scheme
 from mtlv.tracking.mlflow_user import store_uri, without_autologging
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.input_cache import InputCache
@@ -214,7 +214,7 @@ def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
 
 def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]:
     uri = suite.members[0].settings.tracking.uri
-    if uri is not None and scheme(uri) in SERVERS:
+    if uri is not None and scheme(uri) in SERVER_SCHEMES:
         page = delivery.page(mask_credentials(uri))
         beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
         later = ", once they are uploaded" if delivery.came.left else ""

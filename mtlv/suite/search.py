@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GRID = "grid"  # all, or the first, in order
 SAMPLERS = {"random": "RandomSampler", "tpe": "TPESampler"}  # by name, of `optuna.samplers`
-TRIES = 20  # maximum requests per combination, on average, before the search ends
+MAX_TRIES_PER_MEMBER = 20  # maximum requests per combination, on average, before the search ends
 
 
 def search_members(
@@ -54,7 +54,7 @@ def search_members(
     sampler = getattr(optuna.samplers, SAMPLERS[search.sampler])(seed=search.seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     known: dict[int, float | None] = {}
-    for _ in range(TRIES * len(members)):  # a sampler may suggest the same member repeatedly
+    for _ in range(MAX_TRIES_PER_MEMBER * len(members)):  # a sampler may suggest the same member repeatedly
         if len(known) >= most:
             return
         trial = study.ask(space)

@@ -18,7 +18,7 @@ from mtlv.store.local import Store
 from mtlv.store.progress import FOLDER, State, SuiteState, UnitState, read_states
 from mtlv.tracking.sync import waiting
 
-SHOWN = 60  # units; for larger suites, only members and running units are listed
+MAX_SHOWN_UNITS = 60  # units; for larger suites, only members and running units are listed
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
@@ -106,7 +106,7 @@ def _suite(state: SuiteState) -> Iterator[str]:
     yield f"{many(len(units), 'unit')}: {_counts(units)}{from_store}"
     for node in sorted({unit.node for unit in units if unit.node}):
         yield f"  node {node}: {_counts([unit for unit in units if unit.node == node], some=True)}"
-    if len(units) <= SHOWN:
+    if len(units) <= MAX_SHOWN_UNITS:
         yield from (_unit(unit) for unit in units)
         return
     for member in dict.fromkeys(unit.member for unit in units):

@@ -13,11 +13,11 @@ from mtlv.models.aliases import PACKAGED
 from mtlv.models.lengths import ALIAS_MAX_TOKENS
 
 ENCODER = "minilm"  # of new configs
-SAMPLE = 2000  # texts whose tokens are counted
-LONGEST = 20_000  # characters of a text that are counted, which is more than any encoder reads
-LONG = 0.99  # share of the texts that are not cut
-STEP = 32
-PIECES = 1.4  # of a word in Latin letters
+SAMPLE_TEXTS = 2000  # texts whose tokens are counted
+MAX_LETTERS = 20_000  # characters of a text that are counted, which is more than any encoder reads
+UNCUT_SHARE = 0.99  # share of the texts that are not cut
+LENGTH_STEP = 32
+PIECES_PER_WORD = 1.4  # of a word in Latin letters
 
 
 @lru_cache(maxsize=4)
@@ -26,7 +26,7 @@ def token_counts(texts: tuple[str, ...]) -> tuple[int, ...]:
 
     They are counted by the tokenizer of `ENCODER` if it is in a package on this machine, else estimated.
     """
-    sample = [text[:LONGEST] for text in texts[:: max(1, len(texts) // SAMPLE)]]
+    sample = [text[:MAX_LETTERS] for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]]
     folder = PACKAGED[ENCODER].folder if ENCODER in PACKAGED else None
     file = None if folder is None else folder / "tokenizer.json"
     return tuple(
@@ -46,12 +46,12 @@ def _counted(texts: Sequence[str], file: Path) -> list[int]:
 def estimate_pieces(text: str) -> int:
     """Return about how many pieces a text has; in other scripts than Latin, most are one letter."""
     words = RULES[RUNS].findall(text)
-    return 2 + round(sum(PIECES if word[0] < "\u0250" else len(word) for word in words))
+    return 2 + round(sum(PIECES_PER_WORD if word[0] < "\u0250" else len(word) for word in words))
 
 
 def max_length(texts: tuple[str, ...]) -> tuple[int, float]:
     """Return a length in tokens, up to `ALIAS_MAX_TOKENS`, that cuts 1% of texts at most, and that share."""
     counts = np.array(token_counts(texts) or (0,))
-    needed = int(np.ceil(np.quantile(counts, LONG, method="inverted_cdf")))
-    length = min(ALIAS_MAX_TOKENS, max(STEP, -(-needed // STEP) * STEP))
+    needed = int(np.ceil(np.quantile(counts, UNCUT_SHARE, method="inverted_cdf")))
+    length = min(ALIAS_MAX_TOKENS, max(LENGTH_STEP, -(-needed // LENGTH_STEP) * LENGTH_STEP))
     return length, float((counts > length).mean())

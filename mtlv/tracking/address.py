@@ -14,15 +14,17 @@ from mtlv.errors import RefusedError, TrackingError, mask_credentials
 
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_PAGE = "http://127.0.0.1:5000"
-SERVERS = ("http", "https")
+SERVER_SCHEMES = ("http", "https")
 SERVER_PORTS = {"http": 80, "https": 443}
 PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 ALLOWED = "sqlite:///FILE, http(s)://HOST:PORT, postgresql://..., mysql://..., mssql://..., databricks"
-VIEW = "&viewStateShareKey="  # a prepared view in MLflow's UI; an unknown one leaves the list of runs
-FILES = (".db", ".sqlite", ".sqlite3")  # usual suffixes of SQLite's files
-WAIT = 10  # seconds to wait for a database server
-LONGEST_NAME = 255  # bytes of a file name, on all common file systems
-LOCK_WAIT = 20  # seconds to wait for another writer of the SQLite file
+VIEW_PARAMETER = (
+    "&viewStateShareKey="  # a prepared view in MLflow's UI; an unknown one leaves the list of runs
+)
+SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")  # usual suffixes of SQLite's files
+DATABASE_TIMEOUT_SECONDS = 10  # seconds to wait for a database server
+MAX_NAME_BYTES = 255  # bytes of a file name, on all common file systems
+LOCK_TIMEOUT_SECONDS = 20  # seconds to wait for another writer of the SQLite file
 
 
 def scheme(uri: str) -> str:
@@ -41,18 +43,18 @@ def sqlite_file(uri: str) -> Path | None:
             got=uri,
             allowed=ALLOWED,
         )
-    if "\0" in path or any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(path).parts):
+    if "\0" in path or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in Path(path).parts):
         raise RefusedError(
             "`tracking.uri` has an invalid file name",
             got=uri,
-            allowed=f"up to {LONGEST_NAME} bytes, no NUL",
+            allowed=f"up to {MAX_NAME_BYTES} bytes, no NUL",
         )
     return Path(path).absolute()
 
 
 def is_remote(uri: str) -> bool:
     """Whether the store is a server, which may be temporarily unreachable."""
-    return scheme(uri) in (*SERVERS, *PORTS)
+    return scheme(uri) in (*SERVER_SCHEMES, *PORTS)
 
 
 def kept_address(uri: str) -> str:
@@ -80,7 +82,7 @@ def check_kind(uri: str) -> None:
         TrackingError: a folder, an in-memory database, an unknown scheme, an invalid host or port.
     """
     kind = scheme(uri)
-    if not kind and Path(uri).suffix in FILES:
+    if not kind and Path(uri).suffix in SQLITE_SUFFIXES:
         raise RefusedError(
             "`tracking.uri` is a path", got=uri, allowed=ALLOWED, then=f"write `sqlite:///{uri}`"
         )
@@ -92,7 +94,7 @@ def check_kind(uri: str) -> None:
             then=f"use `{DEFAULT_URI}`; `mlflow migrate-filestore` converts old runs; or set "
             "MLFLOW_ALLOW_FILE_STORE=true and give an address such as `file:///FOLDER`",
         )
-    if kind not in ("", "file", "sqlite", "databricks", *SERVERS, *PORTS):
+    if kind not in ("", "file", "sqlite", "databricks", *SERVER_SCHEMES, *PORTS):
         raise RefusedError("`tracking.uri` has an unknown scheme", got=mask_credentials(uri), allowed=ALLOWED)
     sqlite_file(uri)
     if is_remote(uri):
@@ -121,7 +123,7 @@ def check_answers(uri: str) -> None:
         TrackingError: as for `check_address`, or the server does not accept connections.
     """
     check_address(uri)
-    if scheme(uri) in SERVERS and not _through_a_proxy(uri):
+    if scheme(uri) in SERVER_SCHEMES and not _through_a_proxy(uri):
         _check_port(uri, SERVER_PORTS[scheme(uri)])
 
 
@@ -146,7 +148,7 @@ def _check_sqlite(uri: str) -> None:
         if not path.exists():  # connecting would create an empty file
             with tempfile.TemporaryFile(dir=path.parent):
                 return
-        with closing(sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None)) as database:
+        with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None)) as database:
             database.execute("PRAGMA schema_version").fetchone()
             database.execute("BEGIN IMMEDIATE")
             database.execute("ROLLBACK")
@@ -168,7 +170,7 @@ def _host_and_port(uri: str, default: int) -> tuple[str, int]:
 def _check_port(uri: str, port: int) -> None:
     host, port = _host_and_port(uri, port)
     try:
-        socket.create_connection((host, port), timeout=WAIT).close()
+        socket.create_connection((host, port), timeout=DATABASE_TIMEOUT_SECONDS).close()
     except OSError as error:
         raise unreachable(uri, error) from error
 
@@ -188,16 +190,16 @@ def page_url(uri: str | None, experiment_id: str, view: str = "") -> str:
     because a new browser would otherwise show an empty page of traces.
     """
     base = DEFAULT_PAGE
-    if uri and scheme(uri) in SERVERS:
+    if uri and scheme(uri) in SERVER_SCHEMES:
         parts = urlsplit(uri)
         host = parts.netloc.rpartition("@")[2]
         base = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
     page = f"{base}/#/experiments/{experiment_id}/runs?workflowType=machine_learning"
-    return f"{page}{VIEW}{view}" if view else page
+    return f"{page}{VIEW_PARAMETER}{view}" if view else page
 
 
 def compare_url(page: str) -> str:
     """Return the address of the runs of `page_url` as charts, with prepared charts for a prepared view."""
-    begin, ready, _ = page.partition(VIEW)
+    begin, ready, _ = page.partition(VIEW_PARAMETER)
     charts = f"{begin}&compareRunsMode=CHART"
-    return f"{charts}{VIEW}mtlv-compare" if ready else charts
+    return f"{charts}{VIEW_PARAMETER}mtlv-compare" if ready else charts

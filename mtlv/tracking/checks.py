@@ -16,9 +16,9 @@ from mtlv.errors import TrackingError
 from mtlv.tracking.tracker import Metric, Param
 
 KEY = re.compile(r"[/\w.\- :]+")
-LONGEST_KEY = 250
-LONGEST_PARAM = 500  # MLflow allows 6000, but that is unreadable in a cell
-LONGEST_TAG = 8000
+MAX_KEY_LETTERS = 250
+MAX_PARAM_LETTERS = 500  # MLflow allows 6000, but that is unreadable in a cell
+MAX_TAG_LETTERS = 8000
 KEY_SIGNS = "letters, digits and `/ _ . - :` and space"
 
 
@@ -44,8 +44,8 @@ def _checked(key: str, what: str) -> str:
         )
     if posixpath.normpath(key) != key or key == "." or key.startswith(("..", "/")):
         raise TrackingError(f"a {what} key is not a plain path", got=key, allowed="`a/b/c`")
-    if len(key) > LONGEST_KEY:
-        raise TrackingError(f"a {what} key is too long", got=key, allowed=f"{LONGEST_KEY} characters")
+    if len(key) > MAX_KEY_LETTERS:
+        raise TrackingError(f"a {what} key is too long", got=key, allowed=f"{MAX_KEY_LETTERS} characters")
     return key
 
 
@@ -78,7 +78,7 @@ def param_text(value: Param) -> str:
     """Return `value` as one short line: text as it is, anything else as JSON (`null`, `true`, `[1,2]`)."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.replace("\0", "").split())  # databases do not allow NUL
-    return text if len(text) <= LONGEST_PARAM else text[: LONGEST_PARAM - 1] + "…"
+    return text if len(text) <= MAX_PARAM_LETTERS else text[: MAX_PARAM_LETTERS - 1] + "…"
 
 
 def check_params(params: Mapping[str, Param]) -> dict[str, str]:
@@ -88,7 +88,9 @@ def check_params(params: Mapping[str, Param]) -> dict[str, str]:
 
 def check_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """Return tags with checked keys and texts of at most 8000 characters (MLflow truncates silently)."""
-    return {check_key(key, "tag"): str(value).replace("\0", "")[:LONGEST_TAG] for key, value in tags.items()}
+    return {
+        check_key(key, "tag"): str(value).replace("\0", "")[:MAX_TAG_LETTERS] for key, value in tags.items()
+    }
 
 
 def check_name(name: str) -> str:

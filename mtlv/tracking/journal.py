@@ -34,9 +34,9 @@ FORMAT = 2
 CALLS, SENT, ABOUT, FILES, BROKEN = "calls.jsonl", "sent", "journal.json", "files", "broken.jsonl"
 LOCK, SENDING = "lock", "sending"
 """Locks of the process that writes a journal, and of the one that uploads it."""
-LONGEST = 500_000_000  # maximum bytes of a line, which is held in memory
-AT_A_TIME = 2**20  # bytes of a file that are read together
-HEAD = len('{"crc":"01234567",')
+MAX_LINE_BYTES = 500_000_000  # maximum bytes of a line, which is held in memory
+CHUNK_BYTES = 2**20  # bytes of a file that are read together
+HEAD_BYTES = len('{"crc":"01234567",')
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def line_of(record: JournalRecord) -> bytes:
         ValueError: a number that JSON does not support, invalid Unicode text, or a line that is too long.
     """
     body = json.dumps(vars(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    if len(body) > LONGEST - HEAD:
-        raise ValueError(f"{len(body):,} bytes, more than {LONGEST:,}")
+    if len(body) > MAX_LINE_BYTES - HEAD_BYTES:
+        raise ValueError(f"{len(body):,} bytes, more than {MAX_LINE_BYTES:,}")
     return f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"
 
 
@@ -76,11 +76,11 @@ def record_of(line: bytes) -> JournalRecord:
     Raises:
         ValueError: it is incomplete or was changed.
     """
-    body = b"{" + line[HEAD:].removesuffix(b"\n")
-    if line[:HEAD] != f'{{"crc":"{zlib.crc32(body):08x}",'.encode():
+    body = b"{" + line[HEAD_BYTES:].removesuffix(b"\n")
+    if line[:HEAD_BYTES] != f'{{"crc":"{zlib.crc32(body):08x}",'.encode():
         raise ValueError("its checksum does not match")
     try:
-        return JournalRecord(**parse_json(body, LONGEST))
+        return JournalRecord(**parse_json(body, MAX_LINE_BYTES))
     except TypeError as error:
         raise ValueError(str(error)) from error
 
@@ -192,7 +192,7 @@ def size_and_crc(path: Path) -> tuple[int, int]:
     """Return the size of a file in bytes, and the CRC-32 of its content."""
     size = crc = 0
     with path.open("rb") as file:
-        while block := file.read(AT_A_TIME):
+        while block := file.read(CHUNK_BYTES):
             size, crc = size + len(block), zlib.crc32(block, crc)
     return size, crc
 

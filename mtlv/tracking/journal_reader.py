@@ -22,9 +22,9 @@ from mtlv.tracking.journal import (
     CALLS,
     FILES,
     FORMAT,
-    HEAD,
+    HEAD_BYTES,
     LOCK,
-    LONGEST,
+    MAX_LINE_BYTES,
     SENDING,
     SENT,
     Destination,
@@ -34,10 +34,10 @@ from mtlv.tracking.journal import (
 from mtlv.tracking.traces import Tell, discard
 
 ASIDE = "set-aside"
-POINTS = 1000  # maximum points of one request to MLflow
+MAX_POINTS = 1000  # maximum points of one request to MLflow
 OPENS_OR_CLOSES = re.compile(rb'"call":"(open_run|close)"')
-BEFORE_RUN = 60  # bytes of a line after its checksum that hold number and call
-KEPT = 1_000_000  # bytes of an invalid line that are kept
+BYTES_BEFORE_RUN = 60  # bytes of a line after its checksum that hold number and call
+MAX_INVALID_BYTES = 1_000_000  # bytes of an invalid line that are kept
 
 
 def journals(root: Path) -> list[Path]:
@@ -122,8 +122,8 @@ class JournalReader:
         taken: list[JournalRecord] = []
         points = 0
         for record, _ in self._waiting:
-            points += len(record.content.get("points", ())) if record.call == "metrics" else POINTS
-            if taken and (points > POINTS or (record.call, record.run) != (taken[0].call, taken[0].run)):
+            points += len(record.content.get("points", ())) if record.call == "metrics" else MAX_POINTS
+            if taken and (points > MAX_POINTS or (record.call, record.run) != (taken[0].call, taken[0].run)):
                 break
             taken.append(record)
         return taken
@@ -179,8 +179,8 @@ class JournalReader:
         known = len(self._waiting)
         with (self.folder / CALLS).open("rb") as file:
             file.seek(self._read)
-            for line in iter(partial(file.readline, LONGEST), b""):
-                if not line.endswith(b"\n") and self._live and len(line) < LONGEST:
+            for line in iter(partial(file.readline, MAX_LINE_BYTES), b""):
+                if not line.endswith(b"\n") and self._live and len(line) < MAX_LINE_BYTES:
                     break  # is being written
                 self._read += len(line)
                 self._keep(line)
@@ -203,7 +203,9 @@ class JournalReader:
             record = record_of(line)
         except ValueError as error:
             torn = "it is incomplete" if not line.endswith(b"\n") else str(error)
-            self._aside(line[:KEPT].decode(errors="backslashreplace").rstrip("\n"), str(self._next), torn)
+            self._aside(
+                line[:MAX_INVALID_BYTES].decode(errors="backslashreplace").rstrip("\n"), str(self._next), torn
+            )
             self._next += 1
             return
         if record.number > self._next:
@@ -261,8 +263,8 @@ def open_runs(folder: Path) -> dict[str, str]:
     """Return the names, by uid, of the runs of a journal that it opens and does not close."""
     runs: dict[str, str] = {}
     with suppress(FileNotFoundError), (folder / CALLS).open("rb") as file:
-        for line in iter(partial(file.readline, LONGEST), b""):
-            if not OPENS_OR_CLOSES.search(line, 0, HEAD + BEFORE_RUN):
+        for line in iter(partial(file.readline, MAX_LINE_BYTES), b""):
+            if not OPENS_OR_CLOSES.search(line, 0, HEAD_BYTES + BYTES_BEFORE_RUN):
                 continue
             with suppress(ValueError):  # a damaged line, which is set aside when it is uploaded
                 record = record_of(line)

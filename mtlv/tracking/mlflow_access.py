@@ -21,11 +21,11 @@ from mtlv.tracking.refusal import refusal
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-CHATTY = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
-FINAL = frozenset(("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "NOT_IMPLEMENTED"))
+CHATTY_LOGGERS = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
+FINAL_ERROR_CODES = frozenset(("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "NOT_IMPLEMENTED"))
 """Error codes of MLflow that are final. Not `BAD_REQUEST`, which may be a busy database."""
-FOREIGN = "API request to endpoint"  # in the client's message if the response is not from MLflow
-SETTINGS = {
+FOREIGN_RESPONSE = "API request to endpoint"  # in the client's message if the response is not from MLflow
+VARIABLES = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's default of 7 blocks for 4 minutes
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     # Only through the server: MLflow would otherwise access an S3 store at the server's internal address.
@@ -38,13 +38,13 @@ SETTINGS = {
 
 
 def open_client(uri: str) -> MlflowClient:
-    """Create MLflow's client for `uri`, with `SETTINGS` as defaults of environment variables."""
+    """Create MLflow's client for `uri`, with `VARIABLES` as defaults of environment variables."""
     from mlflow import MlflowClient
     from mlflow.utils import request_utils
 
     if limit_answers(request_utils.TCPKeepAliveHTTPAdapter):
         request_utils._cached_get_request_session.cache_clear()  # of sessions without limits
-    for name, value in SETTINGS.items():
+    for name, value in VARIABLES.items():
         os.environ.setdefault(name, value)
 
     if address.scheme(uri) == "sqlite":
@@ -67,7 +67,7 @@ def check_access(uri: str) -> None:
         TrackingError: as for `address.check_answers`, or the server denies access.
     """
     address.check_answers(uri)
-    if address.scheme(uri) in address.SERVERS:
+    if address.scheme(uri) in address.SERVER_SCHEMES:
         with translate_errors(uri):
             open_client(uri).search_experiments(max_results=1)
 
@@ -94,7 +94,7 @@ def translate_errors(uri: str) -> Iterator[None]:
 def store_error(uri: str, error: Exception) -> TrackingError:
     """Return a clear error for an error raised by MLflow."""
     message = mask_credentials(str(error).strip().split("\n")[0]) or type(error).__name__
-    if address.scheme(uri) in address.SERVERS and "Max retries exceeded" in message:
+    if address.scheme(uri) in address.SERVER_SCHEMES and "Max retries exceeded" in message:
         return address.unreachable(uri, _reason(error))
     refused = refusal(uri, str(error))
     if refused is not None:
@@ -104,7 +104,7 @@ def store_error(uri: str, error: Exception) -> TrackingError:
         then = f"make a copy of it and run `mlflow db upgrade {where}`"
     else:
         then = "correct `tracking.uri`, or leave it out to write to `mlflow.db` here"
-    final = getattr(error, "error_code", "") in FINAL and FOREIGN not in str(error)
+    final = getattr(error, "error_code", "") in FINAL_ERROR_CODES and FOREIGN_RESPONSE not in str(error)
     kind = RefusedError if final else TrackingError
     return kind(f"the tracking store `{where}` failed: {message[:300]}", then=then)
 
@@ -114,7 +114,7 @@ def quiet() -> Iterator[None]:
     """Suppress log lines and warnings of MLflow and its dependencies on the terminal."""
     import mlflow  # noqa: F401 - the import sets the loggers' levels, so it has to come first
 
-    loggers = [logging.getLogger(name) for name in CHATTY]
+    loggers = [logging.getLogger(name) for name in CHATTY_LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)  # errors they log are also raised and reported
@@ -128,9 +128,9 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def _no_warnings() -> Iterator[None]:
-    """Suppress Python warnings: all, or, outside the main thread, only those of `CHATTY`."""
+    """Suppress Python warnings: all, or, outside the main thread, only those of `CHATTY_LOGGERS`."""
     if threading.current_thread() is not threading.main_thread():
-        for name in CHATTY:
+        for name in CHATTY_LOGGERS:
             warnings.filterwarnings("ignore", module=rf"{name.partition('.')[0]}\b")
         yield
         return

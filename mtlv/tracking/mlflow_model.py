@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 NAME = "model"
 """Name of a run's model: `runs:/RUN/model`."""
-SOURCE = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
-PARAMS: Mapping[type, str] = {str: "string", bool: "boolean"}  # MLflow's names of types
+SOURCE_TAGS = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
+PARAM_TYPES: Mapping[type, str] = {str: "string", bool: "boolean"}  # MLflow's names of types
 REQUIREMENTS = "requirements.txt"
-TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
-PATIENCE = 600  # seconds for the upload of a weights file; the server responds when the file is stored
+TIMEOUT_VARIABLE = "MLFLOW_HTTP_REQUEST_TIMEOUT"
+UPLOAD_SECONDS = 600  # seconds for the upload of a weights file; the server responds when the file is stored
 
 
 def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> None:
@@ -76,7 +76,7 @@ def _create(client: MlflowClient, experiment: str, run: str, model: TrackedModel
             name=NAME,
             source_run_id=run,
             params=check_params(model.settings),
-            tags=SOURCE | check_tags({"mlflow.note.content": note}),
+            tags=SOURCE_TAGS | check_tags({"mlflow.note.content": note}),
         )
 
 
@@ -187,7 +187,9 @@ def _mlmodel(model: TrackedModel, place: Mapping[str, Any]) -> str:
     signature = ModelSignature(
         None,
         Schema([ColSpec(kind, name) for name, kind in model.outputs.items()]),
-        ParamSchema([ParamSpec(name, PARAMS[type(value)], value) for name, value in model.params.items()]),
+        ParamSchema(
+            [ParamSpec(name, PARAM_TYPES[type(value)], value) for name, value in model.params.items()]
+        ),
     )
     out = Model(**place, signature=signature)
     out.model_size_bytes = sum(path.stat().st_size for path in model.files.values())
@@ -217,5 +219,5 @@ def _environment() -> dict[str, str]:
 
 def _patiently() -> AbstractContextManager[None]:
     """Increase the timeout for large files."""
-    before = os.environ.get(TIMEOUT, "")
-    return variable(TIMEOUT, str(max(PATIENCE, int(before) if before.isdecimal() else 0)))
+    before = os.environ.get(TIMEOUT_VARIABLE, "")
+    return variable(TIMEOUT_VARIABLE, str(max(UPLOAD_SECONDS, int(before) if before.isdecimal() else 0)))

@@ -7,11 +7,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from mtlv.tracking.address import LOCK_WAIT, sqlite_file
+from mtlv.tracking.address import LOCK_TIMEOUT_SECONDS, sqlite_file
 
 ARTIFACTS = "mlruns"
 """Folder of the artifacts, beside the database."""
-PLACES = (
+PLACE_COLUMNS = (
     ("experiments", "artifact_location"),
     ("runs", "artifact_uri"),
     ("logged_models", "artifact_location"),
@@ -27,10 +27,10 @@ def follow_move(uri: str) -> None:
     if file is None or not (file.parent / ARTIFACTS).is_dir() or not file.is_file():
         return
     try:
-        with closing(sqlite3.connect(file, timeout=LOCK_WAIT)) as database, database:
+        with closing(sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)) as database, database:
             places = [place for (place,) in database.execute("SELECT artifact_location FROM experiments")]
             for old, new in {pair for place in places if place and (pair := _moved(place, file.parent))}:
-                for table, column in PLACES:
+                for table, column in PLACE_COLUMNS:
                     database.execute(
                         f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
                         f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",  # nosec B608 # names of this file

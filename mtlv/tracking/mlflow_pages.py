@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from mtlv.foreign import parse_json
 from mtlv.plan.names import ascii_slug
-from mtlv.tracking.address import SERVERS, VIEW, scheme
+from mtlv.tracking.address import SERVER_SCHEMES, VIEW_PARAMETER, scheme
 from mtlv.tracking.checks import check_picture
 from mtlv.tracking.tracker import DataPart, TableFile
 
@@ -28,7 +28,7 @@ def served_release(uri: str) -> str:
     kind = scheme(uri)
     if not kind:  # a hosted service with its own UI
         return ""
-    if kind not in SERVERS:
+    if kind not in SERVER_SCHEMES:
         import mlflow
 
         return mlflow.__version__
@@ -49,7 +49,7 @@ def with_links(text: str, experiment: str, run: str = "") -> str:
     how = {"view": "&compareRunsMode=CHART", "table": ""}
     text = re.sub(
         r"(?<!\\)\]\((view|table):([\w-]+)\)",
-        lambda match: f"]({runs}{mode}{how[match[1]]}{VIEW}{match[2]})",
+        lambda match: f"]({runs}{mode}{how[match[1]]}{VIEW_PARAMETER}{match[2]})",
         text,
     )
     return re.sub(

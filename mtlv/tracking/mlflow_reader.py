@@ -21,11 +21,11 @@ from mtlv.tracking.reader import StoredRun
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-PAGE = 500  # runs per request: a run has hundreds of metrics
-HANDS = 8  # artifacts downloaded in parallel from a server
-MOST_BYTES = {".parquet": 500_000_000}  # maximum bytes of an artifact
-MOST_OTHERWISE = 50_000_000
-MOST_POINTS = 100_000  # maximum points of a metric
+RUNS_PER_REQUEST = 500  # runs per request: a run has hundreds of metrics
+MAX_DOWNLOADS = 8  # artifacts downloaded in parallel from a server
+MAX_BYTES = {".parquet": 500_000_000}  # maximum bytes of an artifact
+MAX_OTHER_BYTES = 50_000_000
+MAX_POINTS = 100_000  # maximum points of a metric
 RUN_ID = re.compile(r"[\w-]{1,100}")
 MISSING = re.compile(r"\b404\b|No such file|does not exist|NoSuchKey|Not Found")  # ids may hold 404
 
@@ -70,7 +70,7 @@ class MlflowReader:
                 page = self._client.search_runs(
                     list(experiments),
                     filter_string=query,
-                    max_results=PAGE if most is None else min(PAGE, most - len(out)),
+                    max_results=RUNS_PER_REQUEST if most is None else min(RUNS_PER_REQUEST, most - len(out)),
                     order_by=["attributes.start_time DESC", "attributes.run_id ASC"],
                     page_token=token,
                 )
@@ -95,25 +95,25 @@ class MlflowReader:
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
         with translate_errors(self.uri):  # the client would request all points, without a limit
             store = self._client._tracking_client.store
-            points = store.get_metric_history(run_id, key, max_results=MOST_POINTS + 1)
-        if len(points) > MOST_POINTS:
+            points = store.get_metric_history(run_id, key, max_results=MAX_POINTS + 1)
+        if len(points) > MAX_POINTS:
             raise TrackingError(
                 f"metric `{key}` of run {run_id} has too many points",
-                allowed=f"up to {MOST_POINTS:,}",
+                allowed=f"up to {MAX_POINTS:,}",
                 then="leave out that run",
             )
         return sorted((point.step, point.value) for point in points)
 
     def files(self, artifacts: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
         pairs = list(artifacts)
-        with translate_errors(self.uri), ThreadPoolExecutor(HANDS) as hands:
+        with translate_errors(self.uri), ThreadPoolExecutor(MAX_DOWNLOADS) as hands:
             folders = {(run.id, posixpath.dirname(name)): run for run, name in pairs}
             listed = hands.map(lambda place: self._listing(folders[place], place[1]), folders)
             sizes = dict(zip(folders, listed, strict=True))
             return list(hands.map(lambda pair: self._file(pair[0], pair[1], sizes), pairs))
 
     def page(self, run: StoredRun) -> str | None:
-        if address.scheme(self.uri) not in address.SERVERS:
+        if address.scheme(self.uri) not in address.SERVER_SCHEMES:
             return None
         return address.page_url(self.uri, run.experiment).replace("/runs?", f"/runs/{run.id}?")
 
@@ -169,7 +169,7 @@ def _need_folder(place: Path, uri: str) -> None:
 
 
 def _most(name: str) -> int:
-    return MOST_BYTES.get(posixpath.splitext(name)[1], MOST_OTHERWISE)
+    return MAX_BYTES.get(posixpath.splitext(name)[1], MAX_OTHER_BYTES)
 
 
 def _need_size(run: StoredRun, name: str, size: int | None) -> None:

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mtlv.errors import TrackingError, mask_credentials, shorten
-from mtlv.tracking.address import SERVERS, check_address, page_url, scheme, sqlite_file
+from mtlv.tracking.address import SERVER_SCHEMES, check_address, page_url, scheme, sqlite_file
 from mtlv.tracking.mlflow_moved import follow_move
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.mlflow_user import store_uri
 
 HOST = "127.0.0.1"
-PATIENCE = 90  # seconds for the server to start; it takes 10 on two cores
+START_SECONDS = 90  # seconds for the server to start; it takes 10 on two cores
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
 
 def has_server(uri: str | None) -> bool:
     """Whether the store is a server with its own UI."""
-    return scheme(store_uri(uri)) in SERVERS
+    return scheme(store_uri(uri)) in SERVER_SCHEMES
 
 
 def _need_store(uri: str) -> None:
@@ -145,7 +145,7 @@ def _need_port(door: ServerAddress) -> None:
 
 
 def _wait(process: subprocess.Popen, door: ServerAddress, log: Path) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < end:
         try:
             with urllib.request.urlopen(f"{door.url}/health", timeout=2):  # nosec B310 # http, ours

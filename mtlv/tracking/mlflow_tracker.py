@@ -25,7 +25,7 @@ from mtlv.tracking.views import View
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-MOST = {"metrics": 1000, "params": 100, "tags": 100}  # per request, MLflow's limits
+MAX_PER_REQUEST = {"metrics": 1000, "params": 100, "tags": 100}  # per request, MLflow's limits
 ALL_RUNS = "mtlv-runs"
 NOTE = "mlflow.note.content"  # description of a run or an experiment in the UI
 
@@ -217,8 +217,8 @@ class MlflowTracker:
 
     def _log(self, run: str, what: str, entries: Sequence[Any]) -> None:
         """Log metrics, params or tags, in as many requests as they need."""
-        for start in range(0, len(entries), MOST[what]):
-            some: dict[str, Any] = {what: entries[start : start + MOST[what]]}
+        for start in range(0, len(entries), MAX_PER_REQUEST[what]):
+            some: dict[str, Any] = {what: entries[start : start + MAX_PER_REQUEST[what]]}
             self._client.log_batch(run, **some)
 
 

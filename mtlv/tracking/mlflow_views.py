@@ -14,30 +14,34 @@ from collections.abc import Iterator, Mapping
 
 from mtlv.tracking.views import Chart, View
 
-SINCE = (3, 15)  # the first release with saved views
+FIRST_RELEASE = (3, 15)  # the first release with saved views
 PREFIX = "mlflow.sharedViewState."
-LONGEST = 20_000  # characters of an experiment's tag
-WHEN = 1_735_689_600_000  # 2025-01-01; a fixed time, so that writing a view again changes nothing
-RUNS = 20  # maximum runs in a chart
+MAX_TAG_LETTERS = 20_000  # characters of an experiment's tag
+FIXED_TIME_MS = 1_735_689_600_000  # 2025-01-01; a fixed time, so that writing a view again changes nothing
+MAX_RUNS = 20  # maximum runs in a chart
 NAME = "attributes.`Run Name`"
 
 
 def view_tags(views: tuple[View, ...]) -> dict[str, str]:
     """Return a tag of the experiment for each view; views that are too large for a tag are left out."""
     tags = {f"{PREFIX}{view.id}": _envelope(view) for view in views}
-    return {key: text for key, text in tags.items() if len(text) <= LONGEST}
+    return {key: text for key, text in tags.items() if len(text) <= MAX_TAG_LETTERS}
 
 
 def reads_views(version: str) -> bool:
     """Whether a server of this MLflow release shows saved views."""
     numbers = version.split(".")[:2]
-    return len(numbers) == 2 and all(n.isdigit() for n in numbers) and tuple(map(int, numbers)) >= SINCE
+    return (
+        len(numbers) == 2 and all(n.isdigit() for n in numbers) and tuple(map(int, numbers)) >= FIRST_RELEASE
+    )
 
 
 def _envelope(view: View) -> str:
     state = json.dumps(view_state(view), ensure_ascii=False, separators=(",", ":"))
     packed = "deflate;" + base64.b64encode(zlib.compress(state.encode(), 9)).decode()
-    return json.dumps({"name": view.name, "createdAt": WHEN, "updatedAt": WHEN, "state": packed})
+    return json.dumps(
+        {"name": view.name, "createdAt": FIXED_TIME_MS, "updatedAt": FIXED_TIME_MS, "state": packed}
+    )
 
 
 def view_state(view: View) -> dict[str, object]:
@@ -111,7 +115,7 @@ def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
         },
     }[chart.kind](chart.keys)
     shared = {"type": chart.kind.upper(), "uuid": identity, "metricSectionId": section, "deleted": False}
-    return {**shared, "runsCountToCompare": RUNS, "isGenerated": False, **specific}
+    return {**shared, "runsCountToCompare": MAX_RUNS, "isGenerated": False, **specific}
 
 
 def _line(keys: tuple[str, ...]) -> dict[str, object]:

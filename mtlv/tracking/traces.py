@@ -16,7 +16,7 @@ from mtlv.sealed import read_sealed, write_sealed
 
 FOLDER = "traces"
 """Folder of the traces in a store."""
-NAMED = 3  # maximum of runs that a message names; more are counted
+MAX_NAMED_RUNS = 3  # maximum of runs that a message names; more are counted
 Tell = Callable[[str], None]
 
 
@@ -61,8 +61,8 @@ def report_deleted(root: Path, tell: Tell) -> int:
         tell(
             f"the tracking journal `{root / path.stem}` was deleted: what it had not uploaded of "
             f"{many(len(names), 'run')} of the experiment `{trace['experiment']}` is missing in MLflow "
-            f"({list_first(names, NAMED)}); `mtlv run CONFIG` writes finished units there again, or delete "
-            f"`{path}` to leave it so"
+            f"({list_first(names, MAX_NAMED_RUNS)}); `mtlv run CONFIG` writes finished units there again, "
+            f"or delete `{path}` to leave it so"
         )
     return len(deleted)
 

@@ -15,12 +15,12 @@ from mtlv.locks import hold_lock
 from mtlv.tracking.journal import JournalRecord
 from mtlv.tracking.journal_reader import JournalReader, Tell, journals, open_runs
 from mtlv.tracking.replay import UnplayableError, call_of
-from mtlv.tracking.traces import NAMED
+from mtlv.tracking.traces import MAX_NAMED_RUNS
 from mtlv.tracking.tracker import TrackingStore
 
-OPENING = ".opening"
+OPENING_SUFFIX = ".opening"
 """Lock file next to the journals, held while a run is opened, so that a uid gets only one run."""
-GRACE = 0.5
+GRACE_SECONDS = 0.5
 """Seconds for the thread to end if it only waits for its next attempt."""
 
 
@@ -99,7 +99,7 @@ class Uploader:
         finally:
             self._stopped = True
             self._wake.set()
-        self._thread.join(GRACE)
+        self._thread.join(GRACE_SECONDS)
         left = self.left
         if not self._thread.is_alive():  # otherwise it may still upload, so no other process should
             for reader in self._outboxes:
@@ -148,7 +148,7 @@ class Uploader:
             reader.put_aside(records[0], str(error))
             return
         if records[0].call == "open_run":
-            with hold_lock(reader.folder.parent / OPENING, wait=True):
+            with hold_lock(reader.folder.parent / OPENING_SUFFIX, wait=True):
                 reader.runs[records[0].content["uid"]] = call(tracker)
         else:
             call(tracker)
@@ -167,7 +167,7 @@ class Uploader:
         else:
             text = f"left as RUNNING in MLflow, because their process on `{reader.host}` may go on"
         if names:
-            listed = list_first([f"`{name}`" for name in names.values()], NAMED)
+            listed = list_first([f"`{name}`" for name in names.values()], MAX_NAMED_RUNS)
             self._tell(f"{many(len(names), 'run')} {text}: {listed}; `mtlv run CONFIG` continues them")
         reader.left_open = {}
 

@@ -23,8 +23,10 @@ from mtlv.training.ranks import Ranks
 T = TypeVar("T")
 
 BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
-MEETING = timedelta(seconds=60)  # timeout for all ranks to connect
-WAITING = timedelta(minutes=30)  # timeout for the slowest rank; the end of a rank is detected immediately
+JOIN_TIMEOUT = timedelta(seconds=60)  # timeout for all ranks to connect
+RANK_TIMEOUT = timedelta(
+    minutes=30
+)  # timeout for the slowest rank; the end of a rank is detected immediately
 
 
 class ProcessGroup(Ranks):
@@ -134,8 +136,8 @@ def join(
     """
     store = distributed.FileStore(str(meeting), world)
     backend = BACKENDS[device]
-    distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=MEETING)
-    distributed.distributed_c10d._set_pg_timeout(WAITING)
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=JOIN_TIMEOUT)
+    distributed.distributed_c10d._set_pg_timeout(RANK_TIMEOUT)
     return ProcessGroup(rank, world, seed, broken)
 
 

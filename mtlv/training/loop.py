@@ -28,7 +28,7 @@ from mtlv.training.state import EpochProgress, TrainingState
 
 StepValues = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """The objective of a step, the losses [heads] and the balancer's factors [K or 0], on the device."""
-OF_A_PART = 8
+DOCUMENTS_PER_PART = 8
 """Documents per part on a CPU: with fewer, smaller matrix products cost as much as the saved padding."""
 
 
@@ -209,7 +209,7 @@ class _Step:
         """
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
         padded = alone and not self.trained.model.packs
-        return -(-largest // OF_A_PART) if padded and not self.objective.looks_ahead else 1
+        return -(-largest // DOCUMENTS_PER_PART) if padded and not self.objective.looks_ahead else 1
 
     def _backward(self, step: OptimizerStep) -> StepValues:
         """Compute the gradient of a step in parts: that of the sum of factor * share * mean loss."""

@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
-LARGEST = 2**31 - 1
-PAD = 64 * 2**20
-KEPT = 32 * 2**20
+MAX_THRESHOLD_BYTES = 2**31 - 1
+PAD_BYTES = 64 * 2**20
+MIN_KEPT_BYTES = 32 * 2**20
 """Blocks of more bytes are returned when freed: kept among smaller ones of varying sizes, they let memory
 grow. It is the most that glibc allows."""
 
@@ -32,7 +32,11 @@ def keep_freed_memory() -> bool:
         return False
     return all(
         mallopt(option, value) == 1
-        for option, value in ((M_MMAP_THRESHOLD, KEPT), (M_TRIM_THRESHOLD, LARGEST), (M_TOP_PAD, PAD))
+        for option, value in (
+            (M_MMAP_THRESHOLD, MIN_KEPT_BYTES),
+            (M_TRIM_THRESHOLD, MAX_THRESHOLD_BYTES),
+            (M_TOP_PAD, PAD_BYTES),
+        )
     )
 
 
@@ -48,7 +52,7 @@ def keep_gradients(model: nn.Module) -> Iterator[None]:
         module
         for module in model.modules()
         if isinstance(module, nn.Embedding) and module.weight.requires_grad and not module.sparse
-        if module.weight.nbytes > KEPT
+        if module.weight.nbytes > MIN_KEPT_BYTES
     ]
     hooks = [module.weight.register_post_accumulate_grad_hook(_Dense(module.weight)) for module in large]
     for module in large:

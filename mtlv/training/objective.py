@@ -12,7 +12,7 @@ from mtlv.plan import HeadSpec, Task
 from mtlv.plan.objectives import Combine
 from mtlv.registries import OBJECTIVES
 from mtlv.training.balancing import Balancer, Sum
-from mtlv.training.teaching import ALL, NO_TEACHER, Teaching
+from mtlv.training.teaching import FULL_SHARE, NO_TEACHER, Teaching
 
 Heads = tuple[int, ...]
 """Indices of heads of a model."""
@@ -214,7 +214,7 @@ class Objective:
         name, tasks = self.heads[number].name, self.heads[number].tasks
         kind, task_targets = model.kinds[name], [targets[task] for task in tasks]
         per_task = kind.losses(logits[name], task_targets)  # [T]
-        if self._gold != ALL:
+        if self._gold != FULL_SHARE:
             outputs = [teacher_outputs[task] for task in tasks]
             taught = kind.distillation_losses(
                 logits[name], task_targets, teacher_outputs=outputs, temperature=self.teaching.temperature

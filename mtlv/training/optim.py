@@ -14,9 +14,9 @@ from torch.nn import functional
 
 from mtlv.errors import DeviceError
 
-ROUNDS = 5, 40
+TIMING_ROUNDS = 5, 40
 """Least and most rounds in which the speed of bf16 is measured."""
-CLEAR = 1.5
+CLEAR_SPEEDUP = 1.5
 """Ratio of two precisions' times that noise does not explain."""
 
 
@@ -95,11 +95,11 @@ def _bf16_is_faster() -> bool:
     Xeon whose matrix unit (AMX) a virtual machine hides.
     """
     seconds = {torch.float32: inf, torch.bfloat16: inf}
-    for number in range(ROUNDS[1]):
+    for number in range(TIMING_ROUNDS[1]):
         for dtype, before in seconds.items():
             seconds[dtype] = min(before, _seconds_of_a_product(dtype))
         ratio = seconds[torch.bfloat16] / seconds[torch.float32]
-        if number + 1 >= ROUNDS[0] and not 1 / CLEAR < ratio < CLEAR:
+        if number + 1 >= TIMING_ROUNDS[0] and not 1 / CLEAR_SPEEDUP < ratio < CLEAR_SPEEDUP:
             break
     return ratio < 1
 

@@ -25,14 +25,14 @@ Read = Callable[[Kind, torch.Tensor, Sequence[torch.Tensor]], Sequence[torch.Ten
 """What is read of a head: its kind, logits and targets -> values of each of its tasks, [B, ...]."""
 Values = NDArray | list[NDArray]
 """What is read of B documents: [B] or [B, C], or B arrays [W] or [W, C]."""
-MOST = 4096
+MAX_DOCUMENTS_PER_BATCH = 4096
 """Maximum documents of a batch."""
-TOKENS = {("cpu", "fp32"): 1024, ("cpu", "bf16"): 2048}
+TOKENS_PER_BATCH = {("cpu", "fp32"): 1024, ("cpu", "bf16"): 2048}
 """Maximum tokens of a batch, by device type and precision. On a CPU, larger batches do not fit in its cache:
 in fp32 batches of 64 documents took up to half as long again, partly due to padding. In bf16 twice as many
 fit."""
-TOKENS_ELSEWHERE = 32_768
-MOST_WORKERS = 8
+OTHER_TOKENS_PER_BATCH = 32_768
+MAX_WORKERS = 8
 """Maximum number of batches that are computed at the same time on a CPU."""
 
 
@@ -40,8 +40,10 @@ def inference_batches(
     documents: PartDocuments, device: torch.device, precision: str, ranks: Ranks = ALONE
 ) -> Iterator[Batch]:
     """Yield every document once among all ranks, in batches of a good size for `device`."""
-    tokens = TOKENS.get((device.type, precision), TOKENS_ELSEWHERE)
-    return documents.inference(MOST, tokens=tokens, which=slice(ranks.rank, None, ranks.world))
+    tokens = TOKENS_PER_BATCH.get((device.type, precision), OTHER_TOKENS_PER_BATCH)
+    return documents.inference(
+        MAX_DOCUMENTS_PER_BATCH, tokens=tokens, which=slice(ranks.rank, None, ranks.world)
+    )
 
 
 def scores(kind: Kind, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -73,7 +75,7 @@ def predict(
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
     batches = inference_batches(documents, device, precision, ranks)
-    workers = 1 if device.type != "cpu" or model.remembers else min(torch.get_num_threads(), MOST_WORKERS)
+    workers = 1 if device.type != "cpu" or model.remembers else min(torch.get_num_threads(), MAX_WORKERS)
     first = list(islice(batches, workers))
     batches = chain(first, batches)
     predicted: list[tuple[str, NDArray, Values]] = []  # (task, places of documents, their values)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mtlv.data.batches import Batch
     from mtlv.training.state import EpochProgress
 
-LEAST_LOSS = 1e-8
+MIN_LOSS = 1e-8
 """Added to losses by which gradients are divided."""
 Halves = tuple["Batch", "Batch"]
 Rows = tuple[list[torch.Tensor], torch.Tensor]
@@ -75,7 +75,7 @@ def compare(first: Rows, second: Rows) -> Comparison:
     lengths = torch.outer(_lengths(gradients), _lengths(other_gradients)).double().cpu()
     cosine = torch.where(lengths > 0, products / lengths, 0.0)
     shares = [
-        product / (loss_by_task.double().cpu()[:, None] + LEAST_LOSS)
+        product / (loss_by_task.double().cpu()[:, None] + MIN_LOSS)
         for product, loss_by_task in ((products, loss), (products.T, other_loss))
     ]
     return Comparison(_mean(*shares), _mean(cosine, cosine.T), _mean(cosine < 0, cosine.T < 0))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MakeGraphed = Callable[..., Graphed]
 """(module, precision of its products) -> the module with recorded passes."""
-TARGET = "target of "
+TARGET_PREFIX = "target of "
 
 
 class RecordedLosses:
@@ -47,7 +47,7 @@ class RecordedLosses:
             of_encoder: torch.Tensor = self._losses(batch, here, row)
             return of_encoder
         inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-        inputs |= {f"{TARGET}{task}": targets for task, targets in batch.targets.items()}
+        inputs |= {f"{TARGET_PREFIX}{task}": targets for task, targets in batch.targets.items()}
         inputs |= {} if batch.segments is None else {"segments": batch.segments}
         inputs |= {} if batch.mentions is None else {"mentions": batch.mentions}
         losses: torch.Tensor = self._graphed(here=tuple(here), row=row, **inputs)
@@ -87,7 +87,7 @@ class _OfTensors(nn.Module):
         **targets: torch.Tensor,
     ) -> torch.Tensor:
         # The number of tokens differs between batches of one shape, so 0: the encoder always gets a mask.
-        of_tasks = {name.removeprefix(TARGET): target for name, target in targets.items()}
+        of_tasks = {name.removeprefix(TARGET_PREFIX): target for name, target in targets.items()}
         batch = Batch(
             np.empty(0, np.int64),
             input_ids,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-ALL = 1.0
+FULL_SHARE = 1.0
 """Share of the true targets without a teacher."""
 
 
@@ -18,7 +18,7 @@ class Teaching:
         temperature: divides the outputs of both models before they are compared (Hinton et al. 2015).
     """
 
-    share: Callable[[int], float] = lambda _: ALL
+    share: Callable[[int], float] = lambda _: FULL_SHARE
     temperature: float = 1.0
 
 
@@ -29,11 +29,11 @@ def teaching(gold: str | float, temperature: float, *, steps: int) -> Teaching:
     """Return the teaching of a training.
 
     Args:
-        gold: one of `SHARES`, or a constant share.
+        gold: one of `SHARE_BY_NAME`, or a constant share.
         temperature: see `Teaching`.
         steps: optimizer steps of the whole training.
     """
-    share = SHARES[gold](steps) if isinstance(gold, str) else lambda _: gold
+    share = SHARE_BY_NAME[gold](steps) if isinstance(gold, str) else lambda _: gold
     return Teaching(share, temperature)
 
 
@@ -42,5 +42,5 @@ def make_annealing(steps: int) -> Callable[[int], float]:
     return lambda step: step / steps
 
 
-SHARES: dict[str, Callable[[int], Callable[[int], float]]] = {"annealed": make_annealing}
+SHARE_BY_NAME: dict[str, Callable[[int], Callable[[int], float]]] = {"annealed": make_annealing}
 """Shares that change in training, by name in a config; each takes the number of steps."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from suites import arithmetic, begin, doubled, log_of, points, run, units
 
-from mtlv.processes import GRACE
+from mtlv.processes import GRACE_SECONDS
 
 PROCESSES = 8
 
@@ -65,7 +65,7 @@ def test_a_driver_that_is_killed_takes_its_helpers_with_it(
             process.kill()
             process.wait()
             kills += 1
-        until = time.monotonic() + GRACE + 5
+        until = time.monotonic() + GRACE_SECONDS + 5
         while helpers(killed) and time.monotonic() < until:
             time.sleep(0.2)
         assert helpers(killed) == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from suites import arithmetic, begin, doubled, log_of, points, run, units
 
-from mtlv.execution.ray.cluster import QUIET
+from mtlv.execution.ray.cluster import QUIET_VARIABLES
 
 pytest.importorskip("ray")
 
@@ -26,7 +26,7 @@ def cluster_of(nodes: int) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in QUIET.items():
+        for name, value in QUIET_VARIABLES.items():
             patch.setenv(name, value)
         made = Cluster(initialize_head=True, head_node_args=SMALL | {"num_cpus": 0})
         for _ in range(nodes):

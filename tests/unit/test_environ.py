@@ -8,7 +8,7 @@ import pytest
 
 from mtlv import environ
 from mtlv.cli import main
-from mtlv.environ import SPINS, let_waiting_threads_sleep, variable
+from mtlv.environ import SPIN_COUNT, let_waiting_threads_sleep, variable
 
 NAME = "MTLV_TEST_VARIABLE"
 
@@ -36,8 +36,8 @@ WAITING = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 @pytest.mark.parametrize(
     ("load", "given", "expected"),
     [
-        (4.0, {}, (SPINS, None)),
-        (9.0, {}, (SPINS, None)),
+        (4.0, {}, (SPIN_COUNT, None)),
+        (9.0, {}, (SPIN_COUNT, None)),
         (3.9, {}, (None, None)),
         (9.0, {"GOMP_SPINCOUNT": "7"}, ("7", None)),
         (0.0, {"GOMP_SPINCOUNT": "7"}, ("7", None)),
@@ -65,7 +65,7 @@ def test_the_command_says_so_before_it_does_anything(monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getloadavg", lambda: (1000.0, 1000.0, 1000.0))
     assert main(["check", "no-such-config.yml"]) == 2
-    assert os.environ["GOMP_SPINCOUNT"] == SPINS
+    assert os.environ["GOMP_SPINCOUNT"] == SPIN_COUNT
 
 
 def test_where_the_system_knows_no_load_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,8 @@ def test_depth(opening: str, closing: str):
     def nested(depth: int) -> str:
         return opening * depth + "1" + closing * depth
 
-    assert parse_json(nested(foreign.MOST_DEPTH))
-    for depth in (foreign.MOST_DEPTH + 1, 500, 100_000):
+    assert parse_json(nested(foreign.MAX_DEPTH))
+    for depth in (foreign.MAX_DEPTH + 1, 500, 100_000):
         with pytest.raises(ValueError, match="nested too deeply, more than 20 levels"):
             parse_json(nested(depth))
 

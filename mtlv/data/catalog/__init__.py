@@ -20,7 +20,7 @@ import numpy as np
 from mtlv.data.options import DataOptions, select
 from mtlv.data.source import Card, Corpus, text_task
 from mtlv.data.texts.next_sentence import NEXT_SENTENCE, next_sentences, next_task
-from mtlv.errors import LONGEST, DataError, nearest, shorten
+from mtlv.errors import MAX_ALLOWED_LETTERS, DataError, nearest, shorten
 from mtlv.plan.task import Task
 from mtlv.registries import Registry
 
@@ -154,7 +154,7 @@ def _note_constant_targets(corpus: Corpus, options: DataOptions) -> Corpus:
         if options.limit is not None:
             then += ", or raise `data.limit`"
         raise DataError(
-            f"corpus `{corpus.name}` cannot be learned: {shorten(', '.join(bare), LONGEST)}",
+            f"corpus `{corpus.name}` cannot be learned: {shorten(', '.join(bare), MAX_ALLOWED_LETTERS)}",
             then=then,
         )
     notes = [f"{text}, so that a constant answer is right" for text in sentences.values()]

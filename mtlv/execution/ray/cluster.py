@@ -15,15 +15,15 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import ClusterError, TrackingError
-from mtlv.execution.ray.nodes import PATIENCE, NodeRequest, last_line
+from mtlv.execution.ray.nodes import PATIENCE_SECONDS, NodeRequest, last_line
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import ExecutionSettings
 
-RELATIVE = re.compile("sqlite:///[^/]")  # address of a file in the working folder
-PACKAGE = "_ray_pkg_"  # Ray's name for the copy of a job's working folder
+RELATIVE_ADDRESS = re.compile("sqlite:///[^/]")  # address of a file in the working folder
+JOB_FOLDER_PREFIX = "_ray_pkg_"  # Ray's name for the copy of a job's working folder
 # Disable Ray's usage statistics, which cause warnings without internet access.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
+QUIET_VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def connect(head: RayHead) -> Iterator[None]:
         ClusterError: the cluster does not respond, has another release of Ray or Python, or requires a token.
     """
     need_ray()
-    for name, value in QUIET.items():
+    for name, value in QUIET_VARIABLES.items():
         os.environ.setdefault(name, value)
     import ray
 
@@ -133,7 +133,7 @@ def _need_answer(address: str, named_by: str) -> None:
             then="from outside a cluster, submit the command: ray job submit -- mtlv run CONFIG",
         )
     try:
-        socket.create_connection((host, int(port)), PATIENCE).close()
+        socket.create_connection((host, int(port)), PATIENCE_SECONDS).close()
     except OSError as error:
         raise ClusterError(
             f"{named_by}: no response from {address}",
@@ -151,12 +151,12 @@ def check_lasting(store: Path, tracking: str | None) -> None:
     places = {
         "store.uri": (store, "the absolute path of a folder that all nodes share"),
         "tracking.uri": (
-            Path() if tracking is None or RELATIVE.match(tracking) else None,
+            Path() if tracking is None or RELATIVE_ADDRESS.match(tracking) else None,
             "a server, or for example sqlite:////SHARED/mlflow.db",
         ),
     }
     for setting, (folder, instead) in places.items():
-        if folder is not None and any(part.startswith(PACKAGE) for part in folder.absolute().parts):
+        if folder is not None and any(part.startswith(JOB_FOLDER_PREFIX) for part in folder.absolute().parts):
             raise TrackingError(
                 f"`{setting}`: Ray deletes the working folder of a job with all its content",
                 got=str(folder.absolute()),

@@ -23,8 +23,8 @@ from mtlv.units.job import Job
 if TYPE_CHECKING:
     from mtlv.settings.schema import ExecutionSettings
 
-PAUSE = 0.5  # seconds between looks for events while a unit is waited for
-RETRIES = 5  # of a unit whose process or node is lost
+PAUSE_SECONDS = 0.5  # seconds between looks for events while a unit is waited for
+MAX_RETRIES = 5  # of a unit whose process or node is lost
 
 
 def ray_executor(
@@ -149,7 +149,7 @@ class RayExecutor(Executor):
 
         # On a GPU each unit has a new process, because a reused one would keep the device's memory.
         task = ray.remote(max_calls=1 if self._request.gpus else 0)(self._task)
-        return task.options(max_retries=RETRIES, **self._request.options)
+        return task.options(max_retries=MAX_RETRIES, **self._request.options)
 
     def _inputs(self, job: Job) -> Any:
         """Return a reference to a unit's inputs; shared inputs are put into the object store once."""
@@ -172,7 +172,7 @@ class RayExecutor(Executor):
         if job.unit.key in self._failed:
             raise self._failed[job.unit.key]
         task = self._submit(job)
-        while task is not None and not ray.wait([task], timeout=PAUSE, fetch_local=False)[0]:
+        while task is not None and not ray.wait([task], timeout=PAUSE_SECONDS, fetch_local=False)[0]:
             self._receive(job, on_epoch)
         self._receive(job, on_epoch)
         try:

@@ -15,8 +15,8 @@ from mtlv.errors import ClusterError, DeviceError, MtlvError
 from mtlv.execution.ray.task import NodeRequirements, look
 from mtlv.formatting import many
 
-PATIENCE = 10.0  # seconds to wait for an address or a node
-SAME = ("mtlv", "torch", "transformers", "numpy")  # packages whose releases affect results
+PATIENCE_SECONDS = 10.0  # seconds to wait for an address or a node
+CHECKED_PACKAGES = ("mtlv", "torch", "transformers", "numpy")  # packages whose releases affect results
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,9 @@ def require_equal_nodes(store: Path) -> Iterator[NodeRequirements]:
     mark = store / f".seen-{uuid.uuid4().hex}"
     mark.touch()
     try:
-        terms = NodeRequirements(store, mark.name, tuple((name, versions()[name]) for name in SAME))
+        terms = NodeRequirements(
+            store, mark.name, tuple((name, versions()[name]) for name in CHECKED_PACKAGES)
+        )
         for problem in _ask(terms):
             if problem is not None:
                 raise problem
@@ -150,7 +152,7 @@ def _ask(terms: NodeRequirements) -> Iterator[MtlvError | None]:
 
 def _goes(node: str) -> bool:
     """Whether a node that does not respond is lost."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + PATIENCE_SECONDS
     while alive(node) and time.monotonic() < until:
         time.sleep(0.5)
     return not alive(node)

@@ -113,8 +113,8 @@ class ObjectCache:
         return self._held[key]
 
 
-INPUTS = ObjectCache(2)  # inputs of alternating stages or members
-SMALL = ObjectCache(64)  # settings and folds
+INPUT_CACHE = ObjectCache(2)  # inputs of alternating stages or members
+SETTINGS_CACHE = ObjectCache(64)  # settings and folds
 
 
 def where() -> tuple[str, str]:
@@ -230,7 +230,7 @@ class _Unpacker(pickle.Unpickler):
         self._references = references
 
     def persistent_load(self, number: int) -> Any:
-        return SMALL.take(self._references[number])
+        return SETTINGS_CACHE.take(self._references[number])
 
 
 def unpack(packed: bytes, references: Sequence[Any]) -> RayTask:
@@ -266,7 +266,7 @@ def train(packed: bytes, references: Sequence[Any], mailbox: Any, *needs: None) 
         send(EpochScored(job.unit.key, record, scores))
 
     send(UnitPlaced(job.name, where()[1]))
-    runner = UnitRunner(lambda _: INPUTS.take(inputs), store, fewer_batches(send), task.starts)
+    runner = UnitRunner(lambda _: INPUT_CACHE.take(inputs), store, fewer_batches(send), task.starts)
     try:
         with LocalExecutor(runner, task.jobs, threads=task.threads) as executor:
             executor.run(job, on_epoch)

@@ -26,7 +26,7 @@ from mtlv.execution import helped
 from mtlv.execution import helper as helper_module
 from mtlv.execution.helped import HelpedExecutor, Helper
 from mtlv.execution.helper import Expectation, HelperExecutor, HelpRequest, UnitError, help_suite
-from mtlv.processes import GRACE, Failed
+from mtlv.processes import GRACE_SECONDS, Failed
 from mtlv.suite.run import run_suite
 from mtlv.units.job import Job
 
@@ -126,7 +126,7 @@ def test_ctrl_c_ends_all_processes_at_once(table: Callable, suite: Callable) -> 
     made = suite(table("t"), "architecture=stl", "training.epochs=500", "store.checkpoint_steps=1", *TWO)
     with pytest.raises(KeyboardInterrupt):
         run_suite(made, Listener(stop), tracker)
-    assert time.monotonic() - begun[0] < 2 * GRACE
+    assert time.monotonic() - begun[0] < 2 * GRACE_SECONDS
     assert not children(HELPER)
     assert {run.status for run in tracker.runs.values()} == {"KILLED"}
 
@@ -257,7 +257,7 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Shelf, Cal
         monkeypatch.setattr(helper_module, "InputCache", lambda *_: SimpleNamespace(inputs=None))
         monkeypatch.setattr(helper_module, "UnitRunner", runner)
         for module in (helped, helper_module):
-            monkeypatch.setattr(module, "PAUSE", 0.002)
+            monkeypatch.setattr(module, "PAUSE_SECONDS", 0.002)
 
     yield prepare
     assert not [thread for thread in threading.enumerate() if thread.name == "mtlv-helper"]
@@ -282,7 +282,7 @@ def test_whatever_helpers_do_every_unit_ends_once(
     seed: int, monkeypatch: pytest.MonkeyPatch, in_threads: Callable
 ) -> None:
     """They are killed, and half of the tests have too little memory for all of them."""
-    monkeypatch.setattr(helped, "TRIES", 1000)
+    monkeypatch.setattr(helped, "MAX_TRIES", 1000)
     draw, shelf, listener, jobs = random.Random(seed), Shelf(), Listener(), made_up_jobs(60)
 
     def train_one(_: Job) -> None:

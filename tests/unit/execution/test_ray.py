@@ -41,7 +41,7 @@ def cluster() -> Iterator[Any]:
 
     small = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in ray_cluster.QUIET.items():
+        for name, value in ray_cluster.QUIET_VARIABLES.items():
             patch.setenv(name, value)
         made = Cluster(initialize_head=True, head_node_args=small)
         made.add_node(num_cpus=1, object_store_memory=80_000_000)
@@ -224,7 +224,7 @@ def test_more_than_any_node_has(cluster: Any) -> None:
 
 
 def test_other_releases_on_a_node(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "versions", lambda: dict.fromkeys(nodes.SAME, "0.0"))
+    monkeypatch.setattr(nodes, "versions", lambda: dict.fromkeys(nodes.CHECKED_PACKAGES, "0.0"))
     with (
         connect(RayHead(cluster.address, 1)),
         pytest.raises(

@@ -104,7 +104,7 @@ def trained(
 def test_recorded_steps_give_the_same_weights(
     corpus: Corpus, encoder: Any, case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mtlv.training.loop.OF_A_PART", 64)  # whole batches, as a GPU has them
+    monkeypatch.setattr("mtlv.training.loop.DOCUMENTS_PER_PART", 64)  # whole batches, as a GPU has them
     notes, weights = trained(corpus, encoder, graphs=True, **case)
     _, expected = trained(corpus, encoder, graphs=False, **case)
     (recorder,) = Again.made
@@ -270,7 +270,7 @@ def test_no_graph_of_an_earlier_batch_is_left_when_a_shape_is_recorded(
             node.metadata["used"] = True
         return output
 
-    monkeypatch.setattr("mtlv.training.loop.OF_A_PART", 64)
+    monkeypatch.setattr("mtlv.training.loop.DOCUMENTS_PER_PART", 64)
     monkeypatch.setattr(Graphed, "__call__", call)
     trained(corpus, encoder, graphs=True, accumulation=accumulation)
     assert len(left) == 24

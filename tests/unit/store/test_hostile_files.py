@@ -20,7 +20,7 @@ from mtlv.store.local import Store
 from mtlv.store.progress import SuiteState, read_states
 from mtlv.store.split_file import load_folds
 from mtlv.store.timestamps import EpochTimestamps
-from mtlv.tracking.journal import ABOUT, HEAD, record_of
+from mtlv.tracking.journal import ABOUT, HEAD_BYTES, record_of
 from mtlv.tracking.journal_reader import _about
 
 DEEP = "[" * 30 + "]" * 30  # Python's own reader takes it; what is deeper ends its recursion
@@ -77,7 +77,7 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     fails(EncoderError, lambda: need_possible(tmp_path))
     body = ('{"number": ' + content + "}").encode()
     fails(ValueError, lambda: record_of(f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"))
-    assert len(f'{{"crc":"{0:08x}",') == HEAD
+    assert len(f'{{"crc":"{0:08x}",') == HEAD_BYTES
     assert known_layers(str(tmp_path)) is None
     assert read_states(tmp_path) == []
     tokens = tmp_path / "tokens"

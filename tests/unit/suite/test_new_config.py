@@ -472,7 +472,7 @@ def test_the_baseline_is_kept_and_its_time_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(new_config, "cores", lambda: 2)
     fast = config_text(guess(path), "t.csv")
     assert "# About 1 minute on 2 cores without a GPU; `one model each` is 1 minute of it." in fast
-    monkeypatch.setattr(new_config, "SPEED", 11)
+    monkeypatch.setattr(new_config, "TOKENS_PER_SECOND", 11)
     slow = config_text(guess(path), "t.csv")
     counts = new_config.token_counts(guess(path).sample)
     each = sum(counts) * 15 * 4 / 22 / 60
@@ -484,7 +484,7 @@ def test_the_baseline_is_kept_and_its_time_said(tmp_path, monkeypatch, capsys):
     assert main(["init", str(path), "--out", str(tmp_path / "slow.yml")]) == 0
     said = f"{each:.0f} minutes of it for the baseline `one model each`; to save that time, remove its line"
     assert said in capsys.readouterr().out
-    monkeypatch.setattr(new_config, "SPEED", 2000)
+    monkeypatch.setattr(new_config, "TOKENS_PER_SECOND", 2000)
     assert main(["init", str(path), "--out", str(tmp_path / "fast.yml")]) == 0
     assert "for the baseline" not in capsys.readouterr().out
     assert "# left out, because fewer than 10 documents have them, or lack them: rare 3, common 57" in slow

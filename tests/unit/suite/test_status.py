@@ -14,7 +14,7 @@ import pytest
 from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitStarted
 from mtlv.sealed import unseal, write_sealed
 from mtlv.store import progress
-from mtlv.store.progress import FOLDER, KEPT, SuiteProgress, SuiteState, UnitState, read_states
+from mtlv.store.progress import FOLDER, KEPT_FILES, SuiteProgress, SuiteState, UnitState, read_states
 from mtlv.suite import status
 from mtlv.suite.status import status_lines
 
@@ -35,8 +35,8 @@ def say(store: Path, config: Path | None = None) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PAUSE", 0.0)
-    monkeypatch.setattr(progress, "SHARE", 0.0)
+    monkeypatch.setattr(progress, "WRITE_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "WRITE_INTERVAL_FACTOR", 0.0)
     monkeypatch.setattr(status, "duration", lambda _: "a while")
 
 
@@ -182,13 +182,13 @@ def test_the_same_suite_again_takes_its_file_and_beside_a_running_one_another(
 
 
 def test_old_files_are_forgotten_and_broken_ones_passed_over(tmp_path: Path) -> None:
-    for number in range(KEPT + 5):
+    for number in range(KEPT_FILES + 5):
         with SuiteProgress(tmp_path, suite(config=Path(f"/somewhere/{number}.yml"))):
             pass
     (tmp_path / FOLDER / "broken.json").write_text("{")
     states = read_states(tmp_path / FOLDER)
-    assert KEPT - 1 <= len(states) <= KEPT
-    assert states[0].config == f"/somewhere/{KEPT + 4}.yml"
+    assert KEPT_FILES - 1 <= len(states) <= KEPT_FILES
+    assert states[0].config == f"/somewhere/{KEPT_FILES + 4}.yml"
 
 
 def test_a_file_that_another_suite_tidies_away_ends_no_suite(
@@ -215,7 +215,7 @@ def test_a_large_suite_is_told_by_members(tmp_path: Path) -> None:
 def test_it_writes_at_most_once_a_pause_and_leaves_no_half_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "PAUSE", 3600.0)
+    monkeypatch.setattr(progress, "WRITE_INTERVAL_SECONDS", 3600.0)
     written = []
     real = os.replace
     monkeypatch.setattr(os, "replace", lambda *names: (written.append(names), real(*names)))

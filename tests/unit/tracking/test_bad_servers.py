@@ -115,9 +115,9 @@ LARGE: dict[str, Answer] = {
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MOST_BYTES", 1_000_000)
-    monkeypatch.setattr(answers, "SECONDS", 1.5)
-    monkeypatch.setattr(answers, "READS", 0)
+    monkeypatch.setattr(answers, "MAX_ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr(answers, "ANSWER_SECONDS", 1.5)
+    monkeypatch.setattr(answers, "READ_TIMEOUTS", 0)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
 
@@ -147,7 +147,7 @@ def test_usual_answers_pass_also_on_a_connection_that_was_idle_for_long() -> Non
 @pytest.mark.usefixtures("limits")
 def test_a_slow_answer_with_progress_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three seconds for a limit of 1.5, at more than the rate."""
-    monkeypatch.setattr(answers, "RATE", 5)
+    monkeypatch.setattr(answers, "MIN_BYTES_PER_SECOND", 5)
     pieces = [OK[i : i + 4] for i in range(0, len(OK), 4)]
 
     def answer(handler: BaseHTTPRequestHandler, ended: Event) -> None:
@@ -163,7 +163,7 @@ def test_a_slow_answer_with_progress_passes(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("limits")
 def test_an_endless_file_is_not_written_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mtlv.tracking.mlflow_reader.MOST_OTHERWISE", 3_000_000)
+    monkeypatch.setattr("mtlv.tracking.mlflow_reader.MAX_OTHER_BYTES", 3_000_000)
 
     def answer(handler: BaseHTTPRequestHandler, ended: Event) -> None:
         if "path=" in handler.path:

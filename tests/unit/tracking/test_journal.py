@@ -402,7 +402,7 @@ def test_a_huge_call_is_delivered_whole(journal, told):
 
 @pytest.mark.parametrize("live", [True, False])
 def test_a_huge_line_that_is_none_is_set_aside_in_part(journal, told, live, monkeypatch):
-    monkeypatch.setattr("mtlv.tracking.journal_reader.LONGEST", 3_000_000)
+    monkeypatch.setattr("mtlv.tracking.journal_reader.MAX_LINE_BYTES", 3_000_000)
     journal.append("describe", "u", {"text": "before"})
     with (journal.folder / CALLS).open("ab") as file:  # as a disk leaves it when the power goes
         file.write(b"\0" * 5_000_000 + b"\n")
@@ -418,7 +418,7 @@ def test_a_huge_line_that_is_none_is_set_aside_in_part(journal, told, live, monk
 
 
 def test_a_call_above_the_limit_is_refused_at_once_and_not_written(journal, monkeypatch):
-    monkeypatch.setattr("mtlv.tracking.journal.LONGEST", 1000)
+    monkeypatch.setattr("mtlv.tracking.journal.MAX_LINE_BYTES", 1000)
     with pytest.raises(
         TrackingError, match=r"`text` cannot be written to the journal: [\d,]+ bytes, more than 1,000"
     ):

@@ -105,7 +105,7 @@ def test_what_a_server_says_is_too_large_is_not_fetched(behind):
 
 
 def test_a_metric_of_more_points_than_the_limit_is_not_read(tracker, monkeypatch):
-    monkeypatch.setattr(readers, "MOST_POINTS", 500)
+    monkeypatch.setattr(readers, "MAX_POINTS", 500)
     run = tracker.open_run(RunSpec("u", "name"))
     tracker.metrics(run, [Metric("few", float(n), n) for n in range(500)])
     tracker.metrics(run, [Metric("many", float(n), n) for n in range(501)])

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from mtlv.tracking import Chart, View
-from mtlv.tracking.mlflow_views import LONGEST, reads_views, view_state, view_tags
+from mtlv.tracking.mlflow_views import MAX_TAG_LETTERS, reads_views, view_state, view_tags
 
 VIEW = View(
     "Heads",
@@ -99,7 +99,7 @@ def test_a_view_that_no_tag_can_hold_is_left_out() -> None:
     huge = View("Huge", sections={"All": (Chart("line", keys),)})
     tags = view_tags((huge, VIEW))
     assert list(tags) == ["mlflow.sharedViewState.mtlv-heads"]
-    assert all(len(text) <= LONGEST for text in tags.values())
+    assert all(len(text) <= MAX_TAG_LETTERS for text in tags.values())
 
 
 @pytest.mark.parametrize(

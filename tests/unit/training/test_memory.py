@@ -19,7 +19,7 @@ STEPS = [[[3, 4, 4, 0], [5, 9, 1, 1]], [[7, 7, 2, 3]], [[0, 0, 0, 6], [4, 4, 8, 
 
 @pytest.fixture(autouse=True)
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "KEPT", 0)
+    monkeypatch.setattr(memory, "MIN_KEPT_BYTES", 0)
 
 
 class Tiny(nn.Module):
@@ -80,7 +80,7 @@ def test_small_frozen_and_sparse_embeddings_are_left_alone(monkeypatch: pytest.M
     with keep_gradients(model):
         pass
     assert model.words.sparse
-    monkeypatch.setattr(memory, "KEPT", 10 * 6 * 4)
+    monkeypatch.setattr(memory, "MIN_KEPT_BYTES", 10 * 6 * 4)
     model = Tiny(tied=False)
     with keep_gradients(model):
         assert not model.words.sparse

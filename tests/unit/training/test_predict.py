@@ -16,7 +16,7 @@ from mtlv.data.tokens import Tokens
 from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
-from mtlv.training.predict import TOKENS, inference_batches, predict
+from mtlv.training.predict import TOKENS_PER_BATCH, inference_batches, predict
 from mtlv.training.ranks import Ranks
 
 
@@ -43,7 +43,7 @@ class FirstToken(torch.nn.Module):
 
 
 def test_scores_are_in_the_order_of_the_index(monkeypatch):
-    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 20)  # so that there are several batches
+    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 20)  # so that there are several batches
     lengths = np.random.default_rng(0).integers(1, 9, size=30)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.repeat(np.arange(30), lengths).astype(np.int32)
@@ -78,7 +78,7 @@ def threads_later():
 
 @pytest.mark.usefixtures("four_threads")
 def test_a_cpu_computes_a_batch_per_thread(monkeypatch):
-    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 5)
     four, seen = Barrier(4), []
 
     def called():
@@ -93,7 +93,7 @@ def test_a_cpu_computes_a_batch_per_thread(monkeypatch):
 
 @pytest.mark.usefixtures("four_threads")
 def test_a_model_that_keeps_vectors_computes_one_batch_after_another(monkeypatch):
-    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 5)
     threads = set()
     model = FirstToken(remembers=True, called=lambda: threads.add((get_ident(), torch.get_num_threads())))
     predict(model, documents_of(40), precision="fp32")
@@ -103,7 +103,7 @@ def test_a_model_that_keeps_vectors_computes_one_batch_after_another(monkeypatch
 @pytest.mark.usefixtures("four_threads")
 @pytest.mark.parametrize(("batches", "each"), [(1, 4), (2, 2)])
 def test_few_batches_share_all_compute_threads(monkeypatch, batches, each):
-    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 5)
     seen = []
     model = FirstToken(called=lambda: seen.append(torch.get_num_threads()))
     found = predict(model, documents_of(5 * batches), precision="fp32")
@@ -113,7 +113,7 @@ def test_few_batches_share_all_compute_threads(monkeypatch, batches, each):
 
 @pytest.mark.usefixtures("four_threads")
 def test_an_error_in_a_thread_is_raised(monkeypatch):
-    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 5)
+    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 5)
     with pytest.raises(ZeroDivisionError):
         predict(FirstToken(called=lambda: 1 / 0), documents_of(40), precision="fp32")
     assert threads_later() == torch.get_num_threads() == 4
@@ -164,7 +164,7 @@ class Rehearsed(Ranks):
 
 @pytest.mark.parametrize("world", [2, 3, 20])
 def test_ranks_share_documents_without_loss_or_repetition(world, monkeypatch):
-    monkeypatch.setitem(TOKENS, ("cpu", "fp32"), 20)
+    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 20)
     lengths = np.random.default_rng(0).integers(1, 9, size=30)
     ids = np.repeat(np.arange(30), lengths).astype(np.int32)
     index = np.random.default_rng(1).permutation(30)[:17]

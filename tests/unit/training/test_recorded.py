@@ -217,7 +217,7 @@ def test_the_share_of_a_teacher_changes_with_each_step(
 
 def test_a_weight_that_the_head_uses_too_has_both_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     """Masked language modelling decodes with the word embeddings, outside the recorded passes."""
-    monkeypatch.setattr("mtlv.training.loop.OF_A_PART", 64)
+    monkeypatch.setattr("mtlv.training.loop.DOCUMENTS_PER_PART", 64)
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(0, 50, (8, 20), generator=generator)
     places = torch.tensor([[1, 5, 7]] * 8)

@@ -212,7 +212,7 @@ def test_gradients_of_large_embeddings_are_kept_while_it_trains(
 ) -> None:
     plain, _ = run(fresh, batches_of(documents, [SIZE] * 4), epochs=2)
     kept = Mock(wraps=memory.keep_gradients)
-    monkeypatch.setattr(memory, "KEPT", 0)
+    monkeypatch.setattr(memory, "MIN_KEPT_BYTES", 0)
     monkeypatch.setattr(loop, "keep_gradients", kept)
     model, _ = run(fresh, batches_of(documents, [SIZE] * 4), epochs=2)
     kept.assert_called_once_with(model)

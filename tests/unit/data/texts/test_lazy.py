@@ -50,7 +50,7 @@ def test_what_is_held_stays_held() -> None:
 
 @pytest.mark.parametrize("together", [1, 3, 10, 4096])
 def test_a_digest_is_that_of_lists(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seeding, "TOGETHER", together)
+    monkeypatch.setattr(seeding, "VALUES_AT_ONCE", together)
     empty = Picked(TEN, np.zeros(0, np.int64))
     lazy = {"z": [TEN, {"b": MIXED, "a": empty}], "ä": ["\n", TEN], "n": 1}
     held = {"n": 1, "ä": ["\n", list(HELD)], "z": [list(HELD), {"a": [], "b": list(ALL)}]}
