@@ -75,7 +75,7 @@ def _rounds(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _affordable(explore: ExploreSettings) -> int:
-    """Return the number of partitions that can be measured for `budget`, which may be fewer than `MIN_PARTITIONS`."""
+    """Return how many partitions `budget` allows; this may be fewer than `MIN_PARTITIONS`."""
     count = MIN_PARTITIONS - 1
     while count < MAX_PARTITIONS and _cost(explore, count + 1) <= (explore.budget or 0):
         count += 1
