@@ -71,8 +71,8 @@ class HelpedExecutor(LocalExecutor):
     """Trains in this process and in helpers, each of which takes the next unit that is free.
 
     Events of helpers are passed on in the thread that requests units. A helper that is lost is replaced, and
-    its unit left to helpers, so that this process is not lost with it. If the memory is too small for a unit
-    beside others, it is trained here alone, and one process fewer trains from then on.
+    only helpers train its unit again, so that the unit cannot end this process. If there is not enough memory
+    for several units, this process trains the unit alone, and one process fewer trains from then on.
     """
 
     def __init__(self, runner: UnitRunner, jobs: Sequence[Job], *, processes: int, threads: int) -> None:
@@ -152,7 +152,7 @@ class HelpedExecutor(LocalExecutor):
         return super()._attempt(job, on_epoch)
 
     def _is_left_to_helpers(self, job: Job) -> bool:
-        """Whether a helper has a unit, or is to take it because another one was lost with it."""
+        """Whether a unit is for helpers only: one has it, or another helper was lost with it."""
         key = job.unit.key
         will_try = bool(self._helpers) and self._losses[key] > 0 and self._expected[key] > 0
         return will_try or any(helper.job is job for helper in self._helpers)
@@ -185,7 +185,7 @@ class HelpedExecutor(LocalExecutor):
         self._receive_waiting(PAUSE_SECONDS)
 
     def _receive_waiting(self, seconds: float = 0.0) -> None:
-        """Handle all messages that have come; if there is none, wait up to `seconds` for the first."""
+        """Handle all waiting messages; if there are none, wait up to `seconds` for one."""
         with suppress(Empty):
             while True:
                 helper, message = self._received.get(timeout=seconds)

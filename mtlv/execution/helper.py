@@ -42,7 +42,7 @@ class HelpRequest:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A message to a helper: `members` more members will request these units; fewer, if it is negative."""
+    """A message to a helper: `members` more members will request these units; negative for fewer."""
 
     keys: Sequence[str]
     members: int
@@ -82,7 +82,7 @@ class HelperExecutor(LocalExecutor):
 
 
 def fewer_batches(send: Callback, interval: float = BATCH_INTERVAL_SECONDS) -> Callback:
-    """Forward events, but those about batches at most every `interval` seconds and at the end of an epoch."""
+    """Forward events. Batches are reported at most every `interval` seconds and at the end of an epoch."""
     documents, last = 0, 0.0
 
     def call(event: Event) -> None:

@@ -89,7 +89,7 @@ class LocalExecutor(Executor):
         return bool(self._unfinished)
 
     def _train_or_wait(self, job: Job, on_epoch: OnEpoch) -> UnitRecord | None:
-        """Return the record of a unit that was trained here; None as soon as the store has it."""
+        """Train a unit, or wait until another process has. Return its record; None if it is in the store."""
         has_noted = False
         while not self._runner.there(job):
             if job.unit.key in self.failed:

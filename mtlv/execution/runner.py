@@ -46,7 +46,7 @@ class UnitMissing(Exception):
 class UnitRunner:
     """Trains units and puts them into the store."""
 
-    inputs: InputsOf  # such as of `mtlv.units.input_cache.InputCache`
+    inputs: InputsOf  # for example `InputCache.inputs`
     store: Store  # store of finished units, which other processes may share
     callback: Callback  # called with the events of units
     starts: Container[str]  # keys of units from which others start, whose weights are kept
@@ -54,7 +54,7 @@ class UnitRunner:
     def there(self, job: Job) -> bool:
         """Whether a unit is finished, with its weights or teacher outputs if others need them.
 
-        A unit with teacher outputs only, from which others also start, is trained again when they do.
+        A unit that kept only teacher outputs is trained again if other units start from its weights.
         """
         key = job.unit.key
         if not self.store.has(key) or key not in self.starts:
@@ -75,7 +75,7 @@ class UnitRunner:
         return self.store.read_or_quarantine(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
-        """Train a unit, unless another process trains it or just finished it; those it needs are finished.
+        """Train a unit whose needed units are finished, unless another process trains or has trained it.
 
         Raises:
             UnitMissing: a unit that it needs was damaged.
@@ -109,7 +109,7 @@ class UnitRunner:
         return record
 
     def teacher_outputs(self, teacher: Job) -> TeacherOutputs:
-        """Return the teacher outputs of a finished unit, which are computed once and kept.
+        """Return the teacher outputs of a finished unit; computed at the first call and stored.
 
         Raises:
             DamagedError: it has neither teacher outputs nor weights, or its weights were changed.

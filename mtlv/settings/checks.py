@@ -328,7 +328,7 @@ def contradictions(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[s
 
 
 def unread(members: Sequence[Settings], wrong: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Yield (member, key, text) of each key that is set in some members and not read in any of them."""
+    """Yield (member, key, text) for each key that some members set but no member reads."""
     for rule in UNREAD:
         holders = [i for i, settings in enumerate(members) if rule.is_set(settings)]
         if holders and not touches(rule.keys, wrong) and not any(rule.is_read(members[i]) for i in holders):

@@ -127,7 +127,7 @@ def _copied(value: Any) -> Any:
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
-    """Yield the paths in a mapping, and of all mappings in lists, such as stages and sources."""
+    """Yield the paths of all values in a mapping, including mappings in lists such as stages."""
     parts: Iterable[tuple[str | int, Any]] = value.items() if isinstance(value, dict) else ()
     if isinstance(value, list):
         parts = [(number, item) for number, item in enumerate(value) if isinstance(item, dict)]

@@ -11,10 +11,10 @@ FOLDERS = (PACKAGE / "examples", PACKAGE.parent / "config")
 
 
 def find_config(path: Path) -> Path:
-    """Return the file to read: `path`, or the example of that name if there is no such file.
+    """Return `path` if the file exists, otherwise the example of that name.
 
     Example:
-        >>> located(Path("quickstart.yml")).read_text().splitlines()[0]
+        >>> find_config(Path("quickstart.yml")).read_text().splitlines()[0]
         '# mtlv run config/quickstart.yml'
     """
     if os.path.exists(path) or path.parent not in (Path(), Path("config")):

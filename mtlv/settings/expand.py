@@ -37,7 +37,7 @@ SUITE_WIDE_KEYS = (
 
 
 def suite_keys(draft: Draft, file: str) -> tuple[SuiteSettings, list[str]]:
-    """Return the keys of a suite that have keys below them, none if there are problems, and the problems."""
+    """Return the sections of a suite such as `search`, empty if there are problems, and the problems."""
     try:
         keys = {key: draft.values.get(key) for key in SuiteSettings.model_fields}
         return SuiteSettings.model_validate(keys), []
@@ -48,13 +48,13 @@ def suite_keys(draft: Draft, file: str) -> tuple[SuiteSettings, list[str]]:
 def variants(
     draft: Draft, keys: SuiteSettings, file: str, winning: Collection[str] = ()
 ) -> tuple[list[Variant], list[str]]:
-    """Return the members that a suite's key describes (one without changes if it has none), and problems.
+    """Return the members of a suite, and problems. A suite without such keys has one member.
 
     Args:
         draft: the whole config.
-        keys: its keys of a suite; those without, because they are wrong, describe no member.
+        keys: the checked keys of a suite; keys with problems are None, and describe no member.
         file: the config's name in messages.
-        winning: keys of the command line, whose values replace those to try.
+        winning: keys set on the command line; their values are not varied.
     """
     used_keys = [key for key in SUITE_KEYS if draft.values.get(key) is not None]
     if not used_keys:
@@ -80,7 +80,7 @@ def variants(
 
 
 class _Expansion:
-    """Conversion of the keys of a suite in `draft` to members; collects the problems of these keys."""
+    """Convert the keys of a suite in `draft` to members, and collect the problems of these keys."""
 
     def __init__(self, draft: Draft, file: str) -> None:
         self.draft, self.file = draft, file
@@ -177,7 +177,7 @@ class _Expansion:
         return out
 
     def _check_key(self, path: KeyPath, seen: set[str]) -> None:
-        """Find a key that may not vary, or that is repeated (`encoder` is `encoder.name`)."""
+        """Report a key that must not vary or that is repeated (`encoder` is `encoder.name`)."""
         full = dotted_key(split(full_key(str(path[-1]), "")))
         if full in seen:
             self.problem(path, then=f"the same as `{full}` above; keep one of them")
@@ -195,9 +195,9 @@ class _Expansion:
 
 
 def _with_axes(members: Sequence[Variant], axes: Sequence[Axis]) -> tuple[list[Variant], list[str]]:
-    """Return members that try the values of `axes`, and keys that no member tries.
+    """Add the values to try to each member; also return the keys that no member tries.
 
-    A member with its own `tune` keeps that; a key that it sets itself is not tried.
+    A member with a `tune` of its own keeps it. A key that a member sets is not varied for it.
     """
     used: set[str] = set()
     out = []

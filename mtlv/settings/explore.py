@@ -27,7 +27,7 @@ def _best(features: str, of: str) -> dict[str, Any]:
 
 
 def from_explore(explore: ExploreSettings, draft: Draft, origin: Origin) -> tuple[list[Variant], list[str]]:
-    """Return the members of an exploration, the proposed groups and their controls last, and problems."""
+    """Return the members of an exploration, and problems. The proposed groups and their controls are last."""
     problems = list(_problems(explore, draft, origin.place(())))
     if problems:
         return [Variant(())], problems
@@ -66,7 +66,7 @@ def from_explore(explore: ExploreSettings, draft: Draft, origin: Origin) -> tupl
 
 
 def _rounds(count: int) -> Iterator[tuple[int, int]]:
-    """Yield the partitions of each later round: those that the first predicts, and the best measured ones."""
+    """Yield the partitions of each later round: those predicted by the first round, and the best so far."""
     predicted = 1  # from the first round only
     while True:
         count = -(-count // 2)
@@ -83,9 +83,9 @@ def _affordable(explore: ExploreSettings) -> int:
 
 
 def _cost(explore: ExploreSettings, count: int) -> float:
-    """Return the models that measuring partitions takes at most, those of earlier rounds in shares of one.
+    """Return the maximum cost of measuring the partitions, in models; shorter trainings count in part.
 
-    On one data set, a model of a group takes about as long as one model of all tasks.
+    On one data set, training a model takes about as long for some tasks as for all of them.
     """
     ks, (first, *later) = explore.ks, explore.halving or (1,)
     drawn = first * sum(ks[number % len(ks)] for number in range(count))
@@ -94,7 +94,7 @@ def _cost(explore: ExploreSettings, count: int) -> float:
 
 
 def _lengths(explore: ExploreSettings, draft: Draft) -> list[dict[str, int]]:
-    """Return the changes to the length of training in each round; none without halving."""
+    """Return the changes to the training length for each round; one empty mapping without halving."""
     key = "epochs" if draft.get(("training", "budget")) is None else "budget"
     length = draft.get(("training", key))
     if explore.halving is None or type(length) is not int or length < 1:  # a wrong length is named elsewhere

@@ -24,7 +24,7 @@ SUITE_KEY_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 
 def config_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a config file: no key is required, and none is allowed that is not known."""
+    """Return the JSON Schema of a config file. No key is required; unknown keys are not allowed."""
     schema, of_suite = Settings.model_json_schema(), SuiteSettings.model_json_schema()
     schema["$defs"] |= of_suite["$defs"]
     for part in (schema, *schema["$defs"].values()):
@@ -66,7 +66,7 @@ def _document(
 
 
 def _below(field: Mapping[str, Any]) -> str:
-    """Return the name of the section that a property is; empty for a value."""
+    """Return the name of the section that a property refers to; empty for a plain value."""
     name: str = field.get("$ref", "").rpartition("/")[2]
     return name
 

@@ -64,8 +64,8 @@ def load_suite(
     Args:
         config: the YAML file or the name of an example (`quickstart.yml`), or its content.
         overrides: values that take precedence over the config.
-        further: finds problems of values together and of data. If keys or values are wrong by themselves,
-            those that it finds are added; otherwise, they are left to the check of the suite.
+        further: finds further problems, of several values together and of data. It is called only if other
+            problems were found; otherwise the check of the suite finds them.
 
     Raises:
         ConfigError: there are problems; contains every problem of the config and the overrides, one per line.
@@ -184,7 +184,7 @@ def _members(
     problems: list[str],
     notes: list[str],
 ) -> list[Unnamed]:
-    """Return each member's settings; append all problems to `problems`, and notes to `notes`."""
+    """Return the settings of each member. Problems are appended to `problems`, notes to `notes`."""
     drafts, members = [], []
     winning = flat_changes(overrides)
     for variant in member_variants:
@@ -212,7 +212,7 @@ def _members(
 
 
 def with_rates(settings: Settings) -> tuple[Settings, str]:
-    """Return settings with a number in place of `training.learning_rate: auto`, also in stages, and a note.
+    """Replace `training.learning_rate: auto` by a number, also in stages; also return a note.
 
     The note is empty if no rate is `auto`.
     """
@@ -246,7 +246,7 @@ def _contradiction(draft: Draft, key: str, text: str, *, file: str) -> str:
 
 
 def _settle(draft: Draft, file: str) -> list[str]:
-    """Remove the keys of a suite from a draft; unknown keys below them can only come from overrides."""
+    """Remove the keys of a suite from a draft, and report unknown keys of overrides below them."""
     lines = []
     for key in SUITE_KEYS:
         if key not in draft.values:
@@ -276,7 +276,7 @@ def _resolve_paths(draft: Draft) -> None:
 
 
 def _resolved(draft: Draft, path: KeyPath, value: Any) -> Any:
-    """Return the path in a value that was written at `path`; anything that is no path is left as it is."""
+    """Resolve the path in a value that was written at `path`; return any other value unchanged."""
     if not isinstance(value, str) or not value or "\0" in value:
         return value
     origin, _ = draft.origin(path)
@@ -286,7 +286,7 @@ def _resolved(draft: Draft, path: KeyPath, value: Any) -> Any:
 def _validate(draft: Draft, file: str) -> tuple[Settings, list[str], list[str]]:
     """Return the settings of a draft, its problems, and the wrong keys.
 
-    If there are problems, the settings have defaults at the wrong keys, so that the rest can be checked.
+    The settings have defaults at the wrong keys, so that the other keys can be checked.
     """
     try:
         return Settings.model_validate(draft.values).each_stage[-1], [], []

@@ -28,7 +28,7 @@ class Member:
     tuned: tuple[int | None, ...] = (None,)
 
     def name_with_groups(self, groups: int) -> str:
-        """Return the name once the number of groups is known; a name of the config stays as it is."""
+        """Return the name with the number of groups; a name from the config is returned unchanged."""
         return with_number(self.made, groups) or self.name
 
 
@@ -54,7 +54,7 @@ def identity(settings: Settings) -> str:
 
 
 def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
-    """Return the members without repetitions of earlier ones, and a note about those left out."""
+    """Remove members that repeat an earlier one; also return a note about them."""
     first: dict[str, Member] = {}
     repeated: dict[str, list[str]] = {}  # names of those left out
     for member in members:
@@ -83,7 +83,7 @@ def _left_out(kept: str, others: Sequence[str]) -> str:
 
 
 def _drop_equal_runs(members: Sequence[Member]) -> list[Member]:
-    """Return the members without runs that have the same values to try as an earlier run."""
+    """Remove runs that try the same values as an earlier run from the members."""
     values: dict[int, list[int]] = {}
     for place, member in enumerate(members):
         for run in member.tuned:
@@ -95,7 +95,7 @@ def _drop_equal_runs(members: Sequence[Member]) -> list[Member]:
 
 
 def name_members(members: Sequence[Unnamed]) -> list[Member]:
-    """Return members with their names: from the config, or made from what differs."""
+    """Name each member: by the config, or by the settings that differ."""
     made = make_names([member.settings for member in members], [member.changes for member in members])
     taken = {member.config_name: identity(member.settings) for member in members if member.config_name}
     out: list[Member] = []

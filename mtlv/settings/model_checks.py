@@ -14,7 +14,7 @@ def _unknown_sources(s: Settings) -> str:
 
 
 def _compares_gradients(s: Settings, cannot: str) -> str:
-    """Return that the objective compares gradients, why it `cannot`, and which others do not; or nothing."""
+    """Describe why an objective that compares gradients `cannot` be used; empty for other objectives."""
     name = s.training.objective.name
     others = ", ".join(other for other in BALANCERS if not BALANCERS[other].gradients)
     return f"{name} compares gradients{cannot}, or take one of {others}" if BALANCERS[name].gradients else ""

@@ -34,9 +34,10 @@ def is_read(key: str, settings: Settings) -> bool:
 
 
 def make_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each member, unique unless members are equal, by what it changes (by dotted key).
+    """Return a name for each member that lists what it changes. Equal members have equal names.
 
-    Where the number of groups is found when the member runs, its place is marked; see `with_number`.
+    If the number of groups is not known before the run, the name has a mark in its place; see
+    `with_number`.
     """
     flats = [flatten(settings) for settings in members]
     changed = dict.fromkeys(key for keys in changes for key in keys)
@@ -52,12 +53,12 @@ def make_names(members: Sequence[Settings], changes: Sequence[Mapping[str, Any]]
 
 
 def with_number(name: str, groups: int | None) -> str:
-    """Return a made name with the number of groups that was found; None if it is not known."""
+    """Replace the mark in a name by the number of groups, or remove it if the number is None."""
     return name.replace(GROUPS_MARK, "" if groups is None else f"{groups} ")
 
 
 def distinguish(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
-    """Return names that are different where values (of settings, by dotted key) are, by what differs."""
+    """Make equal names of different settings distinct by appending the settings that differ."""
     out = list(names)
     for name in dict.fromkeys(names):
         same = [number for number, other in enumerate(names) if other == name]
@@ -68,7 +69,7 @@ def distinguish(names: Sequence[str], values: Sequence[Flat]) -> list[str]:
 
 
 def _parts(settings: Settings, values: Flat, varied: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of a name: what a member trains, and those of its `values` that are `varied`."""
+    """Yield the parts of a name: the architecture, the stages, and the `values` of `varied` keys."""
     yield settings.architecture.name.upper()
     if ARCHITECTURES[settings.architecture.name].grouped:
         yield _groups(settings, number_varies="grouping.k" in varied)
@@ -97,7 +98,7 @@ def _groups(settings: Settings, *, number_varies: bool) -> str:
 
 
 def _undescribed(data: DataSettings) -> bool:
-    """Whether labels are grouped by their names, because those of the user's columns have no descriptions."""
+    """Whether labels are grouped by name, because the user's columns have no descriptions."""
     columns = data.columns
     return (
         bool(columns.labels or columns.label_list or columns.target or columns.tags) and not data.descriptions
@@ -105,7 +106,7 @@ def _undescribed(data: DataSettings) -> bool:
 
 
 def _words(keys: Sequence[str]) -> dict[str, str]:
-    """Return words for keys: the last part, or as many as tell one from the others."""
+    """Return a phrase for each key: its last part, or as many parts as make it unique."""
     parts = {key: key.removesuffix(".name").split(".") for key in keys}
 
     def last(key: str, count: int) -> str:
@@ -154,7 +155,7 @@ def _text(value: Scalar) -> str:
 
 
 def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
-    """Yield each setting that differs as texts, one for each of N; without what all texts begin with."""
+    """Yield for each setting that differs N texts, without their common prefix."""
     keys = dict.fromkeys(key for flat in values for key in flat)
     differing = [key for key in keys if len({str(flat.get(key)) for flat in values}) > 1]
     differing.sort(key=lambda key: key.endswith(".path"))  # a name says more
@@ -174,7 +175,7 @@ def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
 
 
 def _fewest(different: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return for each of N the texts that tell it from the others: of one setting if that is enough."""
+    """Return for each of N the texts that distinguish it, from as few settings as possible."""
     if not different:
         return []
     count = len(set(zip(*different, strict=True)))

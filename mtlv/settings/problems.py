@@ -32,9 +32,9 @@ class Problem:
     within: str = ""  # what its keys are below, such as `stages[0].`
 
     def line(self, places: Mapping[str, str], file: str) -> str:
-        """Return the problem after its place: that of the first key that was written, or else the file.
+        """Return the problem with its place: the first of its keys that was written, otherwise the file.
 
-        A name in the problem may be below a key: a label of `data.descriptions`.
+        A name in the problem may be below a key, such as a label in `data.descriptions`.
         """
         named = [part for key in KEY.findall(self.text) for part in (f"{self.within}{key}", key)]
         below = [f"{key}.{name}" for key in named for name in NAME.findall(self.text)]

@@ -50,7 +50,7 @@ def _transfers(
 
 
 def _all(draft: Draft) -> list[str]:
-    """Return the names that `all` stands for: those of data sets, or else of the labels in the config."""
+    """Return the names that `all` stands for: the data sets, or without them the labels in the config."""
     sources = draft.get(("data", "sources"))
     if isinstance(sources, list):
         entries = [entry for entry in sources if isinstance(entry, dict) and "name" in entry]

@@ -56,8 +56,8 @@ class OneOf:
 class SettingsSection(BaseModel):
     """A mapping of known keys, all required; values are never changed or converted.
 
-    `later` has the keys that were added after a release, with their defaults. At its default, such a key is
-    left out of dumps, so that keys of units and members, and tracked settings, are those before it existed.
+    `later` has the keys that were added after a release, with their defaults. Such a key is left out
+    of dumps while it has its default, so that keys of units and tracked settings stay the same.
     """
 
     later: ClassVar[Mapping[str, object]] = {}

@@ -35,7 +35,7 @@ def leftovers(
     Args:
         store: the store.
         needed: keys of units to keep; None keeps all.
-        tokens: cache from which all tokens to keep were requested; None keeps all.
+        tokens: a cache that was asked for all tokens to keep; None keeps all.
     """
     reasons = [*_half_written(store), *_old_checkpoints(store)]
     if tokens is not None:

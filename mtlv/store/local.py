@@ -103,7 +103,7 @@ class Store:
         return max((int(path.stem) for path in self.checkpoints(key).folder.glob(f"*{ENDING}")), default=None)
 
     def lock(self, key: str) -> Path:
-        """Return the lock file of a unit, held by the process here that works on it; see `lock_unit`."""
+        """Return the lock file of a unit; the process that works on the unit holds it, see `lock_unit`."""
         return self.root / "locks" / f"{key}.lock"
 
     def lock_unit(self, key: str) -> AbstractContextManager[bool]:
@@ -132,7 +132,7 @@ class Store:
         return missing(self.units / key)
 
     def damage(self, key: str) -> str:
-        """Describe the damage of a finished unit in the folder; empty if its files but the weights are right.
+        """Describe the damage of a finished unit, empty without any; weights are not checked.
 
         Raises:
             TrackingError: it cannot be read for another reason.
@@ -154,10 +154,10 @@ class Store:
         return f"it was moved to {place} and is trained again"
 
     def read_or_quarantine(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
-        """Return the result of `read` for a finished unit; move a damaged unit aside, and call `warn`.
+        """Return `read()` for a finished unit; if the unit is damaged, move it aside and call `warn`.
 
         Returns:
-            None if it was damaged and must be trained again; by another process, if that has its lock.
+            None if it was damaged and must be trained again, here or by the process that has its lock.
 
         Raises:
             TrackingError: it cannot be read for another reason.
@@ -173,7 +173,7 @@ class Store:
         return None
 
     def weights(self, key: str) -> Path | None:
-        """Return the file of a finished unit's kept weights, from which a later stage starts; or None.
+        """Return the weights file of a finished unit, from which a later stage starts; None if not kept.
 
         Raises:
             DamagedError: it was changed.

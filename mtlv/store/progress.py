@@ -143,7 +143,7 @@ def read_states(folder: Path, warn: Callable[[str], None] = lambda _: None) -> l
 
 
 def _place(folder: Path, state: SuiteState) -> Path:
-    """Return the file of a suite: its previous file, unless another process is still using it."""
+    """Return the file of a suite: its previous one, unless another process still uses it."""
     key = content_key([state.config, [unit.key for unit in state.units]])
     path = folder / f"{key}.json"
     for other in read_states(folder) if path.exists() else ():

@@ -55,7 +55,7 @@ class EpochTimestamps:
         return self._timestamps(path, path.read_bytes(), warn).get(epoch, now)
 
     def forget(self, key: str) -> None:
-        """Remove the timestamps of unit `key`, to log it again in other runs."""
+        """Remove the timestamps of unit `key`, so that it can be logged again in other runs."""
         self._path(key).unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:

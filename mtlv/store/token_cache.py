@@ -21,7 +21,9 @@ MAX_WRITE_SECONDS = 3600  # seconds after which an incomplete file is not being 
 
 
 class TokenCache:
-    """A folder with a file per corpus, tokenizer and tokenization options; `warn` is told of damaged ones."""
+    """A folder with one file per corpus, tokenizer and tokenization options.
+
+    `warn` is called with a message for each damaged file."""
 
     def __init__(self, folder: Path, warn: Callable[[str], None] = lambda _: None) -> None:
         self.folder, self._warn = folder, warn

@@ -77,7 +77,7 @@ def check_file(path: Path, files: Mapping[str, str]) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Check that all files of a folder are as `write_unit` found them.
+    """Check that no file of a folder has changed since `write_unit`.
 
     Raises:
         OSError, ValueError: one cannot be read, or was changed.

@@ -58,7 +58,7 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
 
 
 def _different(suite: Suite) -> list[Settings]:
-    """Return settings that differ in what groups follow from."""
+    """Return one settings object for each different grouping."""
     kept: dict[str, Settings] = {}
     for member in suite.members:
         kept.setdefault(content_key(_what_groups(member.settings)), member.settings)

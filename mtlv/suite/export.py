@@ -43,10 +43,10 @@ In a config of mtlv: `encoder: {{name: {folder}}}`. Unit `{key}`.
 def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -> list[str]:
     """Write the encoder of a unit to a new folder, as Transformers does, and return the lines to print.
 
-    The unit is of `stage`, with `unit` in its name; None is any.
+    `stage` and `unit` (a part of its name) select the unit; None selects any.
 
     Raises:
-        PlanError: no unit, or several, are meant.
+        PlanError: no unit or several units match.
         TrackingError: the unit is not trained, its weights were not kept, or the folder exists.
     """
     store = Store(suite.members[0].settings.store.folder)

@@ -127,7 +127,7 @@ class ModelKeeper:
 
 
 def best_child(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
-    """Return the number of the child that is best on validation, the first of equals."""
+    """Return the index of the child with the best validation score; the first one on ties."""
     values = [validation_score(outcome, resolved.known) for outcome in outcomes]
     return values.index(max(values))
 

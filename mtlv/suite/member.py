@@ -86,7 +86,7 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
 
 
 def _write_transferability(session: SuiteContext, run: str, child: FoldRun) -> None:
-    """Log how well the models from which those of a child start suit their tasks, by measure and task."""
+    """Log the transferability of the start models of a child to its tasks, by measure and task."""
     scores: dict[str, dict[str, float]] = {}
     for job in child.jobs:
         if job.start is not None:
@@ -103,7 +103,7 @@ def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
 
 
 def _placed(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
-    """Return a record for the documents of a fold; the suite that trained it may have had other sources."""
+    """Restrict a record to the documents of a fold; it may come from a suite with other sources."""
     try:
         curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
         return replace(

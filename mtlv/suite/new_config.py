@@ -17,7 +17,7 @@ from mtlv.hardware import cores
 from mtlv.settings.describe import in_line
 from mtlv.suite.token_counts import ENCODER, max_length, token_counts
 
-LONG_MINUTES = 30  # of the whole suite, from which the time of one model for each label is said
+LONG_MINUTES = 30  # of a suite; longer ones get a line about the time of the baseline
 EPOCHS = ((2_000, 15), (20_000, 10), (inf, 5))
 """Epochs for tables of up to so many documents: in small ones, each epoch has few optimizer steps."""
 TOKENS_PER_SECOND = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
@@ -26,18 +26,18 @@ OTHER_LANGUAGE = (
     "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
 )
 MAX_COUNTED_LABELS = 60  # labels whose documents are counted in a comment
-CUT_SHARE = 0.02  # share of documents that are cut, from which that is said
+CUT_SHARE = 0.02  # share of documents; above it, a comment says how many are cut
 WINDOW_WORDS = 200  # words, of which few are more than 512 tokens
 MIN_GROUPED_LABELS = 4  # labels from which grouping makes sense, and groups that an elbow often finds
 PRIVATE_LAYERS_COST = (
     6 - 2 + 2 * MIN_GROUPED_LABELS
-) / 6  # models whose time one with two private layers of six takes
+) / 6  # time of a model with two private layers of six, in models without
 LABELS = "labels"  # alias of the source of yes/no labels
 UNCERTAIN = "what -1 or uncertain means: unknown (neither learned nor tested), yes or no"
 
 
 def write_config(guess: TableGuess, out: Path) -> list[str]:
-    """Write a config, and return lines about it: what it leaves out, and the next step.
+    """Write a config; return lines about what it leaves out and about the next step.
 
     Raises:
         ConfigError: the file is there already, or cannot be written.
@@ -219,7 +219,7 @@ def _suite(guess: TableGuess) -> list[str]:
 
 
 def _long(guess: TableGuess) -> list[str]:
-    """Return a line on one model each if all takes long, and one on documents that are cut."""
+    """Return a line if the suite takes long, and one if many documents are cut."""
     separate, others = _times(guess)
     length, cut = max_length(guess.sample)
     lines = []
@@ -238,9 +238,9 @@ def _long(guess: TableGuess) -> list[str]:
 
 
 def _times(guess: TableGuess) -> tuple[float, float]:
-    """Return the minutes of one model each, and of all other runs.
+    """Return the estimated minutes of the runs with one model per label, and of all other runs.
 
-    The others read the documents once for each source.
+    All others read the documents once per source.
     """
     others = len(guess.learned) + (
         2 * MIN_GROUPED_LABELS + PRIVATE_LAYERS_COST if len(guess.labels) >= MIN_GROUPED_LABELS else 0

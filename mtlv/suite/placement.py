@@ -114,7 +114,7 @@ def _same_store(uri: str) -> bool:
 
 
 def _chosen_name(stores: MlflowNames) -> tuple[str, str] | None:
-    """Return the name of the user's experiment, and what chose it; None if there is none."""
+    """Return the name of the user's experiment and the setting that defines it; None if there is none."""
     name, number = chosen_experiment(), chosen_experiment_id()
     if number is None or stores.needs_other_store():
         return None if name is None else (name.value, name.by)

@@ -1,4 +1,4 @@
-"""Rounds of a suite: groups of some members follow from units of others, which are trained before."""
+"""Rounds of a suite: if groups of a member depend on trained units of others, it runs in a later round."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _started(jobs: Sequence[Job], store: Store) -> SuiteStarted:
 
 
 def _train_first(session: SuiteContext, turn: SuiteRound, turns: SuiteRounds) -> list[str]:
-    """Train the units from which the groups of members follow; return the problems of those that failed.
+    """Train the units whose results determine the groups of members; return the errors of those that failed.
 
     They have no run of their own: units of an earlier stage, or of a member that failed.
     """
@@ -205,7 +205,7 @@ def _write_comparison(
 
 
 def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
-    """Write the description and views of the experiment before training, so that it can be followed there."""
+    """Write the description and views of the experiment before training starts."""
     views = ready_views(resolved)
     corpora = dict.fromkeys(member.member.settings.data.title for member in resolved)
     tasks = len({task for member in resolved for task in member.tasks})
@@ -225,7 +225,7 @@ def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]
 def _tell_notes(
     resolved: list[ResolvedMember], cache: InputCache, callback: Callback, known_notes: set[str]
 ) -> None:
-    """Tell each note once: those of later rounds unless they are in `told`, which is extended."""
+    """Report each note once. Notes in `known_notes` are skipped, and new ones are added to it."""
     notes: dict[str, dict[str, None]] = {}  # with the members that each names
     for member in resolved:
         settings = member.member.settings

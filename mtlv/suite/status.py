@@ -50,7 +50,7 @@ def status_lines(folder: Path, config: Path | None) -> list[str]:
 
 
 def _known_of_units(folder: Path) -> Iterator[str]:
-    """Yield what a store knows of its units without the progress of a suite."""
+    """Yield lines about the units of a store that has no progress file of a suite."""
     store = Store(folder)
     finished = sorted(path.name for path in store.units.iterdir() if not path.name.startswith("."))
     damaged = [key for key in finished if store.missing(key) or store.damage(key)]
@@ -74,7 +74,7 @@ def _undelivered(store: Path) -> list[str]:
 
 
 def _was_there(old: Path, config: Path) -> bool:
-    """Whether `config` may be the file that was at `old`: moved from there, or copied."""
+    """Whether `config` may be the file at `old`, after it was moved or copied."""
     if old.name != config.name:
         return False
     return not old.is_file() or (config.is_file() and cmp(old, config, shallow=False))

@@ -44,13 +44,13 @@ def _counted(texts: Sequence[str], file: Path) -> list[int]:
 
 
 def estimate_pieces(text: str) -> int:
-    """Return about how many pieces a text has; in other scripts than Latin, most are one letter."""
+    """Estimate the number of word pieces of a text; outside the Latin script, most are one letter."""
     words = RULES[RUNS].findall(text)
     return 2 + round(sum(PIECES_PER_WORD if word[0] < "\u0250" else len(word) for word in words))
 
 
 def max_length(texts: tuple[str, ...]) -> tuple[int, float]:
-    """Return a length in tokens, up to `ALIAS_MAX_TOKENS`, that cuts 1% of texts at most, and that share."""
+    """Return a maximum length in tokens that cuts at most 1% of the texts, and the share that is cut."""
     counts = np.array(token_counts(texts) or (0,))
     needed = int(np.ceil(np.quantile(counts, UNCUT_SHARE, method="inverted_cdf")))
     length = min(ALIAS_MAX_TOKENS, max(LENGTH_STEP, -(-needed // LENGTH_STEP) * LENGTH_STEP))

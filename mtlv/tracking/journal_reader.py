@@ -70,7 +70,7 @@ def dead_journals(root: Path, tell: Tell, unreadable: list[Path] | None = None) 
 
 
 class JournalReader:
-    """A journal to upload, used by one process at a time; `live` if another one may still write it.
+    """A journal to upload, used by one process at a time; `live` if a process may still write to it.
 
     Raises:
         TrackingError: this release cannot read the journal.
@@ -158,7 +158,7 @@ class JournalReader:
     def close(self) -> None:
         """Release the locks; remove a journal that was fully uploaded and is no longer written.
 
-        It stays while it tells of runs in `left_open`.
+        A journal with runs in `left_open` is kept.
         """
         if not self._live and not self.count_left() and not self.left_open:
             discard(self.folder)
@@ -238,7 +238,7 @@ class JournalReader:
         return position["sent"], position["offset"], position["runs"]
 
     def _report_cut(self, records: int | None) -> None:
-        """Tell if records are missing at the end; `records` is their number, if the writer counted them."""
+        """Report missing records at the end; `records` is the number of records, None if unknown."""
         with (self.folder / CALLS).open("rb") as file:
             lines = sum(1 for _ in file)
         if lines < (1 if records is None else records):

@@ -19,7 +19,7 @@ PLACE_COLUMNS = (
 
 
 def follow_move(uri: str) -> None:
-    """Let an SQLite database name the artifacts beside it, if it names those of the folder it came from.
+    """Update the artifact locations in an SQLite database after it was moved together with its artifacts.
 
     Nothing changes if an experiment's artifacts are not beside the database, or are the same files.
     """

@@ -65,7 +65,7 @@ def _is_loopback(host: str) -> bool:
 def link(uri: str | None, experiment: str | None, door: ServerAddress) -> str:
     """Return the address of the experiment's runs, or of the list of experiments (None).
 
-    It is on the server of `uri`, or on the one started by `serve` at `door`.
+    The server is that of `uri`, or the one that `serve` has started at `door`.
 
     Raises:
         TrackingError: the store does not exist or cannot be read.

@@ -89,7 +89,7 @@ def _absolute(uri: str) -> str:
 
 
 class _Silence:
-    """Counts blocks without autologging: MLflow's own block ends with autologging on, also within another."""
+    """Count nested blocks without autologging: MLflow's own block turns it on at its end, even if nested."""
 
     def __init__(self) -> None:
         self._lock, self._blocks, self._ending = threading.Lock(), 0, ExitStack()
@@ -114,9 +114,9 @@ _SILENCE = _Silence()
 
 @contextmanager
 def without_autologging() -> Iterator[None]:
-    """Let `mlflow.autolog` of the user log nothing until the block ends, in all threads of this process.
+    """Disable the user's `mlflow.autolog` within the block, in all threads of this process.
 
-    It would log each clustering and each model of the bag of words to the user's run, in minutes.
+    It would log each clustering and each bag-of-words model to the user's run, which takes minutes.
     """
     _SILENCE.begin()
     try:

@@ -19,13 +19,15 @@ PARENT = "mlflow.parentRunId"
 
 
 def find_by_prefix(text: str, names: Iterable[str]) -> str | None:
-    """Return the only name that begins like `text`, or equals it but for capitals; None if there is none.
+    """Return the name that starts with `text`, ignoring case; None if there is none.
+
+    A name that equals `text` is preferred.
 
     Raises:
-        TrackingError: several names begin like it.
+        TrackingError: several names match.
 
     Example:
-        >>> named_like("gmtl", ["MTL", "GMTL, 4 groups by name"])
+        >>> find_by_prefix("gmtl", ["MTL", "GMTL, 4 groups by name"])
         'GMTL, 4 groups by name'
     """
     prefix = text.casefold()

@@ -33,7 +33,7 @@ def discard(journal: Path) -> None:
 
 
 def _end_trace(journal: Path) -> None:
-    """Remove the trace of a journal. Its runs are not missing any more of an earlier one that was deleted."""
+    """Remove the trace of a journal, and its runs from the traces of journals that were deleted."""
     trace = _read(_place(journal), lambda _: None)
     with suppress(OSError):
         _place(journal).unlink()
@@ -49,7 +49,7 @@ def _end_trace(journal: Path) -> None:
 
 
 def report_deleted(root: Path, tell: Tell) -> int:
-    """Tell what is missing of journals that were deleted, and return their number.
+    """Report the runs of journals that were deleted before their upload; return the number of journals.
 
     Args:
         root: folder of the journals.

@@ -156,7 +156,7 @@ class Uploader:
         self.delivered += len(records)
 
     def _end_left_open(self, reader: JournalReader) -> None:
-        """Mark runs of an ended process as KILLED, if it was on this machine and no other continues them."""
+        """Mark runs of an ended process of this machine as KILLED, unless another one continues them."""
         names = {uid: name for uid, name in reader.left_open.items() if uid in reader.runs}
         if reader.host == socket.gethostname():
             ours = {outbox.folder for outbox in self._outboxes}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Balancer:
-    """Factors of K losses; here all 1, so that the losses are only added.
+    """Factors of K losses. In this base class all are 1, so that the losses are added.
 
     Args:
         count: number of losses K.
@@ -56,12 +56,12 @@ class Balancer:
     def factors(self, losses: torch.Tensor) -> torch.Tensor:
         """Return the factors [K] of a step, on the device of its losses [K].
 
-        The losses may be those of a part of the step; NaN for those that are not in it.
+        Losses that are not in this part of the step are NaN.
         """
         return losses.new_ones(self.count)
 
     def learn(self, losses: torch.Tensor) -> None:
-        """Learn from the losses [K] of a step; NaN for those that were not in it."""
+        """Learn from the losses [K] of a step. Losses that were not in the step are NaN."""
 
     def end_epoch(self) -> None:
         """Learn from an epoch."""
@@ -88,8 +88,8 @@ class Sum(Balancer):
 class Random(Balancer):
     """Random factors in each step: K softmax(N(0, 1)) (RLW; Lin et al. 2022), with a mean of 1.
 
-    The control of any other balancer. The numbers follow from the seed and the step, so that dropout is the
-    same as without them, and all ranks have the same.
+    A control for every other balancer. The factors depend on the seed and the step only, so that dropout does
+    not change and all ranks have the same factors.
     """
 
     random = True

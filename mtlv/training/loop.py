@@ -201,11 +201,11 @@ class _Step:
                 self.on_pieces(self.pieces)
 
     def _by_length(self, largest: int) -> int:
-        """Return the number of parts per batch that save padding, because documents are sorted by length.
+        """Return the number of parts per batch: documents are sorted by length, so parts need less padding.
 
-        Not if the model needs no padding, not on a GPU, which prefers large batches, nor with several ranks,
-        which need equal numbers of parts, nor with factors that depend on losses or gradients, which would
-        need another pass.
+        It is 1 if the model needs no padding, on a GPU, where large batches are faster, with several ranks,
+        which need equal numbers of parts, and if factors depend on losses or gradients, which would need
+        another pass.
         """
         alone = self.trained.device.type == "cpu" and self.ranks.world == 1
         padded = alone and not self.trained.model.packs
@@ -232,7 +232,7 @@ class _Step:
         return loss, heads, self.objective.balanced
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
-        """Return the losses [R] of a step's terms before any gradient, with the same dropout masks."""
+        """Return the losses [R] of a step's terms in a pass without updates, with the same dropout masks."""
         losses, gramians = step.zeros(self.trained.device), []
         device = self.trained.device
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
@@ -248,7 +248,7 @@ class _Step:
         return total
 
     def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return the contribution of a part to its terms, and to the products of gradients if needed."""
+        """Return the losses of a part, and the products of their gradients if the balancer needs them."""
         if not self.objective.balancer.gradients:
             return self._losses(part), None
         with vectors_of(self.trained.model.heads.values()) as vectors:
@@ -289,6 +289,6 @@ def _record(
 
 
 def _means(names: Iterable[str], steps: list[torch.Tensor]) -> dict[str, float]:
-    """Return means over the steps that have a value; none if steps have none, as in older checkpoints."""
+    """Return the means over the steps that have a value; empty for older checkpoints, which have none."""
     means = torch.stack(steps).nanmean(0).tolist() if steps else []
     return {name: mean for name, mean in zip(names, means, strict=bool(means)) if not math.isnan(mean)}

@@ -22,7 +22,7 @@ NO_TEACHER_OUTPUTS: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 def looks_ahead(combine: Combine, balancer: Balancer | type[Balancer]) -> bool:
-    """Whether the factors of a step follow from what is computed in the step itself."""
+    """Whether the factors of a step depend on the losses or gradients of the step itself."""
     return combine.by_loss or balancer.gradients
 
 
@@ -130,7 +130,7 @@ class Objective:
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether factors follow from what is computed in the step itself."""
+        """Whether factors depend on the losses or gradients of the step itself."""
         return looks_ahead(self.combine, self.balancer)
 
     def compare(self, gramian: torch.Tensor, losses: torch.Tensor, sources: Mapping[Terms, float]) -> None:
@@ -153,7 +153,7 @@ class Objective:
         return self._spread(losses, terms, len(self.head_of))
 
     def _unbalanced(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
-        """Return the factors [R] of `combine`, and of the mean over a head's tasks if these are the terms."""
+        """Return the factors [R] without a balancer: those of `combine`, shared among the tasks of a head."""
         by_head = {self._heads(terms): share for terms, share in sources.items()}
         factors = self._combined(self._head_losses(losses, sources), by_head)
         if not self.per_task:
@@ -172,12 +172,12 @@ class Objective:
         return torch.cat([self.combine.factors(x, weight) * share for x, weight, share in by_source])
 
     def record(self, losses: torch.Tensor, sources: Collection[Terms]) -> torch.Tensor:
-        """Return losses [heads] of all heads, from those [R] of some sources' terms; NaN for the others."""
+        """Return the losses of all heads from those [R] of a step; NaN for heads that are not in it."""
         heads = self._heads(_joined(sources))
         return self._spread(self._head_losses(losses, sources), heads, len(self.heads))
 
     def _spread(self, losses: torch.Tensor, places: tuple[int, ...], count: int) -> torch.Tensor:
-        """Return `count` losses: those given, at their places, and NaN at the others."""
+        """Return `count` losses: the known ones at their places, NaN elsewhere."""
         out = losses.new_full((count,), torch.nan)
         out[self._on_device(places, losses.device)] = losses
         return out

@@ -89,10 +89,10 @@ def computes_bf16(device: torch.device) -> bool:
 
 @cache
 def _bf16_is_faster() -> bool:
-    """Measure products of an encoder's size on this processor, for about 50 ms, longer if it is not clear.
+    """Time products of an encoder's size on this processor, for about 50 ms or longer if close.
 
-    Having the instructions is not enough: they double the speed of an AMD EPYC and halve that of an Intel
-    Xeon whose matrix unit (AMX) a virtual machine hides.
+    Having the instructions is not enough: they double the speed of an AMD EPYC, and halve that of an Intel
+    Xeon if a virtual machine hides its matrix unit (AMX).
     """
     seconds = {torch.float32: inf, torch.bfloat16: inf}
     for number in range(TIMING_ROUNDS[1]):
@@ -105,7 +105,7 @@ def _bf16_is_faster() -> bool:
 
 
 def _seconds_of_a_product(dtype: torch.dtype) -> float:
-    """Return the processor time, which other work on the machine does not change."""
+    """Return the processor time of products, which does not depend on other work on the machine."""
     tokens, weight = torch.ones(256, 384, dtype=dtype), torch.ones(1536, 384, dtype=dtype)
     start = process_time()
     functional.linear(tokens, weight)

@@ -70,7 +70,7 @@ def predict(
         documents: n documents.
         precision: `fp32` or `bf16`.
         ranks: ranks that predict together.
-        read: what is returned of each head.
+        read: returns the values of a head's tasks from its logits.
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
@@ -105,10 +105,10 @@ def predict(
 
 
 def _side_by_side(compute: Callable[[], None], workers: int) -> None:
-    """Call `compute` in several threads at once, which share this thread's number of compute threads.
+    """Call `compute` in several threads at once, which share the compute threads of PyTorch.
 
-    On a CPU a batch per thread is faster than all threads on one batch, which wait for each other after every
-    product (docs/performance.md).
+    On a CPU, one batch per thread is faster than all threads on one batch, where threads wait for each other
+    after every product (docs/performance.md).
     """
     if workers < 2:
         compute()
@@ -129,8 +129,8 @@ def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iter
     """Let the encoder's layers pass bf16 to each other on a CPU, where autocast lets them pass fp32.
 
     Sums and norms are then computed in bf16, too, about a fifth faster; scores differ from those in fp32 a
-    little more than autocast's do (docs/performance.md). Not if the output of frozen layers is kept, which
-    training uses too.
+    little more than autocast's do (docs/performance.md). Nothing changes if the output of frozen
+    layers is kept, because training uses it too.
     """
     embeddings = None
     if device.type == "cpu" and precision == "bf16" and not model.keeps_below:
@@ -146,7 +146,7 @@ def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iter
 
 
 def _values(model: MultiTaskModel, batch: Batch, read: Read) -> dict[str, Values]:
-    """Return by task what is read of the batch's documents."""
+    """Return the values of the batch's documents by task."""
     here = [name for name, spec in model.specs.items() if not batch.targets or spec.tasks[0] in batch.targets]
     logits = logits_of(model, batch, here)
     out: dict[str, Values] = {}

@@ -32,7 +32,7 @@ Rows = tuple[list[torch.Tensor], torch.Tensor]
 
 
 class Probe(Hook):
-    """Does not probe; the base class of a probe, which is resumed with its unit."""
+    """Base class of a probe, which measures nothing. Its state is saved in the checkpoints of a unit."""
 
     def take(self) -> dict[str, Any]:
         """Return the state as tensors and plain values."""
@@ -42,7 +42,7 @@ class Probe(Hook):
         """Restore the state from `take`."""
 
     def result(self) -> ProbeRecord | None:
-        """Return what was found in training."""
+        """Return the means over all probes of training."""
         return None
 
 

@@ -56,10 +56,10 @@ class Ranks:
         return nullcontext()
 
     def need_all(self) -> None:
-        """Raise an error if another rank has ended, so that results are not used."""
+        """Raise an error if another rank has ended, because the results are then incomplete."""
 
     def same(self, value: T) -> T:
-        """Return the first rank's value, a plain one."""
+        """Return the value of the first rank; plain values only."""
         return value
 
     def gather(self, value: T) -> list[T]:

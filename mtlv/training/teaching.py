@@ -11,7 +11,7 @@ FULL_SHARE = 1.0
 
 @dataclass(frozen=True)
 class Teaching:
-    """A loss of which a share is that of the true targets, and the rest that of a teacher's outputs.
+    """Weights of a loss with two parts: one for the true targets, one for the outputs of a teacher.
 
     Args:
         share: share of the true targets, by optimizer step from 0.

@@ -90,7 +90,7 @@ def connect(head: RayHead) -> Iterator[None]:
 
 @contextmanager
 def _kept(number: signal.Signals) -> Iterator[None]:
-    """Restore the signal handler of this process; Ray's would exit immediately, with a traceback."""
+    """Restore the signal handler of this process after the block; Ray's exits at once, with a traceback."""
     handler = signal.getsignal(number)
     yield
     if handler is not None and current_thread() is main_thread():

@@ -196,7 +196,7 @@ class RayExecutor(Executor):
     # ---- Messages of tasks ---------------------------------------------------------------------------------
 
     def _receive(self, requested: Job, on_epoch: OnEpoch) -> None:
-        """Pass on what tasks have sent; epochs only of the requested unit, the records have the others."""
+        """Pass on the messages of tasks, but epochs only of the requested unit."""
         import ray
 
         for message in ray.get(self._mailbox.take.remote()):

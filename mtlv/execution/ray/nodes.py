@@ -84,7 +84,7 @@ def _on(node: Mapping[str, Any], request: NodeRequest) -> int:
 
 
 def check_room(request: NodeRequest) -> None:
-    """Reject units that no node could ever run, because Ray would wait for one.
+    """Reject units that no node has enough resources for; Ray would wait forever.
 
     Raises:
         DeviceError: no node has enough resources.
