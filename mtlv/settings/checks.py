@@ -26,13 +26,13 @@ TARGET_COLUMNS = ("labels", "label_list", "target", "tags")
 """Columns of a table that have targets."""
 
 
-def _repeated(names: Sequence[str] | None) -> str:
+def _find_repeated(names: Sequence[str] | None) -> str:
     return ", ".join(sorted(name for name, n in Counter(names or ()).items() if n > 1))
 
 
-def _repeated_in_one(lists: Sequence[Sequence[str] | None]) -> str:
+def _find_repeated_in_one(lists: Sequence[Sequence[str] | None]) -> str:
     """Return the names that one of these lists has twice."""
-    return " ".join(map(_repeated, lists)).strip()
+    return " ".join(map(_find_repeated, lists)).strip()
 
 
 def _is_own_table(s: Settings) -> bool:
@@ -101,7 +101,7 @@ def _wrong_step(s: Settings) -> str:
 
 
 CONTRADICTIONS = (
-    Check(("data.labels",), lambda s: _repeated(s.data.labels), "names a label twice: {}"),
+    Check(("data.labels",), lambda s: _find_repeated(s.data.labels), "names a label twice: {}"),
     Check(
         ("seed",),
         lambda s: ", ".join(str(seed) for seed, n in Counter(s.seeds).items() if n > 1),
@@ -119,12 +119,12 @@ CONTRADICTIONS = (
     ),
     Check(
         ("data.columns.classes", "data.sources"),
-        lambda s: _repeated_in_one([source.columns.classes for source in s.data.each_source]),
+        lambda s: _find_repeated_in_one([source.columns.classes for source in s.data.each_source]),
         "names a class twice: {}",
     ),
     Check(
         ("data.columns.labels", "data.sources"),
-        lambda s: _repeated_in_one([source.columns.labels for source in s.data.each_source]),
+        lambda s: _find_repeated_in_one([source.columns.labels for source in s.data.each_source]),
         "names a column twice: {}",
     ),
     Check(
@@ -162,7 +162,7 @@ CONTRADICTIONS = (
     ),
     Check(
         ("grouping.groups",),
-        lambda s: _repeated([name for group in s.grouping.groups or () for name in group]),
+        lambda s: _find_repeated([name for group in s.grouping.groups or () for name in group]),
         "a label may stand in one group only; in several: {}",
     ),
     Check(

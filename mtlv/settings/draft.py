@@ -119,11 +119,11 @@ def full_key(key: str, value: Any) -> str:
     )
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     """Copy plain values, mappings and lists; `copy.deepcopy` takes several times as long."""
     if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
@@ -146,7 +146,7 @@ class Draft:
     def copy(self) -> Draft:
         new = Draft.__new__(Draft)
         # What all members of a suite have in common is not copied for each of them.
-        new.values = {k: v if k in SUITE_KEYS else _copied(v) for k, v in self.values.items()}
+        new.values = {k: v if k in SUITE_KEYS else _copy(v) for k, v in self.values.items()}
         new.origins = dict(self.origins)
         return new
 

@@ -72,7 +72,7 @@ def variants(
         place = draft.place(("tune",), file)
         then = "every run has a value of its own; leave one of them out"
         made.problems += [sentence(place, f"tune.{key}", then=then) for key in unused]
-    members = [trial for number, member in enumerate(members) for trial in _tried(member, number, winning)]
+    members = [trial for number, member in enumerate(members) for trial in _vary(member, number, winning)]
     if len(members) > MAX_MEMBERS:
         place, allowed = draft.place((key,), file), f"at most {MAX_MEMBERS} members"
         return [Variant(())], [sentence(place, key, got=len(members), allowed=allowed)]
@@ -216,7 +216,7 @@ def _keys_of(axis: Axis) -> set[str]:
     return {key for change in axis for key in flat_changes([change])}
 
 
-def _tried(member: Variant, number: int, winning: Collection[str]) -> Iterator[Variant]:
+def _vary(member: Variant, number: int, winning: Collection[str]) -> Iterator[Variant]:
     """Yield a member for each combination of the values to try, or the member itself."""
     axes = [axis for axis in member.axes or () if not _keys_of(axis) <= set(winning)]
     for values in itertools.product(*axes):

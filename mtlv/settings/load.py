@@ -258,10 +258,10 @@ def _settle(draft: Draft, file: str) -> list[str]:
 def _resolve_paths(draft: Draft) -> None:
     """Resolve relative paths from the config's folder, or from the working folder on the command line."""
     data, sources = draft.values["data"], draft.get(("data", "sources"))
-    data["path"] = _resolved(draft, ("data", "path"), data["path"])
+    data["path"] = _resolve_path(draft, ("data", "path"), data["path"])
     if isinstance(sources, list):  # a new list, because the members of a run share the one that was written
         data["sources"] = [
-            one | {"path": _resolved(draft, ("data", "sources"), one["path"])}
+            one | {"path": _resolve_path(draft, ("data", "sources"), one["path"])}
             if isinstance(one, dict) and "path" in one
             else one
             for one in sources
@@ -269,13 +269,13 @@ def _resolve_paths(draft: Draft) -> None:
     for path in (("encoder", "name"), ("grouping", "encoder")):
         value = draft.get(path)
         if isinstance(value, str) and value.startswith(("./", "../", "~", "/")):  # else an alias or a hub id
-            place = _resolved(draft, path, value)
+            place = _resolve_path(draft, path, value)
             if not place.startswith((os.sep, "..")):
                 place = os.path.join(".", place)  # without the dot, it would be used as a hub id
             draft.values[path[0]][path[1]] = place
 
 
-def _resolved(draft: Draft, path: KeyPath, value: Any) -> Any:
+def _resolve_path(draft: Draft, path: KeyPath, value: Any) -> Any:
     """Resolve the path in a value that was written at `path`; return any other value unchanged."""
     if not isinstance(value, str) or not value or "\0" in value:
         return value

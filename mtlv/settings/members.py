@@ -66,7 +66,7 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
         first.setdefault(key, member)
     if not repeated:
         return list(first.values()), []
-    names = "; ".join(_left_out(first[key].name, others) for key, others in repeated.items())
+    names = "; ".join(_describe_left_out(first[key].name, others) for key, others in repeated.items())
     ungrouped = any(
         member.settings.grouping != first[identity(member.settings)].settings.grouping for member in members
     )
@@ -77,7 +77,7 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     ]
 
 
-def _left_out(kept: str, others: Sequence[str]) -> str:
+def _describe_left_out(kept: str, others: Sequence[str]) -> str:
     named = list(dict.fromkeys(f"`{name}`" for name in others if name != kept))
     return f"{list_first(named)}, with the settings of `{kept}`" if named else f"`{kept}`, kept once"
 

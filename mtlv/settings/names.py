@@ -92,12 +92,12 @@ def _groups(settings: Settings, *, number_varies: bool) -> str:
         number = f"{len(section.groups)} "
     kind = "" if section.method == DEFAULT_METHOD else f"{section.method.replace('_', ' ')} "
     feature = section.features.removeprefix("label_").replace("_", " ")
-    if section.features == "label_description" and _undescribed(settings.data):
+    if section.features == "label_description" and _lacks_descriptions(settings.data):
         feature = "name"
     return f"{number}{kind}groups" + (f" by {feature}" if method.takes and not method.random else "")
 
 
-def _undescribed(data: DataSettings) -> bool:
+def _lacks_descriptions(data: DataSettings) -> bool:
     """Whether labels are grouped by name, because the user's columns have no descriptions."""
     columns = data.columns
     return (

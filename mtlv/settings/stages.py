@@ -79,7 +79,7 @@ def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Ite
     if stage.name in names:
         yield f"the name `{stage.name}` is taken by an earlier stage; give each its own"
     if stage.start is not None and stage.start.stage not in names:
-        yield f"`start.from` names no earlier stage (got `{stage.start.stage}`; {_known(names)})"
+        yield f"`start.from` names no earlier stage (got `{stage.start.stage}`; {_list_earlier(names)})"
 
 
 def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[tuple[str, str]]:
@@ -87,7 +87,7 @@ def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> 
     if teach is None:
         return
     if teach.stage not in names:
-        yield "teach", f"`from` names no earlier stage (got `{teach.stage}`; {_known(names)})"
+        yield "teach", f"`from` names no earlier stage (got `{teach.stage}`; {_list_earlier(names)})"
         return
     teacher = before[names.index(teach.stage)]
     learned = (
@@ -108,5 +108,5 @@ def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> 
         yield "pace.by", text
 
 
-def _known(names: Sequence[str]) -> str:
+def _list_earlier(names: Sequence[str]) -> str:
     return f"earlier stages: {', '.join(names)}" if names else "there is no earlier stage"

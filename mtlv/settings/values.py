@@ -72,5 +72,5 @@ class SettingsSection(BaseModel):
     )
 
     @model_serializer(mode="wrap")
-    def _dumped(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in dump(self).items() if self.later.get(key, ...) != value}

@@ -41,7 +41,7 @@ def leftovers(
     if tokens is not None:
         reasons += [(path, "tokens that none of the configs needs") for path in tokens.unused_files()]
     if needed is not None:
-        reasons += _unneeded(store, needed)
+        reasons += _find_unneeded(store, needed)
     return [Leftover(path, why, _size(path)) for path, why in dict(reasons).items()]
 
 
@@ -72,7 +72,7 @@ def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
                 yield path, "a damaged or incomplete checkpoint"
 
 
-def _unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
+def _find_unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
     for kind, what in (("units", "a finished unit"), ("checkpoints", "checkpoints of a unit")):
         for folder in _folders(store.root / kind):
             if folder.name not in needed and not store.busy(folder.name):

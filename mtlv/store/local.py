@@ -178,7 +178,7 @@ class Store:
         Raises:
             DamagedError: it was changed.
         """
-        return self.units / key / WEIGHTS if self._kept(key, [WEIGHTS]) else None
+        return self.units / key / WEIGHTS if self._has_files(key, [WEIGHTS]) else None
 
     def weights_of(self, record: UnitRecord) -> dict[str, Path]:
         """Return the weights file of each task of a finished unit; empty if its weights were not kept.
@@ -187,7 +187,7 @@ class Store:
             DamagedError: one of them was changed.
         """
         names = {task: _file(epoch, record) for task, epoch in record.chosen_epochs.items()}
-        if not self._kept(record.key, {WEIGHTS, *names.values()}):
+        if not self._has_files(record.key, {WEIGHTS, *names.values()}):
             return {}
         return {task: self.units / record.key / name for task, name in names.items()}
 
@@ -212,7 +212,7 @@ class Store:
                 probe=None if probe is None else probe_from_json(probe),
             )
 
-    def _kept(self, key: str, names: Collection[str]) -> bool:
+    def _has_files(self, key: str, names: Collection[str]) -> bool:
         """Whether files of weights were kept and are unchanged."""
         folder = self.units / key
         with reading(folder):

@@ -122,12 +122,12 @@ def reading(folder: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, LookupError, TypeError) as error:  # the last two: of other keys
         if not isinstance(error, OSError) or error.errno in LOST_ERRNOS:
-            raise DamagedError(f"{thing} is damaged", why=_said(error)) from error
+            raise DamagedError(f"{thing} is damaged", why=_describe_error(error)) from error
         then = "fix this, or delete the folder to train it again"
         raise TrackingError(f"{thing} cannot be read", got=error, then=then) from error
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Describe the error of a file, with its name."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"`{Path(os.fsdecode(error.filename)).name}`: {error.strerror}"

@@ -102,7 +102,7 @@ def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
     return f"fold {child.fold.index}{seeds} · {resolved.name}"
 
 
-def _placed(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
+def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
     """Restrict a record to the documents of a fold; it may come from a suite with other sources."""
     try:
         curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
@@ -150,7 +150,7 @@ def _run_child(
         trained = []
         for job in child.jobs:
             trained.append(session.executor.run(job, live.epoch))
-            live.log_finished(_placed(trained[-1], inputs, child.fold))
+            live.log_finished(_restrict_to_fold(trained[-1], inputs, child.fold))
         words = session.models.cache.splitting(settings)
         for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
             live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)

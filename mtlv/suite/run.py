@@ -104,7 +104,7 @@ def _run(
             _tell_notes(turn.resolved, cache, callback, notes)
             with SuiteProgress(store.root, turn.state(suite)) as progress:
                 everyone = together(progress, callback)
-                everyone(_started(turn.jobs, store))
+                everyone(_describe_start(turn.jobs, store))
                 one_by_one = suite.search is not None  # the next member depends on this result
                 of_members = list(turn.of_members.values())
                 with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
@@ -129,7 +129,7 @@ def _run(
     return SuiteResult(compared, *as_text(as_members(compared)), where, tuple(failed), trials, tuple(warned))
 
 
-def _started(jobs: Sequence[Job], store: Store) -> SuiteStarted:
+def _describe_start(jobs: Sequence[Job], store: Store) -> SuiteStarted:
     stored = {job.name: job.documents for job in jobs if store.has(job.unit.key)}
     return SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored)
 

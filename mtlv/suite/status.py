@@ -40,16 +40,16 @@ def status_lines(folder: Path, config: Path | None) -> list[str]:
             f"`mtlv status store.uri={folder}` shows others" if known else "start one with `mtlv run CONFIG`"
         )
         if damaged:
-            return [*damaged, *_known_of_units(folder)]
+            return [*damaged, *_describe_units(folder)]
         return [f"no suite{of} has run with the store `{folder}` yet; {then}"]
     now = [state for state in states if _process(state)[0]] or states[:1]
     lines = damaged
     for state in now:
         lines += [*([""] if lines else []), *_suite(state)]
-    return [*lines, *_undelivered(folder)]
+    return [*lines, *_describe_undelivered(folder)]
 
 
-def _known_of_units(folder: Path) -> Iterator[str]:
+def _describe_units(folder: Path) -> Iterator[str]:
     """Yield lines about the units of a store that has no progress file of a suite."""
     store = Store(folder)
     finished = sorted(path.name for path in store.units.iterdir() if not path.name.startswith("."))
@@ -62,7 +62,7 @@ def _known_of_units(folder: Path) -> Iterator[str]:
     )
 
 
-def _undelivered(store: Path) -> list[str]:
+def _describe_undelivered(store: Path) -> list[str]:
     lines: list[str] = []
     count = waiting(store, lines.append)
     if not count:

@@ -30,11 +30,11 @@ def token_counts(texts: tuple[str, ...]) -> tuple[int, ...]:
     folder = PACKAGED[ENCODER].folder if ENCODER in PACKAGED else None
     file = None if folder is None else folder / "tokenizer.json"
     return tuple(
-        _counted(sample, file) if file is not None and file.is_file() else map(estimate_pieces, sample)
+        _count_tokens(sample, file) if file is not None and file.is_file() else map(estimate_pieces, sample)
     )
 
 
-def _counted(texts: Sequence[str], file: Path) -> list[int]:
+def _count_tokens(texts: Sequence[str], file: Path) -> list[int]:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(file))

@@ -37,10 +37,10 @@ def tried_lines(tried: Sequence[Tried]) -> list[str]:
     for candidate in tried:
         others = [other for other in tried if other.of == candidate.of and other != candidate]
         if candidate.chosen:
-            left = f"; not compared: {', '.join(map(_scored, others))}" if others else ""
-            lines.append(f"Best on validation: {_scored(candidate)}{left}")
+            left = f"; not compared: {', '.join(map(_with_score, others))}" if others else ""
+            lines.append(f"Best on validation: {_with_score(candidate)}{left}")
     return lines
 
 
-def _scored(tried: Tried) -> str:
+def _with_score(tried: Tried) -> str:
     return f"`{tried.name}`" + ("" if tried.score is None else f" ({tried.score:.4f})")

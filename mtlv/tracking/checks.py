@@ -33,11 +33,11 @@ def check_key(key: object, what: str = "metric") -> str:
         raise TrackingError(
             f"a {what} key has characters that MLflow does not allow", got=key, allowed=KEY_SIGNS
         )
-    return _checked(key, what)
+    return _check_plain_key(key, what)
 
 
 @lru_cache(maxsize=20_000)  # the same hundreds of keys are logged every epoch
-def _checked(key: str, what: str) -> str:
+def _check_plain_key(key: str, what: str) -> str:
     if not KEY.fullmatch(key):
         raise TrackingError(
             f"a {what} key has characters that MLflow does not allow", got=key, allowed=KEY_SIGNS

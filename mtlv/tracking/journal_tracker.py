@@ -36,7 +36,7 @@ class JournalTracker:
 
     def open_run(self, spec: RunSpec) -> str:
         if spec.parent is not None:
-            self._known(spec.parent)
+            self._check_open(spec.parent)
         content = asdict(spec) | {
             "uid": check_key(spec.uid, "run"),
             "params": check_params(spec.params),
@@ -48,7 +48,7 @@ class JournalTracker:
         return spec.uid
 
     def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
-        self.journal.append("metrics", self._known(run), {"points": plain_points(metrics)})
+        self.journal.append("metrics", self._check_open(run), {"points": plain_points(metrics)})
 
     def artifact(self, run: str, local: Path, folder: str = "") -> None:
         check_name(f"{folder}/{local.name}" if folder else local.name)
@@ -60,10 +60,10 @@ class JournalTracker:
             files = {f"{local.name}/{check_name(n)}": path for n, path in paths.items() if path.is_file()}
             if not files:
                 return  # stores do not keep empty folders
-        self.journal.append("artifact", self._known(run), {"name": local.name, "folder": folder}, files)
+        self.journal.append("artifact", self._check_open(run), {"name": local.name, "folder": folder}, files)
 
     def text(self, run: str, text: str, name: str) -> None:
-        self.journal.append("text", self._known(run), {"text": text, "name": check_name(name)})
+        self.journal.append("text", self._check_open(run), {"text": text, "name": check_name(name)})
 
     def model(self, run: str, model: TrackedModel) -> None:
         for name in (*model.files, *model.texts):
@@ -72,7 +72,7 @@ class JournalTracker:
         if lost:
             raise TrackingError(f"the file `{lost[0]}` does not exist")
         if model.metrics_run is not None:
-            self._known(model.metrics_run)
+            self._check_open(model.metrics_run)
         content = {name: value for name, value in vars(model).items() if name != "files"} | {
             "texts": dict(model.texts),
             "outputs": dict(model.outputs),
@@ -80,19 +80,19 @@ class JournalTracker:
             "settings": check_params(model.settings),
             "metrics": plain_points(model.metrics),
         }
-        self.journal.append("model", self._known(run), content, model.files, link=True)
+        self.journal.append("model", self._check_open(run), content, model.files, link=True)
 
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
-        self.journal.append("tags", self._known(run), {"tags": check_tags(tags)})
+        self.journal.append("tags", self._check_open(run), {"tags": check_tags(tags)})
 
     def describe(self, run: str, text: str) -> None:
-        self.journal.append("describe", self._known(run), {"text": text})
+        self.journal.append("describe", self._check_open(run), {"text": text})
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
         self.journal.append("describe_all", "", {"text": text, "views": [asdict(view) for view in views]})
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:
-        self.journal.append("data", self._known(run), {"parts": [asdict(part) for part in parts]})
+        self.journal.append("data", self._check_open(run), {"parts": [asdict(part) for part in parts]})
 
     def table(self, run: str, table: TableFile) -> None:
         try:  # as text: the file of a table may contain NaN, a line of the journal may not
@@ -102,19 +102,19 @@ class JournalTracker:
                 f"the table `{table.name}` cannot be written to the journal: {error}"
             ) from error
         content = {"name": check_name(table.name), "columns": list(table.columns), "rows": rows}
-        self.journal.append("table", self._known(run), content)
+        self.journal.append("table", self._check_open(run), content)
 
     def image(self, run: str, local: Path, key: str) -> None:
         if not check_picture(local).is_file():
             raise TrackingError(f"the file `{local}` does not exist")
         content = {"name": check_name(local.name), "key": key}
-        self.journal.append("image", self._known(run), content, {local.name: local})
+        self.journal.append("image", self._check_open(run), content, {local.name: local})
 
     def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
         content = {"status": status, "ended_ms": ended_ms or _now()}
-        self.journal.append("close", self._known(run), content)
+        self.journal.append("close", self._check_open(run), content)
 
-    def _known(self, run: str) -> str:
+    def _check_open(self, run: str) -> str:
         if run not in self._runs:
             raise TrackingError(f"there is no run `{run}`", then="open it first")
         return run

@@ -29,7 +29,7 @@ def follow_move(uri: str) -> None:
     try:
         with closing(sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)) as database, database:
             places = [place for (place,) in database.execute("SELECT artifact_location FROM experiments")]
-            for old, new in {pair for place in places if place and (pair := _moved(place, file.parent))}:
+            for old, new in {pair for place in places if place and (pair := _find_move(place, file.parent))}:
                 for table, column in PLACE_COLUMNS:
                     database.execute(
                         f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
@@ -50,7 +50,7 @@ def local_folder(location: str) -> Path | None:
     return Path(local_file_uri_to_path(location))
 
 
-def _moved(place: str, home: Path) -> tuple[str, str] | None:
+def _find_move(place: str, home: Path) -> tuple[str, str] | None:
     """Return the old and the new beginning of an experiment's artifact location; None if it has not moved."""
     root, separator, name = place.rpartition(f"/{ARTIFACTS}/")
     here, old = home / ARTIFACTS / name, local_folder(place)

@@ -62,7 +62,7 @@ class MlflowReader:
     def runs(
         self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
     ) -> list[StoredRun]:
-        query = " and ".join(f"tags.`{key}` = '{_quoted(value)}'" for key, value in tags.items())
+        query = " and ".join(f"tags.`{key}` = '{_quote(value)}'" for key, value in tags.items())
         out: list[StoredRun] = []
         token: str | None = None
         with translate_errors(self.uri):
@@ -74,7 +74,7 @@ class MlflowReader:
                     order_by=["attributes.start_time DESC", "attributes.run_id ASC"],
                     page_token=token,
                 )
-                out += [_stored(run) for run in page]
+                out += [_to_stored_run(run) for run in page]
                 token = page.token
                 if not token:
                     break
@@ -90,7 +90,7 @@ class MlflowReader:
                 if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
                     return None
                 raise
-        return _stored(stored) if stored.info.lifecycle_stage == "active" else None
+        return _to_stored_run(stored) if stored.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
         with translate_errors(self.uri):  # the client would request all points, without a limit
@@ -183,7 +183,7 @@ def _need_size(run: StoredRun, name: str, size: int | None) -> None:
         )
 
 
-def _stored(run: Run) -> StoredRun:
+def _to_stored_run(run: Run) -> StoredRun:
     info, data = run.info, run.data
     if not RUN_ID.fullmatch(info.run_id):  # used as a folder name and in filters
         raise TrackingError(
@@ -202,7 +202,7 @@ def _stored(run: Run) -> StoredRun:
     )
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """Return a value for single quotes; MLflow's filters have no escape for quotes."""
     if "'" in value or "\\" in value:
         raise TrackingError(f"`{value}` contains a quote or a backslash, which MLflow cannot search for")

@@ -45,7 +45,7 @@ def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: 
     if arguments is None:
         raise UnplayableError("the call is unknown")
     try:
-        run = _mapped(first.run, runs) if first.run else ""
+        run = _map_run(first.run, runs) if first.run else ""
         content: Mapping[str, Any] = first.content
         if len(records) > 1:
             content = {"points": [point for record in records for point in record.content["points"]]}
@@ -56,7 +56,7 @@ def call_of(records: Sequence[JournalRecord], runs: Mapping[str, str], journal: 
         raise UnplayableError(f"its content is invalid: {error!r}") from error
 
 
-def _mapped(uid: str, runs: Mapping[str, str]) -> str:
+def _map_run(uid: str, runs: Mapping[str, str]) -> str:
     if uid not in runs:
         raise UnplayableError(f"its run `{uid}` was not opened in this journal")
     return runs[uid]
@@ -83,7 +83,7 @@ def _points(rows: Sequence[Sequence[Any]]) -> list[Metric]:
 
 def _spec(at: ReplayContext) -> RunSpec:
     parent = at.content["parent"]
-    return RunSpec(**{**at.content, "parent": None if parent is None else _mapped(parent, at.runs)})
+    return RunSpec(**{**at.content, "parent": None if parent is None else _map_run(parent, at.runs)})
 
 
 def _model(at: ReplayContext) -> TrackedModel:
@@ -92,7 +92,7 @@ def _model(at: ReplayContext) -> TrackedModel:
     return TrackedModel(
         **fields | {"metrics": _points(fields["metrics"])},
         files=at.files,
-        metrics_run=None if other is None else _mapped(other, at.runs),
+        metrics_run=None if other is None else _map_run(other, at.runs),
         dataset=None if dataset is None else (dataset[0], dataset[1]),
     )
 

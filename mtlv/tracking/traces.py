@@ -39,7 +39,7 @@ def _end_trace(journal: Path) -> None:
         _place(journal).unlink()
     if trace is None:
         return
-    for path, earlier in _deleted(journal.parent, lambda _: None):
+    for path, earlier in _find_deleted(journal.parent, lambda _: None):
         rest = {uid: name for uid, name in earlier["runs"].items() if uid not in trace["runs"]}
         with suppress(OSError):
             if not rest:
@@ -55,7 +55,7 @@ def report_deleted(root: Path, tell: Tell) -> int:
         root: folder of the journals.
         tell: gets a message for each of them, and for each damaged trace.
     """
-    deleted = _deleted(root, tell)
+    deleted = _find_deleted(root, tell)
     for path, trace in deleted:
         names = [f"`{name}`" for name in trace["runs"].values()]
         tell(
@@ -67,7 +67,7 @@ def report_deleted(root: Path, tell: Tell) -> int:
     return len(deleted)
 
 
-def _deleted(root: Path, tell: Tell) -> list[tuple[Path, dict[str, Any]]]:
+def _find_deleted(root: Path, tell: Tell) -> list[tuple[Path, dict[str, Any]]]:
     """Return the traces whose journals are gone."""
     traces = [(path, _read(path, tell)) for path in sorted((root.parent / FOLDER).glob("[!.]*.json"))]
     return [

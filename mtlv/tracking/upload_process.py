@@ -144,7 +144,7 @@ class _Deliverer:
     def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
         if self._there:
             self._reaches(lambda: self._tracker(self._experiment))
-        older = self._left_behind(root)
+        older = self._find_left_behind(root)
         readers = [*older, JournalReader(journal, self._tell, live=True)]
         left = sum(reader.count_left() for reader in older)
         self._uploader = Uploader(readers, self._tracker, self._tell, pace=pace)
@@ -171,7 +171,7 @@ class _Deliverer:
             )
             return False
 
-    def _left_behind(self, root: Path) -> list[JournalReader]:
+    def _find_left_behind(self, root: Path) -> list[JournalReader]:
         """Return journals of earlier processes for the same store; `mtlv sync` uploads those of others."""
         report_deleted(root, self._tell)
         here = []

@@ -65,7 +65,7 @@ class Uploader:
         self.problem: Exception | None = None
         self._trackers: dict[str, TrackingStore] = {}
         self._refused: dict[str, Exception] = {}
-        self._failures, self._since, self._told = 0, 0.0, False
+        self._failures, self._since, self._is_reported = 0, 0.0, False
         self._wake, self._closing, self._stopped = threading.Event(), False, False
         self._thread = threading.Thread(target=self._work, name="mtlv-sender", daemon=True)
 
@@ -112,10 +112,10 @@ class Uploader:
             try:
                 self._round()
             except Exception as error:  # any error: training continues and the calls are kept
-                self._failed(error)
+                self._handle_failure(error)
                 self._pause(self._delay())
                 continue
-            self._recovered()
+            self._handle_recovery()
             if closing:
                 return
             self._pause(self._pace.interval)
@@ -191,21 +191,21 @@ class Uploader:
         which = f"record {records[0].number} (`{records[0].call}`) of `{reader.folder}`"
         self._tell(f"{error} The tracking store rejected {which}; it stays there, with all later records")
 
-    def _failed(self, error: Exception) -> None:
+    def _handle_failure(self, error: Exception) -> None:
         now = time.monotonic()
         self.problem = error
         self._since = self._since if self._failures else now
         self._failures += 1
-        if now - self._since >= self._pace.silence and not self._told:
-            self._told = True
+        if now - self._since >= self._pace.silence and not self._is_reported:
+            self._is_reported = True
             where = self._outboxes[-1].folder
             message = str(error) or type(error).__name__
             self._tell(f"{message} Training continues; all records are kept in `{where}`")
 
-    def _recovered(self) -> None:
-        if self._told:
+    def _handle_recovery(self) -> None:
+        if self._is_reported:
             self._tell("the tracking store is reachable again")
-        self._failures, self._told = 0, False
+        self._failures, self._is_reported = 0, False
         self.problem = next(iter(self._refused.values()), None)
 
     def _delay(self) -> float:

@@ -217,7 +217,9 @@ class _Step:
         step_losses = step.zeros(self.trained.device)
         for part in step.parts:
             with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
-                part_losses, gramian = self._compared(part) if ahead is None else (self._losses(part), None)
+                part_losses, gramian = (
+                    self._losses_and_gramian(part) if ahead is None else (self._losses(part), None)
+                )
                 step_losses[part.place] += part_losses.detach()
                 total = self.ranks.sum(step_losses)  # after all parts
                 if gramian is not None:
@@ -238,7 +240,7 @@ class _Step:
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             for part in step.parts:
                 with torch.set_grad_enabled(self.objective.balancer.gradients):
-                    part_losses, gramian = self._compared(part)
+                    part_losses, gramian = self._losses_and_gramian(part)
                 losses[part.place] += part_losses.detach()
                 del part_losses  # with its graph
                 gramians += [] if gramian is None else [gramian]
@@ -247,7 +249,7 @@ class _Step:
             self.objective.compare(torch.stack(gramians).sum(0), total, step.sources)
         return total
 
-    def _compared(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _losses_and_gramian(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the losses of a part, and the products of their gradients if the balancer needs them."""
         if not self.objective.balancer.gradients:
             return self._losses(part), None

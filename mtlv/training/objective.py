@@ -116,10 +116,10 @@ class Objective:
             sources: each source's terms, and its share of the step's batches, which is its weight
                 if the draw chooses between sources.
         """
-        factors = self._unbalanced(losses, sources)
+        factors = self._combine_terms(losses, sources)
         if self.balancer.plain:
             return factors
-        terms = _joined(sources)
+        terms = _join(sources)
         self.balanced = self.balancer.factors(self._of_all(losses, terms))
         return factors * self.balanced[self._on_device(terms, losses.device)]
 
@@ -140,29 +140,29 @@ class Objective:
             gramian: [K, K] products of the gradients of all terms, which are all in the step.
             losses, sources: as for `factors`.
         """
-        factors = self._unbalanced(losses, sources)
+        factors = self._combine_terms(losses, sources)
         self.balancer.compare(gramian * torch.outer(factors, factors))
 
     def learn(self, losses: torch.Tensor, sources: Collection[Terms]) -> None:
         """Let the balancer learn from the losses [R] of a step's terms, by source."""
         if not self.balancer.plain:
-            self.balancer.learn(self._of_all(losses, _joined(sources)))
+            self.balancer.learn(self._of_all(losses, _join(sources)))
 
     def _of_all(self, losses: torch.Tensor, terms: Terms) -> torch.Tensor:
         """Return losses [K] of all terms; NaN for those not given."""
         return self._spread(losses, terms, len(self.head_of))
 
-    def _unbalanced(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
+    def _combine_terms(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
         """Return the factors [R] without a balancer: those of `combine`, shared among the tasks of a head."""
         by_head = {self._heads(terms): share for terms, share in sources.items()}
-        factors = self._combined(self._head_losses(losses, sources), by_head)
+        factors = self._combine_heads(self._head_losses(losses, sources), by_head)
         if not self.per_task:
             return factors
         spans = self._spans(sources)
         pairs = zip(factors, spans, strict=True)
         return torch.cat([(factor / span).expand(span) for factor, span in pairs])
 
-    def _combined(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
+    def _combine_heads(self, losses: torch.Tensor, sources: Mapping[Heads, float]) -> torch.Tensor:
         """Return the factors [H] of `combine` for a step's heads, from their losses."""
         sizes = [len(heads) for heads in sources]
         weights = torch.cat([self.weights[self._on_device(heads, losses.device)] for heads in sources])
@@ -173,7 +173,7 @@ class Objective:
 
     def record(self, losses: torch.Tensor, sources: Collection[Terms]) -> torch.Tensor:
         """Return the losses of all heads from those [R] of a step; NaN for heads that are not in it."""
-        heads = self._heads(_joined(sources))
+        heads = self._heads(_join(sources))
         return self._spread(self._head_losses(losses, sources), heads, len(self.heads))
 
     def _spread(self, losses: torch.Tensor, places: tuple[int, ...], count: int) -> torch.Tensor:
@@ -190,7 +190,7 @@ class Objective:
 
     def _spans(self, sources: Collection[Terms]) -> list[int]:
         """Return the number of tasks of each head of a step."""
-        return [len(self.heads[number].tasks) for number in self._heads(_joined(sources))]
+        return [len(self.heads[number].tasks) for number in self._heads(_join(sources))]
 
     def _heads(self, terms: Sequence[int]) -> Heads:
         """Return the heads of terms."""
@@ -223,7 +223,7 @@ class Objective:
         return per_task * self.task_weights[name]
 
 
-def _joined(sources: Collection[Terms]) -> Terms:
+def _join(sources: Collection[Terms]) -> Terms:
     return tuple(term for terms in sources for term in terms)
 
 

@@ -79,12 +79,14 @@ class TrainingState:
     def take(self, progress: EpochProgress) -> dict[str, Any]:
         """Return copies in main memory of everything that affects the rest of training."""
         return {
-            "model": _copied(self.model.state_dict()),
-            "optimizer": _copied(self.optimizer.state_dict()),
-            "scheduler": _copied(self.scheduler.state_dict()),
-            "balancer": _copied(self.balancer.state),
-            "random": _copied(_random_state(self.device)),
-            "progress": {key: _copied(value) for key, value in vars(progress).items() if key != "indices"},
+            "model": _copy_tensors(self.model.state_dict()),
+            "optimizer": _copy_tensors(self.optimizer.state_dict()),
+            "scheduler": _copy_tensors(self.scheduler.state_dict()),
+            "balancer": _copy_tensors(self.balancer.state),
+            "random": _copy_tensors(_random_state(self.device)),
+            "progress": {
+                key: _copy_tensors(value) for key, value in vars(progress).items() if key != "indices"
+            },
         }
 
     def put_back(self, state: Mapping[str, Any]) -> EpochProgress:
@@ -120,12 +122,12 @@ def _random_state(device: torch.device) -> dict[str, torch.Tensor]:
     return states
 
 
-def _copied(tree: Any) -> Any:
+def _copy_tensors(tree: Any) -> Any:
     """Return the same structure with a copy of every tensor in main memory."""
     if isinstance(tree, torch.Tensor):
         return tree.detach().to("cpu", copy=True)
     if isinstance(tree, Mapping):
-        return {key: _copied(value) for key, value in tree.items()}
+        return {key: _copy_tensors(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return [_copied(value) for value in tree]
+        return [_copy_tensors(value) for value in tree]
     return tree

@@ -77,7 +77,7 @@ def connect(head: RayHead) -> Iterator[None]:
         _need_answer(str(address), named_by)
     resources: dict[str, Any] = {} if address else {"num_cpus": head.cpus, "include_dashboard": False}
     try:
-        with _kept(signal.SIGTERM):
+        with _keep_handler(signal.SIGTERM):
             # Without an address, Ray would join any cluster on this machine.
             ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **resources)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
@@ -89,7 +89,7 @@ def connect(head: RayHead) -> Iterator[None]:
 
 
 @contextmanager
-def _kept(number: signal.Signals) -> Iterator[None]:
+def _keep_handler(number: signal.Signals) -> Iterator[None]:
     """Restore the signal handler of this process after the block; Ray's exits at once, with a traceback."""
     handler = signal.getsignal(number)
     yield

@@ -19,7 +19,7 @@ from mtlv.plan.names import ascii_slug, group_name, slug
 from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
 from mtlv.tracking.checks import check_key, check_name
-from mtlv.tracking.mlflow_reader import _quoted, _stored
+from mtlv.tracking.mlflow_reader import _quote, _to_stored_run
 
 LABELS = (
     "<script>alert(1)</script>",
@@ -100,7 +100,7 @@ def test_names_of_every_kind(text: str) -> None:
 @pytest.mark.parametrize("value", ["it's", "x' OR 1=1", "back\\", "\\' or tags.`a` = '"])
 def test_filters_take_nothing_that_ends_a_value(value: str) -> None:
     with pytest.raises(TrackingError, match="contains a quote or a backslash"):
-        _quoted(value)
+        _quote(value)
 
 
 @pytest.mark.parametrize("run_id", ["../../x", "a/b", "", "x" * 101, "a' or 'b", "a\nb"])
@@ -109,4 +109,4 @@ def test_a_run_id_of_a_store_names_no_folder_elsewhere(run_id: str) -> None:
 
     info = RunInfo(run_id, "1", "u", "FINISHED", 0, 0, "active")
     with pytest.raises(TrackingError, match="a run with an invalid id"):
-        _stored(Run(info, RunData()))
+        _to_stored_run(Run(info, RunData()))

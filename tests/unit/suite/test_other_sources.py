@@ -15,7 +15,7 @@ from mtlv.errors import PlanError
 from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
 from mtlv.settings import Suite, load_suite
-from mtlv.suite.member import _placed
+from mtlv.suite.member import _restrict_to_fold
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
 
@@ -78,7 +78,7 @@ def test_scores_without_a_document_of_their_own_source_are_refused(folder: Path)
     cache = InputCache()
     (fold,) = cache.folds(made.members[0].settings.data)
     inputs = cache.inputs(made.members[0].settings)
-    assert _placed(record, inputs, fold) == record
+    assert _restrict_to_fold(record, inputs, fold) == record
     short = replace(record, test=replace(record.test, ids=("another", *record.test.ids[1:])))
     with pytest.raises(PlanError, match=rf"{record.key} has no scores for .*got a/.*--if-exists rerun"):
-        _placed(short, inputs, fold)
+        _restrict_to_fold(short, inputs, fold)
