@@ -46,7 +46,7 @@ def _readers(key: str) -> tuple[str, ...]:
 
 
 def _only_of(key: str) -> str:
-    hint = "; for part of another data set's labels use `data.labels`" * (key == "labels")
+    hint = "; for part of another data set's labels use `data.labels`" if key == "labels" else ""
     return f"set, but only {' or '.join(f'`data.name: {name}`' for name in _readers(key))} reads it{hint}"
 
 

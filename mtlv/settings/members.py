@@ -106,6 +106,7 @@ def name_members(members: Sequence[Unnamed]) -> list[Member]:
         while not member.config_name and taken.setdefault(name, key) != key:  # by a name of the config, say
             number += 1
             name = f"{with_number(marked_name, None)} ({number})"
-        made_name = "" if member.config_name else marked_name + f" ({number})" * (number > 1)
+        suffix = f" ({number})" if number > 1 else ""
+        made_name = "" if member.config_name else marked_name + suffix
         out.append(Member(name, member.settings, kept, member.places, made_name, (member.tuned,)))
     return out

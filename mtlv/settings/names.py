@@ -170,7 +170,8 @@ def _differing(values: Sequence[Flat]) -> Iterator[list[str]]:
                 1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False))
             )
             start = texts[0].rfind(" ", 0, max(0, same - LETTERS_BEFORE_DIFFERENCE)) + 1  # a whole word
-            shown = ["…" * (start > 0) + text[start:] for text in texts]
+            ellipsis = "…" if start > 0 else ""
+            shown = [ellipsis + text[start:] for text in texts]
             yield [f"{words[key]} {shorten(text, MAX_VALUE_LETTERS)}" for text in shown]
 
 

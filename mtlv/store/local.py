@@ -257,7 +257,8 @@ class Store:
             for name, value in vars(record).items()
             if name not in ("epochs", "validation", "test", "curve", "probe")
         }
-        plain |= {} if record.probe is None else {"probe": asdict(record.probe)}
+        if record.probe is not None:
+            plain["probe"] = asdict(record.probe)
         write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
         self.publish(record.key, folder)
 

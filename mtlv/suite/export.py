@@ -82,7 +82,7 @@ def _the_one(jobs: Sequence[Job], stage: str | None, unit: str | None) -> Job:
     raise PlanError(
         "`--stage` and `--unit` must name one unit",
         got=f"{len(matches)} units",
-        allowed="; ".join(names[:10]) + f" and {len(names) - 10} more" * (len(names) > 10),
+        allowed="; ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else ""),
         then="give the stage's name, or a part of the unit's name that no other has",
     )
 

@@ -47,7 +47,7 @@ class ModelKeeper:
     callback: Callback  # gets a note if a model is not logged
     executor: Executor  # trains units with damaged weights again
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
 
     def child(self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult) -> None:
         """Log a child's model with its run."""
@@ -121,8 +121,8 @@ class ModelKeeper:
         )
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             self.callback(NoteGiven(text))
 
 

@@ -71,8 +71,8 @@ def config_text(guess: TableGuess, path: str) -> str:
     median, long, _ = guess.words
     separate, others = _times(guess)
     several = len(guess.labels) > 1
-    alone = f"; `one model each` is {_format_minutes(separate)} of it" * several
-    time = _format_minutes(others + separate * several)
+    alone = f"; `one model each` is {_format_minutes(separate)} of it" if several else ""
+    time = _format_minutes(others + separate if several else others)
     lines = [
         f"# Written by `mtlv init` for {shorten(guess.path.name)}: {many(guess.documents, 'document')}",
         f"# of {median:.0f} words (median; 95% have {long:.0f} or fewer).",
@@ -108,7 +108,7 @@ def _table(guess: TableGuess, path: str) -> list[str]:
         f"  path: {in_line(path)}",
         "  columns:",
         *(
-            f"    {key}: {in_line(value)}" + f"           # {UNCERTAIN}" * (key == "uncertain")
+            f"    {key}: {in_line(value)}" + (f"           # {UNCERTAIN}" if key == "uncertain" else "")
             for key, value in guess.columns.items()
         ),
     ]
@@ -232,7 +232,7 @@ def _long(guess: TableGuess) -> list[str]:
     if cut > CUT_SHARE:
         lines.append(
             f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are "
-            "cut" + " into windows" * guess.tagged
+            "cut" + (" into windows" if guess.tagged else "")
         )
     return lines
 

@@ -35,27 +35,29 @@ class RecordedLosses:
 
     def __init__(self, losses: HeadLosses, make: MakeGraphed) -> None:
         self._losses, model = losses, losses.model
-        self._whole = losses.objective.teaching is NO_TEACHER
-        self._whole &= not any(kind.by_word for kind in model.kinds.values())
+        has_items_per_word = any(kind.by_word for kind in model.kinds.values())
+        self._records_model = losses.objective.teaching is NO_TEACHER and not has_items_per_word
         precision = torch.bfloat16 if losses.precision == "bf16" else None
-        self._graphed = make(_OfTensors(losses), precision) if self._whole else model.use_graphs(make)
+        self._graphed = make(_OfTensors(losses), precision) if self._records_model else model.use_graphs(make)
 
     def __call__(self, batch: Batch, here: Sequence[int]) -> torch.Tensor:
         """Return the loss of each of the terms `here` on a batch [here]."""
         row = self._losses.model.row(batch.attention_mask, batch.tokens)
-        if not self._whole:
+        if not self._records_model:
             of_encoder: torch.Tensor = self._losses(batch, here, row)
             return of_encoder
         inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
         inputs |= {f"{TARGET_PREFIX}{task}": targets for task, targets in batch.targets.items()}
-        inputs |= {} if batch.segments is None else {"segments": batch.segments}
-        inputs |= {} if batch.mentions is None else {"mentions": batch.mentions}
+        if batch.segments is not None:
+            inputs["segments"] = batch.segments
+        if batch.mentions is not None:
+            inputs["mentions"] = batch.mentions
         losses: torch.Tensor = self._graphed(here=tuple(here), row=row, **inputs)
         return losses
 
     def gradient(self) -> torch.Tensor | None:
         """Return the gradient of the whole model as one tensor, if it is in one."""
-        return self._graphed.gradient() if self._whole else None
+        return self._graphed.gradient() if self._records_model else None
 
     def release(self) -> bool:
         """Free the memory of all recordings, and record nothing more; return whether there were any."""

@@ -97,20 +97,20 @@ class ObjectCache:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: OrderedDict[str, Any] = OrderedDict()
+        self._objects: OrderedDict[str, Any] = OrderedDict()
 
     def take(self, reference: Any) -> Any:
         """Return the object of a reference."""
         import ray
 
         key = reference.hex()
-        if key not in self._held:
+        if key not in self._objects:
             with _room():
-                self._held[key] = ray.get(reference)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-        self._held.move_to_end(key)
-        return self._held[key]
+                self._objects[key] = ray.get(reference)
+            while len(self._objects) > self._most:
+                self._objects.popitem(last=False)
+        self._objects.move_to_end(key)
+        return self._objects[key]
 
 
 INPUT_CACHE = ObjectCache(2)  # inputs of alternating stages or members

@@ -106,7 +106,7 @@ class Packing:
 
     def __init__(self, mask: torch.Tensor) -> None:
         lengths = mask.sum(1).tolist()
-        self._whole = PaddedDocuments(mask, length=_round_up(sum(lengths), ROW))
+        self._all_documents = PaddedDocuments(mask, length=_round_up(sum(lengths), ROW))
         self._groups: list[PaddedDocuments] = []
         for start in range(0, len(lengths), TOGETHER):
             rows = slice(start, start + TOGETHER)
@@ -116,11 +116,11 @@ class Packing:
 
     def row(self, batch: torch.Tensor) -> torch.Tensor:
         """Return the values of tokens [1, N, ...] from a batch [B, L, ...], the last ones repetitions."""
-        return self._whole.unpad(batch)[None]
+        return self._all_documents.unpad(batch)[None]
 
     def batch(self, row: torch.Tensor) -> torch.Tensor:
         """Return a batch [B, L, ...] from a row [1, N, ...]; padding has the values of some token."""
-        return self._whole.pad(row[0])
+        return self._all_documents.pad(row[0])
 
     def attend(
         self,
@@ -149,7 +149,7 @@ class Packing:
             mask = group.mask[:, None, None]
             vectors, _ = attention(padded[0], padded[1], padded[2], mask, dropout=dropout, scaling=scaling)
             out.append(group.unpad(vectors))
-        out.append(out[0].new_zeros(len(self._whole.rest), *out[0].shape[1:]))
+        out.append(out[0].new_zeros(len(self._all_documents.rest), *out[0].shape[1:]))
         return torch.cat(out)[None]
 
 
