@@ -16,6 +16,7 @@ from mtlv.planning.resolve import resolve_groups
 from mtlv.settings import load_suite
 from mtlv.suite.cluster import grouping_title
 from mtlv.tracking.mlflow_user import without_autologging
+from mtlv.units.corpora import Corpora
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def cluster(
         if encoder is not None:
             values["encoder.name"] = encoder
         suite = load_suite({}, values)
-        check_suite(suite)
-        member_settings, cache = suite.members[0].settings, InputCache()
+        corpora = Corpora()
+        check_suite(suite, corpora)
+        member_settings, cache = suite.members[0].settings, InputCache(corpora=corpora)
         groups = resolve_groups(cache, member_settings, cache.folds(member_settings.data)[0])
     return TaskGroups(groups, grouping_title(member_settings))

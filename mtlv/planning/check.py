@@ -20,6 +20,7 @@ from mtlv.units.corpora import options_of
 if TYPE_CHECKING:
     from mtlv.settings import Member, Settings, Suite
     from mtlv.settings.load import FindProblems
+    from mtlv.units.corpora import Corpora
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,19 @@ def further_problems() -> FindProblems:
     return lambda settings, wrong: [*problems_of(settings, wrong, data), *data.absent(settings.data)]
 
 
-def check_suite(suite: Suite) -> SuiteCheck:
+def check_suite(suite: Suite, corpora: Corpora | None = None) -> SuiteCheck:
     """Check every member against its data.
 
     Reads and splits a user's table; a corpus of the catalog may still be missing.
 
+    Args:
+        suite: the suite.
+        corpora: keeps what is read, for those who need it next.
+
     Raises:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
-    data = KnownData()
+    data = KnownData(corpora)
     checks, problems = [], []
     for member in suite.members:
         member_problems = list(problems_of(member.settings, (), data))

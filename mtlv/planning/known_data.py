@@ -15,7 +15,7 @@ from mtlv.errors import MtlvError
 from mtlv.plan import Task, select_tasks
 from mtlv.settings.data_schema import SOURCE_KEYS
 from mtlv.settings.problems import Problem
-from mtlv.units.corpora import options_of, read_folds, surely_splits
+from mtlv.units.corpora import Corpora, options_of, read_folds, surely_splits
 
 if TYPE_CHECKING:
     from mtlv.data.options import DataOptions
@@ -45,11 +45,15 @@ class _Known:
 
 
 class KnownData:
-    """Tasks and problems of each distinct corpus, which is read once for all members of a suite."""
+    """Tasks and problems of the corpora of a suite.
 
-    def __init__(self) -> None:
-        self._kept: dict[str, _Known] = {}
-        self._split: dict[str, tuple[str, ...]] = {}
+    Args:
+        corpora: corpora that are read once for all members.
+    """
+
+    def __init__(self, corpora: Corpora | None = None) -> None:
+        self._corpora = corpora or Corpora()
+        self._known: dict[str, _Known] = {}
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
         """Return the tasks that settings learn, of data without problems.
@@ -97,16 +101,54 @@ class KnownData:
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)
         key = f"{data.name} {options!r}"
-        if key not in self._kept:
-            self._kept[key] = _look(data.name, options)
-        return self._kept[key]
+        if key not in self._known:
+            self._known[key] = self._look(data.name, options)
+        return self._known[key]
 
     def _unsplit(self, data: DataSettings) -> tuple[str, ...]:
         """Return why a corpus cannot be split."""
-        key = data.model_dump_json()
-        if key not in self._split:
-            self._split[key] = _unsplit(data, self._of(data).corpus)
-        return self._split[key]
+        corpus = self._of(data).corpus
+        if corpus is None or surely_splits(data, corpus):
+            return ()
+        try:
+            if self._of(data).errors:  # read with other labels than those of the settings
+                read_folds(data, corpus)
+            else:
+                self._corpora.folds(data)
+        except MtlvError as error:
+            return error.problems
+        return ()
+
+    def _look(self, name: str, options: DataOptions) -> _Known:
+        try:
+            return self._read(name, options)
+        except MtlvError as error:
+            return _Known((), self._with_right_labels(name, options), (error,))
+
+    def _read(self, name: str, options: DataOptions) -> _Known:
+        """Read a corpus; if it is absent or large, its card may have the tasks.
+
+        Raises:
+            MtlvError: its name is unknown, `data.path` does not exist, or it cannot be read.
+        """
+        absent = catalog.absence(name, options)
+        if absent or not _is_small(name, options):
+            return _Known(catalog.tasks(name, options))
+        corpus = self._corpora.read(name, options)
+        return _Known(corpus.tasks, corpus)
+
+    def _with_right_labels(self, name: str, options: DataOptions) -> Corpus | None:
+        """Return the corpus with the labels that it has, if only wrong names are why it cannot be read."""
+        if not (options.labels or options.descriptions):
+            return None
+        try:
+            corpus = self._read(name, replace(options, labels=None, descriptions={})).corpus
+        except MtlvError:
+            return None
+        if corpus is None:
+            return None
+        tasks = tuple(task for task in corpus.tasks if task.name in (options.labels or corpus.names))
+        return replace(corpus, tasks=tasks) if tasks else None
 
 
 def _problem(line: str, source: str | None) -> Problem:
@@ -117,53 +159,9 @@ def _problem(line: str, source: str | None) -> Problem:
     return Problem(re.sub(rf"`data\.(?={keys}\b)", f"`{source}.", line), (f"{source}.path", source))
 
 
-def _look(name: str, options: DataOptions) -> _Known:
-    try:
-        return _read(name, options)
-    except MtlvError as error:
-        return _Known((), _with_right_labels(name, options), (error,))
-
-
-def _read(name: str, options: DataOptions) -> _Known:
-    """Read a corpus; if it is absent or large, its card may have the tasks.
-
-    Raises:
-        MtlvError: its name is unknown, `data.path` does not exist, or it cannot be read.
-    """
-    absent = catalog.absence(name, options)
-    if absent or not _is_small(name, options):
-        return _Known(catalog.tasks(name, options))
-    corpus = catalog.load(name, options)
-    return _Known(corpus.tasks, corpus)
-
-
 def _is_small(name: str, options: DataOptions) -> bool:
     if catalog.card(name).generated:
         return options.documents <= MOST_DOCUMENTS
     place = catalog.location(name, options)
     files = [place] if place.is_file() else [path for path in place.glob("**/*") if path.is_file()]
     return sum(os.path.getsize(file) for file in files) <= MOST_BYTES
-
-
-def _with_right_labels(name: str, options: DataOptions) -> Corpus | None:
-    """Return the corpus with the labels that it has, if wrong names of others are why it cannot be read."""
-    if not (options.labels or options.descriptions):
-        return None
-    try:
-        corpus = _read(name, replace(options, labels=None, descriptions={})).corpus
-    except MtlvError:
-        return None
-    if corpus is None:
-        return None
-    tasks = tuple(task for task in corpus.tasks if task.name in (options.labels or corpus.names))
-    return replace(corpus, tasks=tasks) if tasks else None
-
-
-def _unsplit(data: DataSettings, corpus: Corpus | None) -> tuple[str, ...]:
-    if corpus is None or surely_splits(data, corpus):
-        return ()
-    try:
-        read_folds(data, corpus)
-    except MtlvError as error:
-        return error.problems
-    return ()

@@ -15,6 +15,7 @@ from mtlv.planning.resolve import resolve_groups
 from mtlv.registries import GROUPINGS
 from mtlv.reporting.groups import write_groups
 from mtlv.seeding import content_key
+from mtlv.units.corpora import Corpora
 from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
     Raises:
         MtlvError: an error that a user can fix.
     """
-    check_suite(suite)
-    cache, folder = InputCache(note=noter(callback)), folder or Path("mtlv-clusters")
+    corpora = Corpora()
+    check_suite(suite, corpora)
+    cache, folder = InputCache(note=noter(callback), corpora=corpora), folder or Path("mtlv-clusters")
     results, lines = [], []
     for settings in _different(suite):
         name = grouping_title(settings)

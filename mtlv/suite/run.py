@@ -33,6 +33,7 @@ from mtlv.tracking import Tracker
 from mtlv.tracking.address import SERVER_SCHEMES, compare_url, scheme
 from mtlv.tracking.mlflow_user import store_uri, without_autologging
 from mtlv.tracking.upload_process import UploadProcess
+from mtlv.units.corpora import Corpora
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once
 
@@ -74,22 +75,27 @@ def run_suite(
         MtlvError: there is a problem that a user can solve.
         KeyboardInterrupt: raised again after the open runs were marked KILLED.
     """
-    check_suite(suite)
+    corpora = Corpora()
+    check_suite(suite, corpora)
     settings = suite.members[0].settings
     if tracker is not None:
-        return _run(suite, callback, nullcontext(TrackerConnection(tracker)), if_exists)
+        return _run(suite, callback, nullcontext(TrackerConnection(tracker)), if_exists, corpora)
     with UploadProcess(store_uri(settings.tracking.uri), suite.experiment, warner(callback)) as uploads:
         uploads.check()
-        return _run(suite, callback, deliver(settings, callback, uploads), if_exists)
+        return _run(suite, callback, deliver(settings, callback, uploads), if_exists, corpora)
 
 
 def _run(
-    suite: Suite, callback: Callback, way: AbstractContextManager[TrackerConnection], if_exists: IfExists
+    suite: Suite,
+    callback: Callback,
+    way: AbstractContextManager[TrackerConnection],
+    if_exists: IfExists,
+    corpora: Corpora,
 ) -> SuiteResult:
     if suite.search is not None:
         check_search(suite.search)
     store = Store(suite.members[0].settings.store.folder)
-    cache = InputCache(store, warner(callback), noter(callback))
+    cache = InputCache(store, warner(callback), noter(callback), corpora)
     turns = SuiteRounds(suite, cache, if_exists)
     turn = turns.next()
     if turn is None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mtlv.data import catalog
 from mtlv.data.fetch import fetch
@@ -16,12 +16,14 @@ from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.report import report_lines
 from mtlv.data.source import Card, Corpus
 from mtlv.data.splits import follow, followers, group_same_documents, is_plentiful, make_folds
-from mtlv.errors import DataError
+from mtlv.errors import DataError, MtlvError
 
 if TYPE_CHECKING:
     from mtlv.data.fetch import Progress
     from mtlv.data.report import Lengths
     from mtlv.settings.data_schema import DataSettings
+
+T = TypeVar("T")
 
 HELD_TEXTS = 0.03
 """Share of texts without given labels in the validation part, and in the test part: enough for a loss."""
@@ -57,14 +59,54 @@ def options_of(data: DataSettings) -> DataOptions:
     )
 
 
-def read_corpus(data: DataSettings) -> Corpus:
-    """Read the corpus of the `data` settings; several corpora are joined."""
-    corpora = [catalog.load(source.name, options_of(source)) for source in data.each_source]
-    if data.sources is None:
-        return corpora[0]
+class Corpora:
+    """Corpora of one process, each read and split once. Returned objects are shared: do not modify them.
+
+    Args:
+        corpora: others whose results are shared.
+    """
+
+    def __init__(self, corpora: Corpora | None = None) -> None:
+        self._results: dict[tuple, object] = {} if corpora is None else corpora._results
+
+    def once(self, key: tuple, make: Callable[[], T]) -> T:
+        """Return the result of `make`, called once for each key; failures are not retried."""
+        if key not in self._results:
+            try:
+                self._results[key] = make()
+            except MtlvError as error:
+                self._results[key] = error
+        result = self._results[key]
+        if isinstance(result, MtlvError):
+            raise result
+        return result  # type: ignore[return-value]
+
+    def read(self, name: str, options: DataOptions) -> Corpus:
+        """Return one corpus of the catalog."""
+        return self.once(("source", name, repr(options)), lambda: catalog.load(name, options))
+
+    def corpus(self, data: DataSettings) -> Corpus:
+        """Return the corpus of the `data` settings; several corpora are joined."""
+        options = [(source.name, options_of(source)) for source in data.each_source]
+        if data.sources is None:
+            return self.read(*options[0])
+        key = ("joined", repr(options), *sorted(data.descriptions))
+        return self.once(key, lambda: _join(data, [self.read(*one) for one in options]))
+
+    def folds(self, data: DataSettings) -> tuple[Fold, ...]:
+        """Return the splits of a corpus."""
+        return self.once(("folds", data.model_dump_json()), lambda: read_folds(data, self.corpus(data)))
+
+
+def _join(data: DataSettings, corpora: Sequence[Corpus]) -> Corpus:
     corpus = join(corpora)
     check_names("descriptions", data.descriptions, corpus.names, corpus.name)
     return corpus
+
+
+def read_corpus(data: DataSettings) -> Corpus:
+    """Read the corpus of the `data` settings; several corpora are joined."""
+    return Corpora().corpus(data)
 
 
 def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from mtlv.data.folds import folds_digest
 from mtlv.data.masking import need_mask_token
@@ -16,7 +16,7 @@ from mtlv.data.targets import TARGETS, targets_with
 from mtlv.data.texts.lazy import chain_lazily
 from mtlv.data.tokens import in_chunks, join_tokens, tokenize_documents
 from mtlv.data.windowed import WindowLayout
-from mtlv.errors import DataError, MtlvError
+from mtlv.errors import DataError
 from mtlv.models.aliases import TINY
 from mtlv.models.causal import need_seeing
 from mtlv.models.encoder import check_length, load_encoder
@@ -34,30 +34,31 @@ from mtlv.store.local import Store
 from mtlv.store.split_file import load_folds, save_folds
 from mtlv.store.token_cache import TokenCache
 from mtlv.units.bag_of_words import bag_of_words_scores
-from mtlv.units.corpora import options_of, read_corpus, read_folds
+from mtlv.units.corpora import Corpora
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import marked_entities
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mtlv.data.folds import Fold
     from mtlv.data.tokens import Tokens
     from mtlv.models.encoder import Encoder
     from mtlv.models.fast.frozen_cache import FrozenCache
     from mtlv.settings.schema import EncoderSettings, Settings
 
-T = TypeVar("T")
-
 ROOM = 2**30  # bytes for outputs of frozen layers: enough for 10,000 documents of 70 tokens at H = 384
 SPLIT_KEYS = ("test_share", "validation_share", "folds", "scheme", "repeats")
 
 
-class InputCache:
-    """Caches of one process. All returned objects are shared and must not be modified.
+class InputCache(Corpora):
+    """Corpora, encoders and tokens of one process. Returned objects are shared: do not modify them.
 
     Args:
         store: store of splits and tokens; without one, each process computes them again.
         warn: receives warnings about damaged files.
         note: receives notes about what takes long.
+        corpora: corpora that are read already.
     """
 
     def __init__(
@@ -65,27 +66,11 @@ class InputCache:
         store: Store | None = None,
         warn: Callable[[str], None] = lambda _: None,
         note: Callable[[str], None] = lambda _: None,
+        corpora: Corpora | None = None,
     ) -> None:
+        super().__init__(corpora)
         self.store, self.warn, self.note = store, warn, note
         self.token_cache = None if store is None else TokenCache(store.tokens, warn)
-        self._kept: dict[tuple, object] = {}
-
-    def once(self, key: tuple, make: Callable[[], T]) -> T:
-        """Return the result of `make`, called once for each key; failures are not retried."""
-        if key not in self._kept:
-            try:
-                self._kept[key] = make()
-            except MtlvError as error:
-                self._kept[key] = error
-        result = self._kept[key]
-        if isinstance(result, MtlvError):
-            raise result
-        return result  # type: ignore[return-value]
-
-    def corpus(self, data: DataSettings) -> Corpus:
-        """Return the corpus in `data`."""
-        key = ("corpus", *((source.name, repr(options_of(source))) for source in data.each_source))
-        return self.once(key, lambda: read_corpus(data))
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
         """Return the tasks to learn."""
@@ -93,24 +78,25 @@ class InputCache:
 
     def folds(self, data: DataSettings) -> tuple[Fold, ...]:
         """Return the splits of a corpus: computed once, kept in the store, equal for all members."""
-        return self.once(("folds", data.model_dump_json()), lambda: self._folds(data))
+        if self.store is None:
+            return super().folds(data)
+        key, splits = ("stored folds", data.model_dump_json()), self.store.splits
+        return self.once(key, lambda: self._stored_folds(data, splits))
 
     def folds_digest(self, data: DataSettings) -> str:
         """Return a digest of the ids in each part of each fold."""
         key = ("folds digest", data.model_dump_json())
         return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
-    def _folds(self, data: DataSettings) -> tuple[Fold, ...]:
+    def _stored_folds(self, data: DataSettings, splits: Path) -> tuple[Fold, ...]:
         corpus = self.corpus(data)
         scheme = {key: getattr(data, key) for key in SPLIT_KEYS}
-        if self.store is None:
-            return read_folds(data, corpus)
         documents = [[source.digest, source.groups] for source in (corpus, *corpus.members)]
-        path = self.store.splits / f"{content_key([DIVIDING, documents, data.split_seed, scheme])}.json"
+        path = splits / f"{content_key([DIVIDING, documents, data.split_seed, scheme])}.json"
         folds = None
         while folds is None:  # the file may be damaged
             if not path.exists():
-                save_folds(path, corpus, read_folds(data, corpus))
+                save_folds(path, corpus, super().folds(data))
             folds = load_folds(path, corpus, self.warn)
         return folds
 

@@ -11,6 +11,7 @@ from listening import Watcher, interrupt
 from memory_tracker import MemoryTracker
 from safetensors.numpy import load_file
 
+from mtlv.data import catalog
 from mtlv.errors import TrackingError
 from mtlv.events import NoteGiven, ignore
 from mtlv.execution.local import LocalExecutor
@@ -23,6 +24,7 @@ from mtlv.store.local import Store
 from mtlv.store.scores_file import read_scores, write_scores
 from mtlv.suite.cluster import cluster_suite
 from mtlv.suite.run import run_suite
+from mtlv.units import corpora
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import starts_of
 
@@ -55,6 +57,17 @@ def test_two_runs_with_one_seed_are_equal_bit_for_bit_in_any_order_of_units(
     assert same(one, two)
     # A group of one task is the same unit under GMTL as under STL: trained once.
     assert 3 + 1 + 2 + 1 - 1 <= len(one) <= 3 + 1 + 2 + 1
+
+
+def test_a_table_is_read_and_split_once_by_the_check_and_the_run(
+    table: Callable, suite: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    load, split = catalog.load, corpora.make_folds
+    monkeypatch.setattr(catalog, "load", lambda *args: calls.append("read") or load(*args))
+    monkeypatch.setattr(corpora, "make_folds", lambda *a, **k: calls.append("split") or split(*a, **k))
+    run_suite(suite(table("t"), ALL), ignore, MemoryTracker())
+    assert calls == ["read", "split"]
 
 
 def test_another_seed_gives_other_weights(table: Callable, suite: Callable, tmp_path: Path) -> None:
