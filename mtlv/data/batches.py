@@ -165,15 +165,10 @@ class PartDocuments:
         order = self.batching(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order, (seed, epoch + 1))
 
-    def inference(
-        self, batch_size: int, *, tokens: int | None = None, which: slice = slice(None)
-    ) -> Iterator[Batch]:
-        """Yield every document once, longest first, with at most `tokens` in a batch; see `longest_first`.
-
-        `which` are the batches to yield; other ranks have the others.
-        """
+    def inference(self, batch_size: int, *, tokens: int | None = None) -> Iterator[Batch]:
+        """Yield every document once, longest first, with at most `tokens` in a batch; see `longest_first`."""
         order = longest_first(self.tokens.lengths[self.index], batch_size, tokens=tokens)
-        return self._batches(order[which])
+        return self._batches(order)
 
     def _batches(
         self, order: Sequence[NDArray[np.int64]], seed: tuple[int, ...] = UNCHANGING

@@ -29,20 +29,12 @@ class CpuAllocation:
 
 
 def share(execution: ExecutionSettings, most: int) -> CpuAllocation:
-    """Return the requested processes and threads, with at most `most` processes for `auto`.
-
-    A process divides its threads among the ranks of a unit, each of which needs a core.
-    """
-    most = min(most, cores() // _cores_of_unit(execution, 1))
+    """Return the requested processes and threads, with at most `most` processes for `auto`."""
+    most = min(most, cores() // (1 if execution.threads == "auto" else execution.threads))
     processes = max(1, most) if execution.processes == "auto" else execution.processes
     if execution.threads != "auto":
         return CpuAllocation(processes, execution.threads)
     return CpuAllocation(processes, None if processes == 1 else max(1, cores() // processes))
-
-
-def _cores_of_unit(execution: ExecutionSettings, threads: int) -> int:
-    """Return the cores used by a unit: those of its threads, or of its ranks with one thread each."""
-    return max(execution.devices_per_unit, threads if execution.threads == "auto" else execution.threads)
 
 
 def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
@@ -56,16 +48,14 @@ def share_lines(execution: ExecutionSettings, units: int) -> list[str]:
         request, threads = request_of(execution, ())
         where = execution.address or "a cluster started here"
         return [f"trained by Ray on {where}, each unit with {request.words} and {many(threads, 'thread')}"]
-    here, ranks = cores(), execution.devices_per_unit
+    here = cores()
     allocation = share(execution, min(here, units))
-    lines = [f"each unit is trained by {ranks} ranks together"] if ranks > 1 else []
     there = many(here, "core")
     all_of_them = f"{allocation.words} of {there}"
     if execution.processes == "auto" and allocation.processes > 1:
-        what_limits = "depending on memory and work; by one for a short suite"
-        return [*lines, f"trained by up to {all_of_them}, {what_limits}"]
-    lines.append(f"trained by {all_of_them}")
-    threads = allocation.processes * _cores_of_unit(execution, allocation.threads or 1)
+        return [f"trained by up to {all_of_them}, depending on memory and work; by one for a short suite"]
+    lines = [f"trained by {all_of_them}"]
+    threads = allocation.processes * (allocation.threads or 1)
     if threads > here:
         lines.append(
             f"warning: `execution` uses {threads} threads on {there}: they share the cores, and all of them "

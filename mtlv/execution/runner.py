@@ -15,10 +15,9 @@ from mtlv.store.local import Store
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.store.teacher_outputs import has_teacher_outputs, read_teacher_outputs, write_teacher_outputs
 from mtlv.store.unit_files import reading
-from mtlv.units.distributed import train_on_devices
 from mtlv.units.job import Job
 from mtlv.units.teacher_outputs import TeacherOutputs, add_teacher_outputs, entropies, teacher_outputs_of
-from mtlv.units.train import need_room
+from mtlv.units.train import need_room, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 if TYPE_CHECKING:
@@ -100,12 +99,12 @@ class UnitRunner:
             timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
             callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
             inputs = add_teacher_outputs(inputs, teacher_outputs)
-            checkpoints = partial(self.store.checkpoints, key)
-            record, weights = train_on_devices(job, inputs, callbacks, checkpoints, start)
+            checkpoints = self.store.checkpoints(key)
+            record, weights = train_unit(job, inputs, callbacks, checkpoints, start)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
             kept = job.settings.store.keep_weights or key in self.starts
             self.store.save(record, weights if kept else None)
-            checkpoints().remove()
+            checkpoints.remove()
         return record
 
     def teacher_outputs(self, teacher: Job) -> TeacherOutputs:

@@ -1,4 +1,4 @@
-"""Units: the smallest parts that are cached, seeded, resumed and distributed."""
+"""Units: the smallest parts that are cached, seeded and resumed."""
 
 from __future__ import annotations
 

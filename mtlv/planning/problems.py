@@ -288,13 +288,3 @@ def _prove_teaching(settings: Settings, tasks: Sequence[Task]) -> None:
             got=", ".join(texts),
             then="leave the task out of `tasks` of the stage",
         )
-
-
-@_proof("execution.devices_per_unit", "training.device")
-def _prove_devices(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """Check several devices; imports PyTorch, which takes a second, if they may be CUDA devices."""
-    world, name = settings.execution.devices_per_unit, settings.training.device
-    if world > 1 and name != "cpu":
-        from mtlv.training.optim import device_of
-
-        device_of(name, 0, world)

@@ -183,12 +183,6 @@ CONTRADICTIONS = (
         "kde works on counts (got {}); take label_count",
     ),
     Check(
-        ("training.auto_batch", "execution.devices_per_unit"),
-        lambda s: s.training.auto_batch and s.execution.devices_per_unit > 1,
-        "a device that cuts a batch into pieces would leave the others waiting; set it to false, or "
-        "`execution.devices_per_unit: 1`",
-    ),
-    Check(
         ("training.teach", "stages"),
         lambda s: s.training.teach is not None and s.stages is None,
         "set, but only a stage has a teacher: an earlier stage; write `stages`",

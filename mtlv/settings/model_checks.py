@@ -20,12 +20,6 @@ def _compares_gradients(s: Settings, cannot: str) -> str:
     return f"{name} compares gradients{cannot}, or take one of {others}" if BALANCERS[name].gradients else ""
 
 
-def _gradients_of_ranks(s: Settings) -> str:
-    devices = s.execution.devices_per_unit
-    why = f", which several devices do not share; set `execution.devices_per_unit: 1` (got {devices})"
-    return _compares_gradients(s, why) if devices > 1 else ""
-
-
 def _gradients_of_private_layers(s: Settings) -> str:
     layers = s.architecture.private_layers
     why = (
@@ -65,7 +59,6 @@ CONTRADICTIONS_OF_THE_MODEL = (
         lambda s: s.encoder.lora is not None and s.encoder.lora.frozen and s.encoder.weights == "random",
         "set, but the frozen weights would be random; set `encoder.weights: published`, or this to null",
     ),
-    Check(("training.objective.name", "execution.devices_per_unit"), _gradients_of_ranks),
     Check(("training.objective.name", "architecture.private_layers"), _gradients_of_private_layers),
     Check(
         ("training.probe", "architecture.private_layers"),

@@ -253,7 +253,6 @@ class ExecutionSettings(SettingsSection):
     engine: Literal["local", "ray"]
     processes: AtOnce
     threads: AtOnce
-    devices_per_unit: Annotated[int, Field(ge=1, le=64, description="a whole number from 1 to 64")]
     address: Annotated[
         Annotated[str, Field(min_length=1)] | None, Field(description="auto, HOST:PORT or null")
     ]

@@ -41,7 +41,7 @@ class UnitRecord:
     train_seconds: float
     total_seconds: float  # seconds including validation and test
     parameters: int  # number of trained weights
-    peak_memory_mb: float  # of the unit on CUDA, or of the process on CPU; the maximum over its ranks
+    peak_memory_mb: float  # of the unit on CUDA, or of the process on CPU
     device: str
     validation: Scores = field(repr=False)  # of the kept weights
     test: Scores = field(repr=False)

@@ -89,7 +89,7 @@ class Random(Balancer):
     """Random factors in each step: K softmax(N(0, 1)) (RLW; Lin et al. 2022), with a mean of 1.
 
     A control for every other balancer. The factors depend on the seed and the step only, so that dropout does
-    not change and all ranks have the same factors.
+    not change.
     """
 
     random = True

@@ -22,7 +22,6 @@ from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import keep_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
-from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.recorded import MakeGraphed, RecordedLosses
 from mtlv.training.state import EpochProgress, TrainingState
 
@@ -60,7 +59,6 @@ def train(
     hooks: Sequence[Hook] = (),
     progress: EpochProgress | None = None,
     on_pieces: Callable[[int], None] | None = None,
-    ranks: Ranks = ALONE,
     graphed: MakeGraphed | None = None,
 ) -> None:
     """Train a model in place.
@@ -78,10 +76,8 @@ def train(
         hooks: called after each batch, optimizer step and epoch.
         progress: progress from which to resume; None is the beginning.
         on_pieces: if a batch does not fit in the device's memory, each is split into twice as many pieces
-            whose gradients are accumulated, and this is called with their number; None raises the error, as
-            for several ranks.
-        ranks: ranks that train the model together, each calling this with the same batches.
-        graphed: records passes as CUDA graphs, with one rank; None records nothing.
+            whose gradients are accumulated, and this is called with their number; None raises the error.
+        graphed: records passes as CUDA graphs; None records nothing.
 
     Raises:
         LossError: a loss is not finite; found at the end of its epoch.
@@ -90,9 +86,9 @@ def train(
     progress = progress or EpochProgress()
     losses = HeadLosses(trained.model, objective, precision)
     recorded = None if graphed is None else RecordedLosses(losses, graphed)
-    step = _Step(trained, objective, ranks.wrap(losses), recorded, ranks, clip_norm, hooks, on_pieces)
-    alone = trained.device.type == "cpu" and ranks.world == 1
-    with keep_gradients(trained.model) if alone else nullcontext(), recorded or nullcontext():
+    step = _Step(trained, objective, losses, recorded, clip_norm, hooks, on_pieces)
+    on_cpu = trained.device.type == "cpu"
+    with keep_gradients(trained.model) if on_cpu else nullcontext(), recorded or nullcontext():
         while progress.epoch < epochs:
             trained.model.train()
             begun = time.perf_counter() - progress.seconds
@@ -106,7 +102,7 @@ def train(
             objective.balancer.end_epoch()
             for hook in hooks:
                 hook.on_epoch(record)
-            if ranks.same(any(hook.done for hook in hooks)):
+            if any(hook.done for hook in hooks):
                 return
             progress = progress.next_epoch()
 
@@ -151,14 +147,12 @@ class _Step:
     objective: Objective
     losses: nn.Module
     recorded: RecordedLosses | None
-    ranks: Ranks
     clip_norm: float | None
     hooks: Sequence[Hook]
     on_pieces: Callable[[int], None] | None
     pieces: int = 1
 
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
-        self.ranks.begin(progress.step)
         self.objective.begin(progress.step)
         progress.count(*self._gradient(batches), np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(batch.tokens for batch in batches)
@@ -187,7 +181,7 @@ class _Step:
         by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
             pieces = max(self.pieces, self._by_length(largest))
-            divided = divide(batches, self.objective, by_word=by_word, ranks=self.ranks, pieces=pieces)
+            divided = divide(batches, self.objective, by_word=by_word, pieces=pieces)
             try:
                 return self._backward(divided)
             except torch.cuda.OutOfMemoryError:
@@ -203,12 +197,10 @@ class _Step:
     def _by_length(self, largest: int) -> int:
         """Return the number of parts per batch: documents are sorted by length, so parts need less padding.
 
-        It is 1 if the model needs no padding, on a GPU, where large batches are faster, with several ranks,
-        which need equal numbers of parts, and if factors depend on losses or gradients, which would need
-        another pass.
+        It is 1 if the model needs no padding, on a GPU, where large batches are faster, and if factors depend on
+        losses or gradients, which would need another pass.
         """
-        alone = self.trained.device.type == "cpu" and self.ranks.world == 1
-        padded = alone and not self.trained.model.packs
+        padded = self.trained.device.type == "cpu" and not self.trained.model.packs
         return -(-largest // DOCUMENTS_PER_PART) if padded and not self.objective.looks_ahead else 1
 
     def _backward(self, step: OptimizerStep) -> StepValues:
@@ -216,21 +208,17 @@ class _Step:
         ahead = self._ahead(step) if self.objective.looks_ahead and len(step.parts) > 1 else None
         step_losses = step.zeros(self.trained.device)
         for part in step.parts:
-            with nullcontext() if part is step.parts[-1] else self.ranks.quiet(self.losses):
-                part_losses, gramian = (
-                    self._losses_and_gramian(part) if ahead is None else (self._losses(part), None)
-                )
-                step_losses[part.place] += part_losses.detach()
-                total = self.ranks.sum(step_losses)  # after all parts
-                if gramian is not None:
-                    self.objective.compare(gramian, total, step.sources)
-                factors = self.objective.factors(total if ahead is None else ahead, step.sources)
-                weighted = (factors[part.place] * part_losses).sum()
-                (weighted * self.ranks.world).backward()  # ranks average gradients
-                # With their graph, whose nodes a recording of the next part may not meet.
-                del weighted, part_losses
-        self.objective.learn(total, step.sources)
-        loss, heads = (factors * total).sum(), self.objective.record(total, step.sources)
+            part_losses, gramian = (
+                self._losses_and_gramian(part) if ahead is None else (self._losses(part), None)
+            )
+            step_losses[part.place] += part_losses.detach()
+            if gramian is not None:
+                self.objective.compare(gramian, step_losses, step.sources)
+            factors = self.objective.factors(step_losses if ahead is None else ahead, step.sources)
+            (factors[part.place] * part_losses).sum().backward()
+            del part_losses  # with its graph, whose nodes a recording of the next part may not meet
+        self.objective.learn(step_losses, step.sources)
+        loss, heads = (factors * step_losses).sum(), self.objective.record(step_losses, step.sources)
         return loss, heads, self.objective.balanced
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
@@ -244,10 +232,9 @@ class _Step:
                 losses[part.place] += part_losses.detach()
                 del part_losses  # with its graph
                 gramians += [] if gramian is None else [gramian]
-        total = self.ranks.sum(losses)
         if gramians:  # gradients of different documents have no vector in common, so products add up
-            self.objective.compare(torch.stack(gramians).sum(0), total, step.sources)
-        return total
+            self.objective.compare(torch.stack(gramians).sum(0), losses, step.sources)
+        return losses
 
     def _losses_and_gramian(self, part: BatchPart) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return the losses of a part, and the products of their gradients if the balancer needs them."""

@@ -20,31 +20,6 @@ CLEAR_SPEEDUP = 1.5
 """Ratio of two precisions' times that noise does not explain."""
 
 
-def device_of(name: str, rank: int, world: int) -> torch.device:
-    """Return the device of one of several ranks: the CPU for all, or CUDA devices starting with `cuda:N`.
-
-    Args:
-        name: as for `resolve_device`.
-        rank: from 0.
-        world: number of ranks.
-
-    Raises:
-        DeviceError: there are fewer devices.
-    """
-    device = resolve_device(name)
-    if device.type == "cpu" or world == 1:
-        return device
-    first, count = device.index or 0, torch.cuda.device_count()
-    if first + world > count:
-        raise DeviceError(
-            "`execution.devices_per_unit`",
-            got=world,
-            allowed=f"1 to {count - first}",
-            then=f"PyTorch sees {count} CUDA devices here, starting from cuda:{first}",
-        )
-    return torch.device("cuda", first + rank)
-
-
 def resolve_device(name: str, what: str = "`training.device`") -> torch.device:
     """Return the device for `auto`, `cpu`, `cuda` or `cuda:N`.
 

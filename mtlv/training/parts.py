@@ -9,7 +9,6 @@ import torch
 
 from mtlv.data.batches import Batch
 from mtlv.training.objective import Objective, Terms
-from mtlv.training.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class OptimizerStep:
 
 
 def divide(
-    batches: Sequence[Batch], objective: Objective, *, by_word: Sequence[bool], ranks: Ranks, pieces: int
+    batches: Sequence[Batch], objective: Objective, *, by_word: Sequence[bool], pieces: int
 ) -> OptimizerStep:
     """Divide the batches of a step.
 
@@ -63,7 +62,6 @@ def divide(
         batches: batches of the step, each from one source.
         objective: objective with the terms.
         by_word: per term, whether its loss is a mean over words instead of documents.
-        ranks: ranks that train together; returns the parts of this rank.
         pieces: approximate number of equal parts per batch.
     """
     sources: dict[Terms, list[Batch]] = {}
@@ -79,8 +77,8 @@ def divide(
     for batch in batches:
         terms = objective.here(batch.targets)
         first = order.index(terms[0])
-        for piece in ranks.share(batch).pieces(pieces):
-            counts = [piece.count_items(by_word[term]) if ranks.takes(batch) else 0 for term in terms]
+        for piece in batch.pieces(pieces):
+            counts = [piece.count_items(by_word[term]) for term in terms]
             shares = tuple(count / totals[term] for count, term in zip(counts, terms, strict=True))
             parts.append(BatchPart(piece, terms, slice(first, first + len(terms)), shares))
     source_shares = {terms: len(of_source) / len(batches) for terms, of_source in sources.items()}

@@ -19,7 +19,6 @@ from mtlv.models.kinds import Kind
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan.tagging import OUTSIDE_ID
 from mtlv.training.loop import autocast, logits_of
-from mtlv.training.ranks import ALONE, Ranks
 
 Read = Callable[[Kind, torch.Tensor, Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 """What is read of a head: its kind, logits and targets -> values of each of its tasks, [B, ...]."""
@@ -36,14 +35,10 @@ MAX_WORKERS = 8
 """Maximum number of batches that are computed at the same time on a CPU."""
 
 
-def inference_batches(
-    documents: PartDocuments, device: torch.device, precision: str, ranks: Ranks = ALONE
-) -> Iterator[Batch]:
-    """Yield every document once among all ranks, in batches of a good size for `device`."""
+def inference_batches(documents: PartDocuments, device: torch.device, precision: str) -> Iterator[Batch]:
+    """Yield every document once, in batches of a good size for `device`."""
     tokens = TOKENS_PER_BATCH.get((device.type, precision), OTHER_TOKENS_PER_BATCH)
-    return documents.inference(
-        MAX_DOCUMENTS_PER_BATCH, tokens=tokens, which=slice(ranks.rank, None, ranks.world)
-    )
+    return documents.inference(MAX_DOCUMENTS_PER_BATCH, tokens=tokens)
 
 
 def scores(kind: Kind, logits: torch.Tensor, targets: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -56,25 +51,22 @@ def predict(
     documents: PartDocuments,
     *,
     precision: str,
-    ranks: Ranks = ALONE,
     read: Read = scores,
 ) -> dict[str, NDArray]:
     """Return scores of the model's tasks, in the order of `documents.index`.
 
     Predicts the tasks for which the documents have targets, or all if they have none: [n] or [n, C] float32;
-    for values per word, an array of n arrays [W] or [W, C]. With several ranks, each predicts a part of the
-    batches and gets all scores.
+    for values per word, an array of n arrays [W] or [W, C].
 
     Args:
         model: the model.
         documents: n documents.
         precision: `fp32` or `bf16`.
-        ranks: ranks that predict together.
         read: returns the values of a head's tasks from its logits.
     """
     device = next(model.parameters()).device
     order = np.argsort(documents.index, kind="stable")
-    batches = inference_batches(documents, device, precision, ranks)
+    batches = inference_batches(documents, device, precision)
     workers = 1 if device.type != "cpu" or model.remembers else min(torch.get_num_threads(), MAX_WORKERS)
     first = list(islice(batches, workers))
     batches = chain(first, batches)
@@ -99,7 +91,7 @@ def predict(
     with _narrow(model, device, precision):
         _side_by_side(compute, len(first))  # a single batch has all threads
     parts: dict[str, list[tuple[NDArray, Values]]] = {}
-    for task, rows, values in chain.from_iterable(ranks.gather(predicted)):
+    for task, rows, values in predicted:
         parts.setdefault(task, []).append((rows, values))
     return {task: _in_order(pairs) for task, pairs in parts.items()}
 

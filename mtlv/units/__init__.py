@@ -1,1 +1,1 @@
-"""One unit: its inputs, its model, training, validation, checkpoints, ranks."""
+"""One unit: its inputs, its model, training, validation, checkpoints."""

@@ -10,7 +10,6 @@ from mtlv.errors import TrackingError
 from mtlv.events import NoteGiven, UnitResumed, warner
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.hooks import Hook
-from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.job import Job
 from mtlv.units.validation import ValidationHook
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 class CheckpointHook(Hook):
     """Writes a checkpoint of the state of a unit at intervals of seconds or steps.
 
-    Training stops only while the state is copied in main memory; a thread writes it to disk. With
-    several ranks, the first writes, and all resume from what it reads, because their weights are equal.
+    Training stops only while the state is copied in main memory; a thread writes it to disk.
 
     Args:
         job: the unit; its `store` section has the intervals.
@@ -32,7 +30,6 @@ class CheckpointHook(Hook):
         validation: validation of the previous epochs.
         checkpoints: destination.
         probe: its gradient probe.
-        ranks: ranks that train the unit together.
     """
 
     job: Job
@@ -40,7 +37,6 @@ class CheckpointHook(Hook):
     validation: ValidationHook
     checkpoints: Checkpoints
     probe: Probe
-    ranks: Ranks = ALONE
     _begun: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0
@@ -59,7 +55,7 @@ class CheckpointHook(Hook):
         from mtlv.training.state import EpochProgress
 
         callback = self.validation.callbacks.on_event
-        state = self.ranks.same(self.checkpoints.newest(warner(callback)) if self.ranks.first else None)
+        state = self.checkpoints.newest(warner(callback))
         if state is None:
             return EpochProgress()
         try:
@@ -83,7 +79,7 @@ class CheckpointHook(Hook):
     def on_step(self, progress: EpochProgress) -> None:
         from mtlv.training.finite import mean_loss
 
-        if not self.ranks.first or not self._due(progress.step):
+        if not self._due(progress.step):
             return
         mean_loss(progress)  # do not save a diverged state
         state = {
@@ -92,7 +88,6 @@ class CheckpointHook(Hook):
             "probe": self.probe.take(),
             "seconds": self.seconds,
         }
-        self.ranks.need_all()
         self.checkpoints.write(progress.step, state)
         self._last = time.perf_counter()
 

@@ -18,7 +18,6 @@ from mtlv.data.splits import units_of
 from mtlv.data.targets import TARGETS, Targets
 from mtlv.data.texts.lazy import read
 from mtlv.plan import Scores, Task, TaskScores
-from mtlv.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from mtlv.data.columns import TargetColumn
@@ -142,15 +141,13 @@ class UnitInputs:
             )
         return tuple(note for note in notes if note)
 
-    def outputs(
-        self, model: Any, parts: Sequence[PartDocuments], *, precision: str, ranks: Ranks = ALONE
-    ) -> Outputs:
+    def outputs(self, model: Any, parts: Sequence[PartDocuments], *, precision: str) -> Outputs:
         """Return a model's outputs for documents, as scores of each task's kind."""
         from mtlv.training.predict import predict
 
         outputs: dict[str, NDArray] = {}
         for part in parts:
-            for name, values in predict(model, part, precision=precision, ranks=ranks).items():
+            for name, values in predict(model, part, precision=precision).items():
                 task = self.tasks[name]
                 outputs[name] = self.targets[task.kind].read(task, self._combine_windows(values, part))
         return outputs

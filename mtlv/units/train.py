@@ -12,11 +12,9 @@ import numpy as np
 
 from mtlv.errors import NoRoomError, TrainingError, shorten
 from mtlv.events import NoteGiven
-from mtlv.formatting import many
 from mtlv.registries import BALANCERS, OBJECTIVES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import UnitRecord
-from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
@@ -54,7 +52,6 @@ def train_unit(
     callbacks: UnitCallbacks,
     checkpoints: Checkpoints,
     start: Mapping[str, torch.Tensor] | None = None,
-    ranks: Ranks = ALONE,
 ) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
     """Train, validate and test one unit; return its record and the kept weights, by epoch.
 
@@ -66,9 +63,7 @@ def train_unit(
         inputs: inputs of the unit.
         callbacks: callbacks of the unit.
         checkpoints: checkpoints of the unit.
-        start: weights of the unit from which it starts; None uses the published encoder. With several ranks,
-            those of the first rank are used.
-        ranks: ranks that train it together, each in a process that calls this function.
+        start: weights of the unit from which it starts; None uses the published encoder.
 
     Raises:
         PlanError: the initial weights do not match this model.
@@ -79,15 +74,15 @@ def train_unit(
     """
     inputs = _add_masking(job, inputs)
     with need_room(job):
-        device = device_for(job, ranks)
+        device = device_for(job)
         with _own_draws(job, device):
             model = _build(job, inputs, start).to(device)
-            graphs = _graphs_suit(job, device, ranks)
+            graphs = _graphs_suit(job, device)
             training = _training(job, inputs, multiple=model.multiple if graphs else 1)
             trained, objective = _optimisation(job, model, inputs, training)
-            validation = ValidationHook(job, model, inputs, callbacks, ranks)
+            validation = ValidationHook(job, model, inputs, callbacks)
             probe = probe_of(job, trained, training, objective.tasks)
-            checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe, ranks)
+            checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe)
             _train(training, objective, checkpointing, graphs=graphs)
         chosen = checkpointing.validation.best_weights()
         record = _record(checkpointing, chosen, device)
@@ -123,14 +118,14 @@ def _names_one(error: Exception, words: Sequence[str]) -> bool:
     return any(word in str(error) for word in words)
 
 
-def device_for(job: Job, ranks: Ranks = ALONE) -> torch.device:
-    """Prepare and return the device of this rank."""
+def device_for(job: Job) -> torch.device:
+    """Prepare and return the device of a unit."""
     import torch
 
     from mtlv.training.memory import keep_freed_memory
-    from mtlv.training.optim import device_of
+    from mtlv.training.optim import resolve_device
 
-    device = device_of(job.settings.training.device, ranks.rank, ranks.world)
+    device = resolve_device(job.settings.training.device)
     if device.type == "cpu":
         keep_freed_memory()
     else:
@@ -150,9 +145,9 @@ def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
 
 def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.device) -> UnitRecord:
     """Return the record of the unit."""
-    validation, ranks = checkpointing.validation, checkpointing.ranks
+    validation = checkpointing.validation
     # before the time is measured
-    test = _test(checkpointing.job, validation.model, validation.inputs, chosen, ranks)
+    test = _test(checkpointing.job, validation.model, validation.inputs, chosen)
     return UnitRecord(
         key=checkpointing.job.unit.key,
         epochs=tuple(validation.records),
@@ -161,8 +156,8 @@ def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.de
         train_seconds=sum(epoch.seconds for epoch in validation.records),
         total_seconds=checkpointing.seconds,
         parameters=sum(p.numel() for p in validation.model.parameters() if p.requires_grad),
-        peak_memory_mb=max(ranks.gather(_peak_memory_mb(device))),
-        device=_device_name(device, ranks.world),
+        peak_memory_mb=_peak_memory_mb(device),
+        device=_device_name(device),
         validation=validation.scores_of(chosen.epochs),
         test=test,
         curve=tuple(validation.scores(epoch).outputs for epoch in range(len(validation.curve))),
@@ -170,7 +165,7 @@ def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.de
     )
 
 
-def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: Ranks) -> Scores:
+def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights) -> Scores:
     """Return the test scores, for each task with the weights of its own epoch."""
     unit, outputs = job.unit, dict[str, Any]()
     for epoch in dict.fromkeys(chosen.epochs.values()):
@@ -179,7 +174,7 @@ def _test(job: Job, model: Any, inputs: UnitInputs, chosen: BestWeights, ranks: 
         heads = [head for head in unit.model.heads if not names.isdisjoint(head.tasks)]
         parts = inputs.parts([name for head in heads for name in head.tasks], job.fold.test)
         model.load_state_dict(chosen.weights[epoch])
-        predicted = inputs.outputs(model, parts, precision=job.precision, ranks=ranks)
+        predicted = inputs.outputs(model, parts, precision=job.precision)
         outputs |= {name: predicted[name] for name in names}
     parts = inputs.parts(unit.model.tasks, job.fold.test)
     return inputs.scores(unit.key, "test", job.fold.test, parts, outputs)
@@ -218,7 +213,6 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
             hooks=[validation, checkpointing.probe, checkpointing],
             progress=checkpointing.go_on(),
             on_pieces=partial(_tell_pieces, job, validation) if settings.auto_batch else None,
-            ranks=checkpointing.ranks,
             graphed=partial(Graphed, tell=tell) if graphs else None,
         )
     except torch.cuda.OutOfMemoryError as error:
@@ -239,8 +233,8 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
         checkpointing.checkpoints.close()
 
 
-def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
-    """Whether the steps of a unit are recorded as CUDA graphs: on one GPU.
+def _graphs_suit(job: Job, device: torch.device) -> bool:
+    """Whether the steps of a unit are recorded as CUDA graphs: on a GPU.
 
     Not if a pass is repeated with the same dropout masks, which was not tested with graphs.
     """
@@ -249,7 +243,7 @@ def _graphs_suit(job: Job, device: torch.device, ranks: Ranks) -> bool:
     settings = job.settings.training
     balancer = BALANCERS[settings.objective.name]
     repeated = settings.gradient_checkpointing or looks_ahead(OBJECTIVES[settings.head_loss], balancer)
-    return settings.cuda_graphs and not repeated and device.type == "cuda" and ranks.world == 1
+    return settings.cuda_graphs and not repeated and device.type == "cuda"
 
 
 def _tell(name: str, callbacks: UnitCallbacks, text: str) -> None:
@@ -358,7 +352,7 @@ def _weight_tasks(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> di
 
 
 def _peak_memory_mb(device: torch.device) -> float:
-    """Return the peak memory of this rank; on a CPU that of the process, which cannot be reset."""
+    """Return the peak memory of the unit; on a CPU that of the process, which cannot be reset."""
     import torch
 
     if device.type == "cuda":
@@ -368,13 +362,9 @@ def _peak_memory_mb(device: torch.device) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
-def _device_name(device: torch.device, world: int) -> str:
+def _device_name(device: torch.device) -> str:
     import torch
 
     if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-        return name if world == 1 else f"{world} x {name}"
-    threads = torch.get_num_threads()
-    if world == 1:
-        return f"cpu ({threads} threads)"
-    return f"cpu ({world} ranks of {many(threads, 'thread')})"
+        return torch.cuda.get_device_name(device)
+    return f"cpu ({torch.get_num_threads()} threads)"

@@ -16,7 +16,6 @@ from mtlv.plan import Scores
 from mtlv.plan.spans import Span
 from mtlv.store.records import EpochRecord
 from mtlv.training.hooks import EpochLosses, Hook
-from mtlv.training.ranks import ALONE, Ranks
 from mtlv.units.best_epochs import EpochSelection
 from mtlv.units.criteria import value
 from mtlv.units.inputs import Outputs, UnitInputs
@@ -64,14 +63,10 @@ class ValidationHook(Hook):
         model: model in training.
         inputs: inputs of the unit.
         callbacks: callbacks of the unit.
-        ranks: ranks that train it together; each validates a part.
     """
 
-    def __init__(
-        self, job: Job, model: Any, inputs: UnitInputs, callbacks: UnitCallbacks, ranks: Ranks = ALONE
-    ) -> None:
+    def __init__(self, job: Job, model: Any, inputs: UnitInputs, callbacks: UnitCallbacks) -> None:
         self.job, self.model, self.inputs, self.callbacks = job, model, inputs, callbacks
-        self.ranks = ranks
         self.records: list[EpochRecord] = []
         self.curve: list[Outputs] = []
         self.selection = _selection(job)
@@ -89,7 +84,7 @@ class ValidationHook(Hook):
 
     def on_epoch(self, losses: EpochLosses) -> None:
         parts, precision = self._validation, self.job.precision
-        self.curve.append(self.inputs.outputs(self.model, parts, precision=precision, ranks=self.ranks))
+        self.curve.append(self.inputs.outputs(self.model, parts, precision=precision))
         when = self.callbacks.timestamp_ms(losses.epoch)
         record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,19 +163,6 @@ def test_steps_do_not_wait_for_the_gpu(graphs: type[CudaGraphs] | None) -> None:
         trained(torch.device("cuda"), "bf16", hooks=[Asking()], graphs=graphs)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-
-
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are no two GPUs here")
-def test_two_gpus_learn_what_one_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training = Path(__file__).parents[1] / "unit" / "training"
-    monkeypatch.setattr(sys, "path", [*sys.path, str(training)])
-    from one_of_ranks import all_scenarios, of_ranks
-
-    alone, (first, second) = all_scenarios(device="cuda:0"), of_ranks(tmp_path, 2, "cuda")
-    for name, expected in alone.items():
-        for key, weight in expected["weights"].items():
-            assert torch.equal(first[name]["weights"][key], second[name]["weights"][key]), key
-            torch.testing.assert_close(first[name]["weights"][key], weight, rtol=1e-3, atol=1e-4, msg=key)
 
 
 def test_auto_takes_the_gpu_in_bf16() -> None:

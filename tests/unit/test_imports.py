@@ -73,13 +73,11 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "serving/predict.py",
     "suite/export.py",
     "units/checkpointing.py",
-    "units/distributed.py",
     "units/input_cache.py",
     "units/inputs.py",
     "units/teacher_outputs.py",
     "units/model.py",
     "units/probing.py",
-    "units/rank_process.py",
     "units/train.py",
 }
 MOST = 24  # files of a folder

@@ -36,11 +36,10 @@ class RayHead:
 
 def request_of(execution: ExecutionSettings, devices: Collection[str]) -> tuple[NodeRequest, int]:
     """Return the resources of each unit, and its threads."""
-    ranks = execution.devices_per_unit  # they share a unit's threads; each has its own GPU
-    unit_cpus = float(ranks) if execution.cpus == "auto" else execution.cpus
-    threads = max(1, int(unit_cpus)) if execution.threads == "auto" else execution.threads
-    cpus = float(threads) if execution.cpus == "auto" else unit_cpus
-    gpus = float(ranks * ("cuda" in devices)) if execution.gpus == "auto" else execution.gpus
+    cpus = 1.0 if execution.cpus == "auto" else execution.cpus
+    threads = max(1, int(cpus)) if execution.threads == "auto" else execution.threads
+    cpus = float(threads) if execution.cpus == "auto" else cpus
+    gpus = float("cuda" in devices) if execution.gpus == "auto" else execution.gpus
     memory = None if execution.memory_gb is None else int(execution.memory_gb * 1e9)
     return NodeRequest(cpus, gpus, memory), threads
 

@@ -14,8 +14,8 @@ from mtlv.settings import load_overrides
 from mtlv.settings.schema import ExecutionSettings
 
 
-def asked(processes: int | str = "auto", threads: int | str = "auto", devices: int = 1) -> ExecutionSettings:
-    given = {"processes": processes, "threads": threads, "devices_per_unit": devices}
+def asked(processes: int | str = "auto", threads: int | str = "auto") -> ExecutionSettings:
+    given = {"processes": processes, "threads": threads}
     suite = load_overrides([f"execution.{key}={value}" for key, value in given.items()])
     return suite.members[0].settings.execution
 
@@ -32,11 +32,6 @@ def asked(processes: int | str = "auto", threads: int | str = "auto", devices: i
         (asked(1, 3), 8, CpuAllocation(1, 3)),
         (asked("auto", 4), 8, CpuAllocation(2, 4)),
         (asked("auto", 16), 8, CpuAllocation(1, 16)),
-        (asked(devices=2), 8, CpuAllocation(4, 2)),
-        (asked(devices=3), 8, CpuAllocation(2, 4)),
-        (asked(devices=16), 8, CpuAllocation(1, None)),
-        (asked("auto", 4, devices=2), 8, CpuAllocation(2, 4)),
-        (asked("auto", 1, devices=4), 8, CpuAllocation(2, 1)),
     ],
 )
 def test_eight_cores_are_shared(
@@ -55,11 +50,6 @@ def test_more_than_there_is_is_allowed_and_said(monkeypatch: pytest.MonkeyPatch)
     (line,) = share_lines(asked(), 10)
     assert line.startswith("trained by up to 2 processes of 1 thread each of 2 cores")
     assert share_lines(asked(), 1) == ["trained by one process of 2 cores"]
-    assert share_lines(asked(devices=3), 10) == [
-        "each unit is trained by 3 ranks together",
-        "trained by one process of 2 cores",
-        "warning: `execution` uses 3 threads on 2 cores: they share the cores, and all of them need memory",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +57,6 @@ def test_more_than_there_is_is_allowed_and_said(monkeypatch: pytest.MonkeyPatch)
     [
         "execution.processes=0",
         "execution.threads=half",
-        "execution.devices_per_unit=0",
         "execution.engine=mpi",
     ],
 )

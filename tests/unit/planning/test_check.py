@@ -300,11 +300,6 @@ def test_gradients_of_different_data_sets_are_not_compared(tmp_path, name, chang
     ("change", "why"),
     [
         (
-            "execution.devices_per_unit=2",
-            "upgrad compares gradients, which several devices do not share; set "
-            f"`execution.devices_per_unit: 1` (got 2), or take one of {BY_LOSS}",
-        ),
-        (
             "architecture.private_layers=1",
             "upgrad compares gradients at the vectors that all heads read, and heads with "
             "`architecture.private_layers` read different ones; set that to 0 (got 1), or take one of "

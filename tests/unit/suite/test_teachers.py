@@ -308,26 +308,6 @@ def test_a_damaged_teacher_is_trained_again_first(tmp_path: Path, harm: str, pro
         assert np.array_equal(task.outputs, after.test.tasks[name].outputs)
 
 
-@pytest.mark.slow
-def test_ranks_learn_the_same(table: Callable, suite: Callable, tmp_path: Path) -> None:
-    stages = (
-        "stages=[{name: experts, architecture: gmtl}, "
-        "{name: one, architecture: mtl, training: {teach: {from: experts, gold: 0.3}}}]"
-    )
-    path, records = table("t"), []
-    ways = {
-        "one": ("execution.processes=1",),
-        "ranks": ("execution.processes=1", "execution.devices_per_unit=2", "execution.threads=2"),
-    }
-    for store, changes in ways.items():
-        made = suite(path, stages, "training.accumulation=2", "encoder.dropout=0", *changes, store=store)
-        assert not run_suite(made, ignore, MemoryTracker()).failed
-        records.append(Store(tmp_path / store).load(student_of(made).unit.key))
-    one, ranks = records
-    for name, task in one.test.tasks.items():
-        np.testing.assert_allclose(task.outputs, ranks.test.tasks[name].outputs, atol=1e-2)
-
-
 def test_tracked_runs_name_the_teacher(ran: tuple) -> None:
     runs = {r.spec.name: r.spec for r in ran[3].runs.values() if r.spec.kind == "suite member"}
     assert runs["taught"].params["training.teach"] == (

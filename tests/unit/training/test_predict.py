@@ -17,7 +17,6 @@ from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.predict import TOKENS_PER_BATCH, inference_batches, predict
-from mtlv.training.ranks import Ranks
 
 
 class FirstToken(torch.nn.Module):
@@ -148,32 +147,3 @@ def test_layers_pass_on_bf16_in_prediction_alone(precision, below, passed):
     assert set(seen) == {passed}
     assert np.allclose(found["a"], predict(model, documents, precision="fp32")["a"], atol=5e-3)
     assert not model.encoder.embeddings._forward_hooks
-
-
-class Rehearsed(Ranks):
-    """A rank that hears what others found in a rehearsal."""
-
-    def __init__(self, rank, world, found):
-        super().__init__(rank, world)
-        self.found = found
-
-    def gather(self, value):
-        self.found[self.rank] = value
-        return [self.found[rank] for rank in sorted(self.found)]
-
-
-@pytest.mark.parametrize("world", [2, 3, 20])
-def test_ranks_share_documents_without_loss_or_repetition(world, monkeypatch):
-    monkeypatch.setitem(TOKENS_PER_BATCH, ("cpu", "fp32"), 20)
-    lengths = np.random.default_rng(0).integers(1, 9, size=30)
-    ids = np.repeat(np.arange(30), lengths).astype(np.int32)
-    index = np.random.default_rng(1).permutation(30)[:17]
-    documents = PartDocuments(Tokens(ids, np.concatenate([[0], np.cumsum(lengths)]), 0, 0), {}, index)
-    alone = predict(FirstToken(), documents, precision="fp32")
-    found = {}
-    for rank in range(world):
-        last = predict(FirstToken(), documents, precision="fp32", ranks=Rehearsed(rank, world, found))
-    rows = np.concatenate([part for each in found.values() for task, part, _ in each if task == "a"])
-    assert sorted(rows) == list(range(17))
-    assert len({len(each) for each in found.values()}) <= 2  # as many batches each, or one more
-    assert all(np.array_equal(last[task], scores) for task, scores in alone.items())

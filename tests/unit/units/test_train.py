@@ -24,7 +24,6 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.records import EpochRecord, UnitRecord
-from mtlv.training.ranks import ALONE, Ranks
 from mtlv.training.state import EpochProgress
 from mtlv.units import train as module
 from mtlv.units.checkpointing import CheckpointHook
@@ -505,9 +504,8 @@ def test_steps_are_recorded_on_one_gpu_unless_passes_are_repeated(
 ) -> None:
     job = unit_of(suite(table("t"), *MATTER, "architecture=gmhl", change)).job
     gpu = torch.device("cuda")
-    assert module._graphs_suit(job, gpu, ALONE) == suits
-    assert not module._graphs_suit(job, torch.device("cpu"), ALONE)
-    assert not module._graphs_suit(job, gpu, Ranks(0, 2))
+    assert module._graphs_suit(job, gpu) == suits
+    assert not module._graphs_suit(job, torch.device("cpu"))
 
 
 def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callable, tmp_path: Path) -> None:
