@@ -46,7 +46,6 @@ STYLE: Mapping[str, object] = {
     "ytick.color": "#202124",
     "savefig.dpi": "figure",
     "text.parse_math": False,  # labels may contain dollar signs
-    "svg.hashsalt": "mtlv",  # the same figure gives the same bytes
 }
 
 
@@ -97,19 +96,10 @@ def new_figure(width: float, height: float, title: str, letters: int) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG, and SVG and PDF beside it, without date: the same figure gives the same bytes."""
+    """Write a PNG; the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Software": None})
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-    figure.savefig(
-        path.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None}
-    )
     return path
-
-
-def vectors(picture: Path) -> list[Path]:
-    """Return the SVG and the PDF beside a PNG of `save`."""
-    return [picture.with_suffix(".svg"), picture.with_suffix(".pdf")]
 
 
 def bare(axes: Axes, *keep: str) -> None:

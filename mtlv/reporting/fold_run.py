@@ -127,5 +127,4 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
             order, values, support, Path(folder) / "per_task_f1.png", title=result.name, figure=figure
         )
         tracker.artifact(run, picture)
-        tracker.image(run, picture, "pictures/per_task_f1")
     tracker.describe(run, describe_child(result, CHILD_FILES))

@@ -20,7 +20,6 @@ from mtlv.reporting.member_result import (
     spread_of,
 )
 from mtlv.reporting.metrics import MetricNames
-from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
 
@@ -44,7 +43,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
         if result.splittings:
             pictures.append(_draw_splittings(result, folder))
         for picture in pictures:
-            log_picture(tracker, run, picture)
+            tracker.artifact(run, picture)
             tracker.image(run, picture, f"pictures/{picture.stem}")
         for path in sorted((folder / "grouping").glob("*.json")):
             tracker.artifact(run, path, "grouping")

@@ -12,7 +12,6 @@ from mtlv import __version__
 from mtlv.figures.suite import draw_suite
 from mtlv.reporting.descriptions import describe_comparison
 from mtlv.reporting.member_result import MemberResult, error_bars, main_metric_title, member_rows
-from mtlv.reporting.pictures import log_picture
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.reader import comparison_run
@@ -64,7 +63,7 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
             figure=main_metric_title(results[0]),
             macro_spread=error_bars(macro),
         )
-        log_picture(tracker, run, path)
+        tracker.artifact(run, path)
     return True
 
 

@@ -269,9 +269,7 @@ def test_artifacts_by_name(suite, parents):
         "scores/test.parquet",
         "per_task_f1.png",
     }
-    of_parent = {"config.yml", "environment.txt", "per_task_f1.png"} | {
-        f"figures/per_task_f1.{end}" for end in ("svg", "pdf")
-    }
+    of_parent = {"config.yml", "environment.txt", "per_task_f1.png"}
     of_grouped = {"elbow.png", "task_map.png", "grouping/elbow.json", "grouping/groups.json"}
     for name, parent in parents.items():
         wanted = of_parent | (of_grouped if name.startswith("g") else set())
