@@ -3,9 +3,8 @@
 Runs suites with random scores instead of training: 4 architectures x 4 folds x 23 labels on a table of 600
 documents, the same on OHSUMED's 13,929 if its file or folder is given (it is read again for the texts), and
 500 runs (125 members x 3 folds, and the members themselves). Then measures `mtlv compare` on each in a
-separate process, including its record in the store. Limits: 10 s; for 500 runs 60 s and 1 GB. The first run
-takes 2 s longer if the Vega library is not yet in ~/.cache/mtlv. No other tool makes this page, so there is
-no peer.
+separate process, including its record in the store. Limits: 10 s; for 500 runs 60 s and 1 GB. No other
+tool makes this page, so there is no peer.
 """
 
 from __future__ import annotations
@@ -213,7 +212,7 @@ def measure(folder):
 
 
 def profile():
-    """Return a profile of the main process of `mtlv compare`; other processes draw the figures."""
+    """Return a profile of the main process of `mtlv compare`."""
     argv, env = asked()
     with tempfile.TemporaryDirectory() as place:
         make_store(Path(place), folds=sized(4, 2))

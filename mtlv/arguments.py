@@ -218,7 +218,7 @@ def _seconds(text: str) -> float:
 
 
 def _add_compare(commands: Any) -> None:
-    compare = _add(commands, "compare", "compare runs: one page, figures, tables")
+    compare = _add(commands, "compare", "compare runs on one page, with figures and tables")
     compare.add_argument(
         "targets",
         metavar="CONFIG_OR_RUN",
@@ -235,6 +235,11 @@ def _add_compare(commands: Any) -> None:
     )
     compare.add_argument("--expected", type=Path, metavar="CSV", help="published numbers to compare with")
     compare.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: mtlv-compare/)")
+    compare.add_argument(
+        "--figures",
+        action="store_true",
+        help="also write each figure as SVG, PNG and CSV, each table as CSV",
+    )
     compare.add_argument("--title", help="title of the page")
     compare.add_argument(
         "--uri", help="tracking address (default: the config's, MLFLOW_TRACKING_URI, or mlflow.db here)"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ComparisonPage:
-    """A page that compares runs, with figures and tables in `folder`."""
+    """A page that compares runs."""
 
     def __init__(self, compared: Compared) -> None:
         self._compared = compared
@@ -37,7 +37,7 @@ class ComparisonPage:
 
     @property
     def folder(self) -> Path:
-        """Folder of the page, with figures as SVG and PNG, and tables as CSV."""
+        """Folder of the page, of its numbers in `comparison.json`, and of the files of `figures=True`."""
         return self._compared.page.parent
 
     @property
@@ -94,6 +94,7 @@ def compare(
     baseline: Result | None = None,
     title: str | None = None,
     folder: str | Path | None = None,
+    figures: bool = False,
     log: bool = False,
 ) -> ComparisonPage:
     """Compare trained results on one page.
@@ -104,12 +105,14 @@ def compare(
             or the first.
         title: title of the page.
         folder: destination; None is `mtlv-compare/TITLE` in the working folder.
+        figures: whether to write each figure as SVG, PNG and CSV, and each table as CSV, too.
         log: whether to log the page as a run as well.
 
     Raises:
         ConfigError: there is no result, or they are in different stores.
         DataError: one is no result.
-        TrackingError: a run cannot be read, or the page cannot be written.
+        TrackingError: a run cannot be read, the page cannot be written, or the package for `figures` is not
+            installed.
     """
     listed = (result.results if isinstance(result, SuiteRun) else (result,) for result in results)
     selected = (*chain.from_iterable(listed), *([baseline] if baseline else []))
@@ -131,6 +134,7 @@ def compare(
         baseline=None if baseline is None else baseline.uid,
         title=title,
         out=None if folder is None else Path(folder),
+        figures=figures,
         log=log,
     )
     return ComparisonPage(compare_store(uris.pop(), options))

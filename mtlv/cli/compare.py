@@ -34,6 +34,7 @@ def compare(args: argparse.Namespace) -> int:
         data=args.data,
         title=args.title,
         out=args.out,
+        figures=args.figures,
         log=not args.no_log,
     )
     result = comparing.compare_store(args.uri or first.members[0].settings.tracking.uri, ask)

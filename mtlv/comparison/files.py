@@ -1,11 +1,10 @@
-"""A comparison as files: the page, figures as PNG and SVG, and all numbers as CSV and JSON."""
+"""A comparison as files: the page and all numbers as JSON; on request, figures and tables by themselves."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain, count
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 from mtlv._version import __version__
 from mtlv.comparison import vega
 from mtlv.comparison.blocks import Block, FigureBlock, Section
-from mtlv.comparison.drawing import DrawingPool, FigureFiles
+from mtlv.comparison.drawing import draw
 from mtlv.comparison.page import WITH_ROWS, columns_of, describe_block, page_html, section_data
 from mtlv.comparison.rows import visible
 from mtlv.evaluation.comparison import ComparedRun, Comparison
@@ -22,6 +21,7 @@ from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
 from mtlv.seeding import content_key
 
+PAGE = "compare.html"
 NUMBERS = "comparison.json"
 BEGINNING = 200  # characters with its key
 KEY = re.compile('"key": "([0-9a-f]+)"')
@@ -31,21 +31,6 @@ OF_RUN = (
     "params", "link", "plan", "elsewhere",
 )  # fmt: skip
 OF_TASK = ("name", "support", "documents", "kind", "main_metric", "source", "classes", "negative")
-
-
-def begin_pictures(
-    comparison: Comparison, section: Section, pool: DrawingPool
-) -> dict[str, Future[FigureFiles]]:
-    """Start drawing a section's figures in the initial state of the page; skip figures without rows.
-
-    Returns:
-        Future pictures by figure id.
-    """
-    figures = [block for block in section.blocks if isinstance(block, FigureBlock)]
-    rows = {figure.id: _rows_shown(figure, comparison) for figure in figures}
-    drawn = [figure for figure in figures if rows[figure.id]]
-    pictures = pool.draw([vega.as_file(figure, rows[figure.id]) for figure in drawn])
-    return {figure.id: picture for figure, picture in zip(drawn, pictures, strict=True)}
 
 
 def own_folder(folder: Path, comparison: Comparison) -> Path:
@@ -69,25 +54,28 @@ def _key_in(folder: Path) -> str:
     return match[1] if match else "-"
 
 
-def write_files(
-    comparison: Comparison,
-    sections: Sequence[Section],
-    pictures: Mapping[str, Future[FigureFiles]],
-    folder: Path,
-) -> list[Path]:
-    """Write `compare.html`, `comparison.json`, `tables/ID.csv`, `figures/ID.csv`, `.svg` and `.png`.
+def write_page(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
+    """Write `compare.html`, and `comparison.json` with all rows and all digits; return their paths."""
+    return [
+        _write(folder / PAGE, [page_html(comparison, sections)]),
+        _write(folder / NUMBERS, json_lines(comparison, sections)),
+    ]
 
-    CSV and JSON contain all rows with all digits. Pictures show the initial state of the page.
 
-    Returns:
-        Paths of the written files, the page first.
+def write_figures(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
+    """Write `figures/ID.svg`, `.png` and `.csv`, and `tables/ID.csv`; return their paths.
+
+    Pictures show the initial state of the page; there is none of a figure without rows in it. CSV files
+    contain all rows with all digits.
     """
-    blocks = [block for section in sections for block in section.blocks]
-    page = _write(folder / "compare.html", [page_html(comparison, sections)])
-    numbers = _write(folder / NUMBERS, json_lines(comparison, sections))
-    written = [path for block in blocks for path in _tabulated(block, folder)]
-    drawn = [path for id, picture in pictures.items() for path in _drawn(id, picture.result(), folder)]
-    return [page, numbers, *written, *drawn]
+    paths: list[Path] = []
+    for block in (block for section in sections for block in section.blocks):
+        if isinstance(block, FigureBlock):
+            paths += _write_pictures(block, _rows_shown(block, comparison), folder / "figures")
+        if isinstance(block, WITH_ROWS):
+            place = folder / ("figures" if isinstance(block, FigureBlock) else "tables")
+            paths.append(_write(place / f"{block.id}.csv", [csv_text(block.rows)]))
+    return paths
 
 
 def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:
@@ -168,17 +156,14 @@ def _strict(value: Any) -> Any:
     return finite(value)
 
 
-def _tabulated(block: Block, folder: Path) -> Iterator[Path]:
-    if isinstance(block, WITH_ROWS):
-        place = folder / ("figures" if isinstance(block, FigureBlock) else "tables")
-        yield _write(place / f"{block.id}.csv", [csv_text(block.rows)])
-
-
-def _drawn(id: str, picture: FigureFiles, folder: Path) -> Iterator[Path]:
-    png = folder / "figures" / f"{id}.png"
-    yield _write(png.with_suffix(".svg"), [picture.svg])
-    png.write_bytes(picture.png)
-    yield png
+def _write_pictures(figure: FigureBlock, rows: list[dict[str, Any]], folder: Path) -> list[Path]:
+    if not rows:
+        return []
+    drawn = draw(vega.as_file(figure, rows))
+    svg = _write(folder / f"{figure.id}.svg", [drawn.svg])
+    png = svg.with_suffix(".png")
+    png.write_bytes(drawn.png)
+    return [svg, png]
 
 
 def _rows_shown(figure: FigureBlock, comparison: Comparison) -> list[dict[str, Any]]:

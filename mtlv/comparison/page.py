@@ -42,7 +42,7 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
     Content-Security-Policy allows only the two scripts with the given digests, without `eval` and without any
     request. The library is one of them: the page's script unpacks it and runs it.
     """
-    library, parts = vega.bundle(), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
+    library, parts = vega.library(), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
     script = f'(async () => {{\n"use strict";\n{parts}}})();\n'
     return Template(_part("page.html")).substitute(
         title=escape(comparison.title),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Row
-from mtlv.disk import write_atomically
 from mtlv.figures.palette import RUNS
 
-VERSION = "6.4"  # of Vega-Lite, as vl_convert names it
+VERSION = "6.4"  # of Vega-Lite in page/vega.js.gz, as vl_convert names it
 NARROW, WIDE = 760, 1100  # width in pixels of a figure file whose specification has "container"
 PAGE_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", Arial, sans-serif'
 # Two fonts of the same metrics, so that pictures look the same everywhere; more names make drawing slower.
@@ -70,24 +68,8 @@ def _unseen(layer: Mapping[str, Any]) -> bool:
     return isinstance(mark, Mapping) and mark.get("opacity") == 0
 
 
-def bundle_file() -> Path:
-    """Return the path of the cached bundle: `~/.cache/mtlv/vega-VERSIONS.js`."""
-    return Path.home() / ".cache" / "mtlv" / f"vega-{VERSION}-{version('vl-convert-python')}.js"
-
-
 @cache
-def bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed with all dependencies as one script (about 0.9 MB).
-
-    It takes seconds to build, once on a machine.
-    """
-    file = bundle_file()
-    with suppress(OSError):
-        return file.read_text(encoding="utf-8")
-    import vl_convert
-
-    # The snippet is optional, but not in the stub.
-    made = str(vl_convert.javascript_bundle(vl_version=VERSION))  # type: ignore[call-arg]
-    with suppress(OSError), write_atomically(file) as part:  # otherwise it is built again next time
-        part.write_text(made, encoding="utf-8")
-    return made
+def library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed with all dependencies as one script (0.9 MB)."""
+    packed = files("mtlv.comparison").joinpath("page", "vega.js.gz").read_bytes()
+    return gzip.decompress(packed).decode()

@@ -420,8 +420,9 @@ def test_compare_takes_targets_on_both_sides_of_an_option(
 
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)
-    assert main(["compare", "one", "--out", "page", config, "training.epochs=3", "two"]) == 2
+    assert main(["compare", "one", "--out", "page", config, "training.epochs=3", "two", "--figures"]) == 2
     wanted = stand_in.got[1].wanted
+    assert stand_in.got[1].figures
     assert wanted.names == ("one", "two")
     assert wanted.suites[0].members[0].settings.training.epochs == 3
 

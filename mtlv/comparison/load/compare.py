@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from mtlv.comparison.blocks import Section
 from mtlv.comparison.disagree import with_texts
-from mtlv.comparison.drawing import DrawingPool, FigureFiles
-from mtlv.comparison.files import begin_pictures, own_folder, write_files
+from mtlv.comparison.drawing import load_vl_convert
+from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from mtlv.tracking import Tracker
 
 FOLDER = "mtlv-compare"
-PAGE = "compare.html"
 IN_TABLE = ("test/", "time/", "cost/")
 
 
@@ -62,7 +60,8 @@ class ComparisonOptions:
     data: str | None = None  # file or folder of the corpus, if it has moved since the runs
     title: str | None = None
     out: Path | None = None  # folder to write to; None is `mtlv-compare/NAME`
-    log: bool = True  # whether to log the result in the store as a run of kind `comparison`
+    figures: bool = False  # whether to write figures and tables as files of their own, too
+    log: bool = True  # whether to log the page in the store as a run of kind `comparison`
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Compared:
 
     comparison: Comparison
     page: Path
-    files: tuple[Path, ...]
+    figures: tuple[Path, ...] = ()  # files of figures and tables
     notes: tuple[str, ...] = ()
     run_id: str | None = None
     answer: str = ""
@@ -81,8 +80,8 @@ class Compared:
         """Return the lines with the answer, and where the result is."""
         answer = (self.answer,) if self.answer else ()
         logged = () if self.run_id is None else (f"Logged as run {self.run_id[:8]} of kind `comparison`",)
-        opened = f"Open {self.page} in a browser; {len(self.files)} files in {self.page.parent}"
-        return *answer, opened, *logged
+        files = (f"{len(self.figures)} files of figures and tables are in {self.page.parent}",)
+        return *answer, f"Open {self.page} in a browser", *(files if self.figures else ()), *logged
 
     @property
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -101,20 +100,17 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
         MtlvError: as for `compare`, or the store cannot be reached.
     """
     uri = store_uri(uri)
-    with DrawingPool() as pool:  # it warms up while MLflow is imported, which takes seconds
-        made = partial(MlflowTracker, uri)
-        return compare(MlflowReader(uri), ask, made, pool, remote=is_remote(uri))
+    return compare(MlflowReader(uri), ask, partial(MlflowTracker, uri), remote=is_remote(uri))
 
 
 def compare(
     reader: RunReader,
     ask: ComparisonOptions,
     tracker: Callable[[str], Tracker],
-    pool: DrawingPool,
     *,
     remote: bool = False,
 ) -> Compared:
-    """Compare runs. Slow parts run in parallel: other processes draw figures and read texts.
+    """Compare runs. Another process reads their texts meanwhile.
 
     If the store is `remote`, a server to which others may write, no local file named by its runs is read,
     because its texts would be logged there.
@@ -123,6 +119,8 @@ def compare(
         TrackingError: runs cannot be found or read, or the result cannot be written.
         DataError: the file of published numbers, or the corpus that `--data` names, is wrong.
     """
+    if ask.figures:
+        load_vl_convert()
     chosen = choose(reader, ask.wanted)
     found, chosen, tried = keep_best_of_each_run(read_runs(reader, chosen.runs), chosen)
     baseline = _baseline(found.runs, chosen, ask.baseline)
@@ -130,28 +128,17 @@ def compare(
         stored = next(run for run in chosen.runs if run.id == baseline.run_id)
         begun = _begin_texts(reader, ask, stored, ending, remote=remote) if ask.texts else ""
         comparison = replace(_comparison(reader, ask, chosen, found, baseline.key), tried=tried)
-        parts, pictures = _begin_parts(comparison, pool)
+        sections = list(each_section(comparison))
         texts, note = _texts(comparison, begun, ask) if ask.texts else ({}, "")
     comparison = replace(comparison, texts=texts)
     folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
-    files = _write(comparison, [with_texts(part, comparison) for part in parts], pictures, folder)
-    run_id, answer = None, answer_of(parts)
+    sections = [with_texts(section, comparison) for section in sections]
+    files, figures = _write(comparison, sections, folder, with_figures=ask.figures)
+    run_id, answer = None, answer_of(sections)
     if ask.log:
         spec = _run_of(comparison, [run.tags.get(UID, "") for run in chosen.runs], ask)
-        run_id = _log(tracker(chosen.experiment), spec, comparison, files, folder, answer)
-    return Compared(comparison, folder / PAGE, tuple(files), (note,) if note else (), run_id, answer)
-
-
-def _begin_parts(
-    comparison: Comparison, pool: DrawingPool
-) -> tuple[list[Section], dict[str, Future[FigureFiles]]]:
-    """Build all parts of the page, and start to draw the figures of each part."""
-    parts: list[Section] = []
-    pictures: dict[str, Future[FigureFiles]] = {}
-    for part in each_section(comparison):
-        parts.append(part)
-        pictures |= begin_pictures(comparison, part, pool)
-    return parts, pictures
+        run_id = _log(tracker(chosen.experiment), spec, comparison, files, answer)
+    return Compared(comparison, folder / PAGE, tuple(figures), (note,) if note else (), run_id, answer)
 
 
 def _comparison(
@@ -272,14 +259,13 @@ def _texts(
 
 
 def _write(
-    comparison: Comparison,
-    parts: Sequence[Section],
-    pictures: Mapping[str, Future[FigureFiles]],
-    folder: Path,
-) -> list[Path]:
+    comparison: Comparison, sections: Sequence[Section], folder: Path, *, with_figures: bool
+) -> tuple[list[Path], list[Path]]:
+    """Return the paths of the page and its numbers, and those of the figures and tables."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return write_files(comparison, parts, pictures, folder)
+        files = write_page(comparison, sections, folder)
+        return files, write_figures(comparison, sections, folder) if with_figures else []
     except OSError as error:
         raise TrackingError(
             f"the page cannot be written to {folder}",
@@ -297,14 +283,11 @@ def _run_of(comparison: Comparison, uids: Sequence[str], ask: ComparisonOptions)
     return RunSpec(uid, f"compare · {comparison.title}", COMPARISON)
 
 
-def _log(
-    tracker: Tracker, spec: RunSpec, comparison: Comparison, files: list[Path], folder: Path, answer: str
-) -> str:
+def _log(tracker: Tracker, spec: RunSpec, comparison: Comparison, files: list[Path], answer: str) -> str:
     run = tracker.open_run(spec)
     try:
         for path in files:
-            inner = path.relative_to(folder).parent.as_posix()
-            tracker.artifact(run, path, "" if inner == "." else inner)
+            tracker.artifact(run, path)
         tracker.describe(run, describe_page(PAGE, answer, _members(comparison)))
     except BaseException as error:
         tracker.close(run, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")

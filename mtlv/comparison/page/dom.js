@@ -57,6 +57,16 @@ function download(name, content, type) {
   if (type) setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+/** Buttons for downloads, the last of the visible rows; not in another page's sandbox, which blocks them. */
+function exportsOf(block, downloads = {}) {
+  if (window.parent !== window) return null;
+  const rows = () => download(`${block.id}.csv`, csvOf(visibleOf(block)), "text/csv");
+  const buttons = Object.entries({ ...downloads, CSV: rows }).map(([title, save]) =>
+    el("button", { type: "button", class: "quiet", onclick: save, "aria-label": `${title}: ${block.title}` }, title),
+  );
+  return el("span", { class: "exports" }, ...buttons);
+}
+
 /** Rows as CSV (RFC 4180), all fields. */
 function csvOf(rows) {
   const fields = [...new Set(rows.flatMap(Object.keys))];

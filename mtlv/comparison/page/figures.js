@@ -23,7 +23,7 @@ function figureBlock(block) {
     el("h3", {}, block.title),
     el("div", image, plot),
     caption,
-    el("div", { class: "below" }, numbers(block), exportsOf(block)),
+    el("div", { class: "below" }, numbers(block), picturesOf(block)),
   );
   figures.push(figure);
   NEAR.observe(plot);
@@ -155,18 +155,12 @@ function columnsOf(rows) {
   });
 }
 
-/** Buttons for downloads; not in another page's sandbox, which blocks them. */
-function exportsOf(block) {
-  if (window.parent !== window) return null;
-  const button = (title, make) =>
-    el("button", { type: "button", class: "quiet", onclick: make, "aria-label": `${title}: ${block.title}` }, title);
-  return el(
-    "span",
-    { class: "exports" },
-    button("PNG", () => picture(block, (view) => view.toImageURL("png", 2), "png")),
-    button("SVG", () => picture(block, (view) => view.toSVG(), "svg", "image/svg+xml")),
-    button("CSV", () => download(`${block.id}.csv`, csvOf(visibleOf(block)), "text/csv")),
-  );
+/** Downloads of the figure as it is now, and of its rows. */
+function picturesOf(block) {
+  return exportsOf(block, {
+    PNG: () => picture(block, (view) => view.toImageURL("png", 2), "png"),
+    SVG: () => picture(block, (view) => view.toSVG(), "svg", "image/svg+xml"),
+  });
 }
 
 /** The figure as a file: as it is now, in the light theme. */

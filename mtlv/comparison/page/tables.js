@@ -14,6 +14,7 @@ function tableBlock(block) {
     el("h3", {}, block.title),
     table.box,
     block.caption ? el("p", { class: "caption" }, block.caption) : null,
+    exportsOf(block),
   );
 }
 

@@ -21,6 +21,7 @@ from mtlv import events
 from mtlv.api import result
 from mtlv.api.corpus import stored_path
 from mtlv.api.training import SuiteRun
+from mtlv.comparison.drawing import FigureFiles
 from mtlv.errors import ConfigError, DataError, GroupingError, TrackingError
 from mtlv.plan.spans import Span
 from mtlv.serving.pyfunc import PyfuncPlan
@@ -481,7 +482,12 @@ def test_files_that_are_no_tables_are_recognized(tmp_path: Path) -> None:
 def test_a_comparison_of_results(trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw_nothing(monkeypatch)
     grouped, alone, _, _ = trained
+    monkeypatch.setattr("mtlv.comparison.files.draw", lambda _: FigureFiles("<svg/>", b""))
     page = mtlv.compare(grouped, alone, folder=tmp_path / "page", title="Two")
+    assert {path.name for path in page.folder.iterdir()} == {"compare.html", "comparison.json"}
+    mtlv.compare(grouped, alone, folder=tmp_path / "page", title="Two", figures=True)
+    assert (page.folder / "figures" / "cost.svg").read_text() == "<svg/>"
+    assert (page.folder / "tables" / "overview.csv").read_text().startswith("run,")
     assert page.to_frame().loc[alone.name, "test/f1_macro"] == pytest.approx(alone.metrics["f1_macro"])
     assert "<iframe" in page._repr_html_()
     assert page.save(tmp_path / "copy.html").read_bytes() == page.path.read_bytes()

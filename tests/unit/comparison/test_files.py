@@ -20,8 +20,7 @@ from mtlv.comparison.blocks import (
     TableColumn,
     TextBlock,
 )
-from mtlv.comparison.drawing import DrawingPool
-from mtlv.comparison.files import begin_pictures, own_folder, write_files
+from mtlv.comparison.files import own_folder, write_figures, write_page
 from mtlv.comparison.page import page_html
 from mtlv.evaluation.comparison import Comparison
 from mtlv.formatting import csv_text
@@ -65,9 +64,7 @@ def comparison(comparison_of: Callable[..., Comparison]) -> Comparison:
 def written(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("comparison")
     section = blocks_of(comparison)
-    with DrawingPool(1) as pool:
-        pictures = begin_pictures(comparison, section, pool)
-        paths = write_files(comparison, [section], pictures, folder)
+    paths = [*write_page(comparison, [section], folder), *write_figures(comparison, [section], folder)]
     assert sorted(paths) == sorted(path for path in folder.rglob("*") if path.is_file())
     return folder
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mtlv.comparison import vega
 from mtlv.comparison.blocks import FigureBlock, Section
+from mtlv.comparison.drawing import draw
 
 
 def block(section: Section, id: str) -> Any:
@@ -16,10 +17,8 @@ def block(section: Section, id: str) -> Any:
 
 def svg(figure: FigureBlock, rows: Iterable[Mapping[str, Any]] | None = None) -> str:
     """The figure drawn with its own rows, or with some of them."""
-    import vl_convert
-
     spec = vega.as_file(figure, [dict(row) for row in (figure.rows if rows is None else rows)])
-    return str(vl_convert.vegalite_to_svg(spec, vl_version=vega.VERSION, allowed_base_urls=[]))
+    return draw(spec).svg
 
 
 def of_runs(rows: Sequence[Mapping[str, Any]], *keys: str) -> list[Mapping[str, Any]]:

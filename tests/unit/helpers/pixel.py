@@ -1,10 +1,9 @@
-"""One pixel for each figure of a suite and of a page: drawing them takes seconds."""
+"""One pixel for each figure of a suite: drawing them takes seconds."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from inspect import signature
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from mtlv.comparison.drawing import FigureFiles
 from mtlv.figures import canvas
 
 PIXEL = base64.b64decode(
@@ -49,22 +47,6 @@ def _instead(draw: Callable[..., Path], *args: Any, **kwargs: Any) -> Path:
     return save(None, signature(draw).bind(*args, **kwargs).arguments["path"])
 
 
-class Undrawn:
-    """Stands in for `DrawingPool`, which starts processes."""
-
-    def __enter__(self) -> Undrawn:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing was begun."""
-
-    def draw(self, specs: Sequence[object]) -> list[Future[FigureFiles]]:
-        done: Future[FigureFiles] = Future()
-        done.set_result(FigureFiles("<svg/>", PIXEL))
-        return [done] * len(specs)
-
-
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Write one pixel for each figure of a suite and of a page."""
+    """Write one pixel for each figure of a suite."""
     patch.setattr(canvas, "save", save)
-    patch.setattr("mtlv.comparison.load.compare.DrawingPool", Undrawn)
