@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
 from mtlv.comparison.sections.channels import GREY, dots, number, tip, with_value
@@ -23,8 +19,7 @@ from mtlv.comparison.sections.parts import (
 )
 from mtlv.comparison.sections.times import Unit, unit_of
 from mtlv.evaluation.comparison import ComparedRun, Comparison
-from mtlv.evaluation.pairs import different_tasks, short_names
-from mtlv.figures.label_placement import Scene, place
+from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import APART, plan_title
@@ -76,14 +71,7 @@ TITLE = "Cost against quality"
 INTRO = (
     "How much more training time improves the results, and which runs are slower than another and no better."
 )
-WIDTH, HEIGHT = 660, 360  # pixels of the figure, for the placement of labels
-EDGE = 40  # pixels between the outermost dots and the frame
-LETTER, LINE, LONGEST = 6.6, 15, 44  # pixels of a letter and a line; maximum letters of a label
-MARKER, GAP = 12, 4  # pixels
-NARROW = 6.0  # pixels of a letter at least
-FAR = 25  # pixels between a dot and its label above which a line joins them
-LABEL = {"type": "text", "dx": {"expr": "datum.dx"}, "dy": {"expr": "datum.dy"}, "baseline": "middle"}
-BESIDE = np.array([-2, -2, 2, 2])  # pixels around a line that are kept free
+HEIGHT, EDGE = 320, 24  # pixels of the figure, and between the outermost dots and the frame
 MOST_NAMED = 6  # maximum number of runs named in the finding
 
 
@@ -111,14 +99,6 @@ def _drawing(
     comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]], unit: Unit
 ) -> FigureBlock:
     figure = plan_title(comparison)
-    shown = [row for row in rows if row["run"] in comparison.shown]
-    short = short_names([run for run in comparison.runs if run.key in comparison.shown])
-    placed = _offsets(shown, cost.field, short)
-    placed_rows = []
-    for row in rows:
-        label = _cut(short.get(row["run"], row["name"]))
-        dx, dy = placed.get(row["run"], (MARKER + 3.3 * len(label), -LINE))
-        placed_rows.append({**row, "label": label, "dx": dx, "dy": dy, **_leader(label, dx, dy)})
     return FigureBlock(
         cost.key,
         f"{capital(figure)} over {cost.over}",
@@ -127,7 +107,7 @@ def _drawing(
         f"are switched on: the best {figure} for a given cost. Runs on the front have filled dots; for a "
         f"hollow dot, another run is no {cost.more} and at least as good.",
         _spec(comparison, cost, unit),
-        placed_rows,
+        rows,
     )
 
 
@@ -189,64 +169,6 @@ def _duration(seconds: float) -> str:
     return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-def _cut(label: str) -> str:
-    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
-
-
-def _offsets(
-    rows: Sequence[Mapping[str, Any]], field: str, short: Mapping[str, str]
-) -> dict[str, tuple[float, float]]:
-    """Return the offset of each label's centre from its dot, in pixels right and down, without overlaps."""
-    if not rows:
-        return {}
-    across = _pixels([[math.log(row[field])] for row in rows], WIDTH)
-    down = HEIGHT - _pixels([[row["score"], row.get("low"), row.get("high")] for row in rows], HEIGHT)
-    points = np.stack([across, down], axis=1)
-    sizes = np.array([(LETTER * len(_cut(short[row["run"]])), LINE) for row in rows], float)
-    lines = np.concatenate([_steps(points), _bars(rows, points)])
-    found = place(Scene(points, sizes, (0, 0, WIDTH, HEIGHT), MARKER / 2, GAP, lines))
-    if found is None:
-        return {}
-    moved = (found.centres - points).round(1)
-    return {row["run"]: (float(x), float(y)) for row, (x, y) in zip(rows, moved, strict=True)}
-
-
-def _leader(label: str, dx: float, dy: float) -> dict[str, float]:
-    """Return the end of the line from a dot to its label, in pixels right and down; {} if they are close."""
-    half = np.array([NARROW * len(label), LINE]) / 2
-    x, y = np.clip(0.0, np.array([dx, dy]) - half, np.array([dx, dy]) + half).tolist()
-    return {"to_x": round(x, 1), "to_y": round(y, 1)} if math.hypot(x, y) > FAR else {}
-
-
-def _steps(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return boxes [S, 4] around the lines of the front of `points` [N, 2], in pixels: across, then up."""
-    order = points[np.lexsort((points[:, 1], points[:, 0]))]
-    best = np.minimum.accumulate(order[:, 1])  # up is less
-    left, right = order[:-1, 0], order[1:, 0]
-    across = np.stack([left, best[:-1], right, best[:-1]], axis=1)
-    up = np.stack([right, best[1:], right, best[:-1]], axis=1)
-    return np.concatenate([across, up]) + BESIDE
-
-
-def _bars(rows: Sequence[Mapping[str, Any]], points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return boxes [S, 4] around the bars of a standard deviation, in pixels."""
-    values = [row[end] for row in rows for end in ("score", "low", "high") if row.get(end) is not None]
-    scale = (HEIGHT - 2 * EDGE) / ((max(values) - min(values)) or 1.0)
-    half = [scale * (row.get("score_sd") or 0.0) for row in rows]
-    ends = np.stack([np.zeros(len(rows)), np.array(half)], axis=1)
-    return np.concatenate([points - ends, points + ends], axis=1) + BESIDE
-
-
-def _pixels(values: Sequence[Sequence[float | None]], length: float) -> NDArray[np.float64]:
-    """Return the pixel of each row's first value on an axis that contains all values, with a margin of EDGE,
-    like the scales below."""
-    every = [value for row in values for value in row if value is not None]
-    low, width = min(every), max(every) - min(every)
-    first = np.array([row[0] for row in values], np.float64)
-    share = (first - low) / width if width else np.full(first.shape, 0.5)
-    return EDGE + share * (length - 2 * EDGE)
-
-
 def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
     figure = plan_title(comparison)
     x = number(
@@ -261,7 +183,7 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
         scale={"zero": False, "nice": False, "padding": EDGE},
         axis={"format": ".6~f"},
     )
-    colour = run_colour(comparison) | {"legend": None}
+    colour = run_colour(comparison)
     at = {"x": x, "y": y, "tooltip": _tips(figure, unit)}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
@@ -274,10 +196,8 @@ def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
         "layer": [
             _front_steps(cost, figure, x, y),
             with_value("low", {"mark": bar, "encoding": spread}),
-            _leaders(cost, x, y),
             {"mark": dots(110, filled=False, strokeWidth=2.5), "encoding": at | {"color": colour}},
             {"mark": filled, "encoding": at | {"color": colour, "opacity": on_front}},
-            {"mark": LABEL, "encoding": at | {"text": {"field": "label"}}},
         ],
     }
 
@@ -287,14 +207,6 @@ def _front_steps(cost: Cost, figure: str, x: Mapping[str, Any], y: Mapping[str, 
     best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
     mark = {"type": "line", "interpolate": "step-after", "strokeDash": [5, 3], "color": GREY, "opacity": 0.6}
     return {"mark": mark, "encoding": {"x": x, "y": {**y, "field": "best"}, "tooltip": best}}
-
-
-def _leaders(cost: Cost, x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the lines from dots to labels that are not beside them."""
-    offsets = {"x2Offset": {"expr": "datum.to_x"}, "y2Offset": {"expr": "datum.to_y"}}
-    mark = {"type": "rule", "color": GREY, "opacity": 0.6} | offsets
-    ends = {"x": x, "x2": {"field": cost.drawn}, "y": y, "y2": {"field": "score"}}
-    return with_value("to_x", {"mark": mark, "encoding": ends})
 
 
 def _time_transforms(unit: Unit) -> list[dict[str, Any]]:
