@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
@@ -387,6 +388,12 @@ def test_files_can_be_saved(open_page, page_file: Path, tmp_path: Path):
         assert event.value.suggested_filename == f"curves_val_f1_macro.{kind.lower()}"
         event.value.save_as(tmp_path / "saved")
         assert (tmp_path / "saved").read_bytes().startswith(begin)
+    with page.expect_download() as event:
+        page.locator("#table-overview").get_by_role("button", name="CSV").click()
+    assert event.value.suggested_filename == "overview.csv"
+    event.value.save_as(tmp_path / "saved")
+    rows = list(csv.DictReader((tmp_path / "saved").read_text().splitlines()))
+    assert len(rows) == page.locator("#table-overview tbody tr").count() > 1
 
 
 def test_without_javascript_the_page_says_where_the_numbers_are(browser, page_file: Path):
