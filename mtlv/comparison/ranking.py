@@ -77,37 +77,40 @@ def control_of(run: ComparedRun) -> str:
     return "control: random groups" if is_random(run) else lower * "measured to choose groups"
 
 
-def following(found: Sequence[Standing]) -> Standing:
+def following(ranked: Sequence[Standing]) -> Standing:
     """Return what follows the first: the first run that is not a control, if there is one."""
-    return next((each for each in found[1:] if not each.control), found[1])
+    return next((standing for standing in ranked[1:] if not standing.control), ranked[1])
 
 
 def score_runs(comparison: Comparison) -> list[Standing]:
     """Return all runs with a main score, highest first, not yet compared with the best."""
     means = ((run, *finite_mean_and_sd(run.mains)) for run in comparison.runs)
-    found = [
+    ranked = [
         Standing(run, mean, sd, is_behind_words=comparison.learning(run).behind is not None)
         for run, mean, sd in means
         if mean is not None
     ]
-    return sorted(found, key=lambda each: -each.mean)
+    return sorted(ranked, key=lambda standing: -standing.mean)
 
 
 def standings(comparison: Comparison) -> list[Standing]:
     """Return the finished runs that learned something and are comparable with the best, highest first."""
     left = {run.key for run in learned_nothing(comparison)}
-    found = [
-        each for each in score_runs(comparison) if each.run.key not in left and each.run.status == "FINISHED"
+    ranked = [
+        standing
+        for standing in score_runs(comparison)
+        if standing.run.key not in left and standing.run.status == "FINISHED"
     ]
-    if not found:
+    if not ranked:
         return []
-    found.sort(key=lambda each: (-each.mean, bool(each.control)))  # of equal models, a control comes last
-    best = found[0]
+    # Of equal models, a control comes last.
+    ranked.sort(key=lambda standing: (-standing.mean, bool(standing.control)))
+    best = ranked[0]
     pairs = by_runs(comparison)
     return [
-        replace(each, pair=pairs.get(frozenset((each.run.key, best.run.key))), best=each is best)
-        for each in found
-        if comparable(each.run, best.run)
+        replace(standing, pair=pairs.get(frozenset((standing.run.key, best.run.key))), best=standing is best)
+        for standing in ranked
+        if comparable(standing.run, best.run)
     ]
 
 
@@ -131,7 +134,7 @@ def is_shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
     return None if interval is None else interval[1] < 0
 
 
-def recommend(found: Sequence[Standing]) -> Standing | None:
+def recommend(ranked: Sequence[Standing]) -> Standing | None:
     """Return the cheapest run that is not shown to be worse than the best, and better than a bag of words.
 
     None without two runs to compare, or if no run is better than a bag of words. The best of several controls
@@ -140,23 +143,27 @@ def recommend(found: Sequence[Standing]) -> Standing | None:
     Args:
         found: `standings`, highest first.
     """
-    if len(found) < 2:
+    if len(ranked) < 2:
         return None
-    near = found[0].mean - MARGIN
-    equal = [each for each in found if each.worse is False or (each.worse is None and each.mean >= near)]
-    useful = [each for each in equal if not each.is_behind_words]
-    candidates = [each for each in useful if not each.control] or useful[:1]
+    near = ranked[0].mean - MARGIN
+    equal = [
+        standing
+        for standing in ranked
+        if standing.worse is False or (standing.worse is None and standing.mean >= near)
+    ]
+    useful = [standing for standing in equal if not standing.is_behind_words]
+    candidates = [standing for standing in useful if not standing.control] or useful[:1]
     return min(
-        (each for each in candidates if each.mean >= candidates[0].mean - MARGIN),
-        key=lambda each: each.cost,
+        (standing for standing in candidates if standing.mean >= candidates[0].mean - MARGIN),
+        key=lambda standing: standing.cost,
         default=None,
     )
 
 
 def recommend_run(comparison: Comparison) -> ComparedRun | None:
     """Return the recommended run; None if fewer than two runs of the same tasks can be ranked."""
-    found = None if different_tasks(comparison) else recommend(standings(comparison))
-    return None if found is None else found.run
+    standing = None if different_tasks(comparison) else recommend(standings(comparison))
+    return None if standing is None else standing.run
 
 
 def difference_of(run: ComparedRun, pair: PairwiseTest) -> float:

@@ -36,4 +36,6 @@ def whole_corpus(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -
 
 def _source(data: DataSettings) -> str:
     """Return the user's own file or data set, or the source address of the corpus."""
-    return ", ".join(each.path or each.hub or catalog.card(each.name).address for each in data.each_source)
+    return ", ".join(
+        source.path or source.hub or catalog.card(source.name).address for source in data.each_source
+    )

@@ -105,31 +105,33 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     figures = (
         f"{c.title} {format_cell(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan)
     )
-    found = f"**Test {', '.join(figures)}**{spread}."
+    headline = f"**Test {', '.join(figures)}**{spread}."
     tasks = _extremes(
         {task: fmean(result.main(task)) for task in result.resolved.tasks}, main_metric_title(result)
     )
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
     warned = sentences(result.learning, plain)
-    first = " ".join(filter(None, [found, *warned, tasks, PAGE]))
+    first = " ".join(filter(None, [headline, *warned, tasks, PAGE]))
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 
 def describe_child(result: FoldResult, files: Iterable[str]) -> str:
     """Describe the results of one fold and seed."""
-    child, found = result.child, result.outcome
-    figures, columns = found.metrics.plan.as_dict(), _first(found.metrics.plan)
+    child, outcome = result.child, result.outcome
+    figures, columns = outcome.metrics.plan.as_dict(), _first(outcome.metrics.plan)
     shown_figures = [f"{column.title} **{figures[column.key]:.4f}**" for column in columns[:1]]
     shown_figures += [f"{column.title} {figures[column.key]:.4f}" for column in columns[1:]]
     text = (
         f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test "
-        f"{', '.join(shown_figures)}{_limits(found.thresholds)}, on "
-        f"{many(len(found.test.ids), 'document')}; "
-        f"best validation {columns[0].title} in epoch {found.best_epoch} (from 0)."
+        f"{', '.join(shown_figures)}{_limits(outcome.thresholds)}, on "
+        f"{many(len(outcome.test.ids), 'document')}; "
+        f"best validation {columns[0].title} in epoch {outcome.best_epoch} (from 0)."
     )
     named = main_title(list(result.names.known.values()))
-    tasks = _extremes({task: held.main for task, held in found.metrics.tasks.items()}, named)
+    tasks = _extremes(
+        {task: task_metrics.main for task, task_metrics in outcome.metrics.tasks.items()}, named
+    )
     return cut([text, tasks, where(files)])
 
 
@@ -173,8 +175,8 @@ def where(files: Iterable[str]) -> str:
 
 def _first(figures: MetricValues) -> list[SuiteColumn]:
     """Return the first two columns of the table that are metrics of a plan."""
-    held = figures.as_dict()
-    return [column for column in COLUMNS if column.key in held][:2]
+    values = figures.as_dict()
+    return [column for column in COLUMNS if column.key in values][:2]
 
 
 def _limits(thresholds: Thresholds) -> str:

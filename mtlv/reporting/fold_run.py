@@ -52,13 +52,13 @@ def thresholds_json(thresholds: Thresholds) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def per_task_table(found: PlanResult, names: MetricNames) -> TableFile:
+def per_task_table(outcome: PlanResult, names: MetricNames) -> TableFile:
     """Return the test metrics of every task, and the head of each task."""
-    held = {task: figures.as_dict() for task, figures in found.metrics.tasks.items()}
-    columns = list(dict.fromkeys(name for figures in held.values() for name in figures))
+    values_of = {task: figures.as_dict() for task, figures in outcome.metrics.tasks.items()}
+    columns = list(dict.fromkeys(name for figures in values_of.values() for name in figures))
     rows = [
         [task, *(_rounded(figures.get(name)) for name in columns), names.head_of[task]]
-        for task, figures in held.items()
+        for task, figures in values_of.items()
     ]
     return TableFile(PER_TASK, ("task", *columns, "head"), rows)
 
@@ -85,43 +85,43 @@ def _judged(task: Task) -> dict[str, object]:
     return {key: getattr(task, key) for key in ("kind", "main_metric", "source", "classes", "negative")}
 
 
-def write_plan(tracker: Tracker, run: str, child: FoldRun, found: PlanResult, names: MetricNames) -> None:
+def write_plan(tracker: Tracker, run: str, child: FoldRun, outcome: PlanResult, names: MetricNames) -> None:
     """Log config, plan, tasks and packages."""
-    support = {task: figures.support for task, figures in found.metrics.tasks.items()}
+    support = {task: figures.support for task, figures in outcome.metrics.tasks.items()}
     tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
     tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
-    tracker.text(run, tasks_json(names, support, found.test), "tasks.json")
+    tracker.text(run, tasks_json(names, support, outcome.test), "tasks.json")
     tracker.text(run, environment_text(), "environment.txt")
 
 
 def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     """Log what is known at the end of a fold: plan and groups, report, scores, the figure of its tasks."""
-    child, found, names = result.child, result.outcome, result.names
-    at = last_timestamp(found)
+    child, outcome, names = result.child, result.outcome, result.names
+    at = last_timestamp(outcome)
     tracker.metrics(run, constant_metrics(result.constants, names.tasks, at))
     if result.reference is not None:
         tracker.metrics(run, reference_metrics(result.reference, names.tasks, at))
-    write_plan(tracker, run, child, found, names)
+    write_plan(tracker, run, child, outcome, names)
     order = list(names.tasks)
-    decided = [task for task in order if task in found.thresholds.values]
+    decided = [task for task in order if task in outcome.thresholds.values]
     if decided:
-        report = classification_report(found.test, decided, found.thresholds.values)
+        report = classification_report(outcome.test, decided, outcome.thresholds.values)
         tracker.text(run, report, "report/classification_report.txt")
-    tracker.text(run, per_task_csv(found.metrics), "report/per_task.csv")
-    tracker.table(run, per_task_table(found, names))
-    tracker.text(run, thresholds_json(found.thresholds), "thresholds.json")
+    tracker.text(run, per_task_csv(outcome.metrics), "report/per_task.csv")
+    tracker.table(run, per_task_table(outcome, names))
+    tracker.text(run, thresholds_json(outcome.thresholds), "thresholds.json")
     tracker.text(run, curves_json(result.points), "curves.json")
     if child.groups is not None:
         for name, text in group_texts(child.groups).items():
             tracker.text(run, text, name)
-    write_probes(tracker, run, found.records, result.name)
+    write_probes(tracker, run, outcome.records, result.name)
     with TemporaryDirectory() as folder:
-        for scores in (found.validation, found.test):
+        for scores in (outcome.validation, outcome.test):
             file = Path(folder) / f"{scores.split}.parquet"
             write_scores(scores, file)
             tracker.artifact(run, file, "scores")
-        values = [found.metrics.tasks[task].main for task in order]
-        support = [found.metrics.tasks[task].support for task in order]
+        values = [outcome.metrics.tasks[task].main for task in order]
+        support = [outcome.metrics.tasks[task].support for task in order]
         figure = main_title(list(names.known.values()))
         picture = draw_per_task(
             order, values, support, Path(folder) / "per_task_f1.png", title=result.name, figure=figure

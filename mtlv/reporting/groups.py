@@ -13,16 +13,16 @@ from mtlv.planning.groups import TaskGroups
 
 def groups_json(groups: TaskGroups) -> dict[str, object]:
     """Return `groups.json`: the groups, their medoids, the reason for k, their stability, and the map."""
-    found = groups.grouping
+    grouping = groups.grouping
     return {
-        "k": found.k,
+        "k": grouping.k,
         "groups": [list(members) for members in groups.groups],
-        "medoids": None if found.medoids is None else [groups.names[i] for i in found.medoids],
-        "inertia": found.inertia,
-        "silhouette": found.silhouette,
+        "medoids": None if grouping.medoids is None else [groups.names[i] for i in grouping.medoids],
+        "inertia": grouping.inertia,
+        "silhouette": grouping.silhouette,
         "reason": groups.reason,
         "stability": dict(groups.stability),
-        "notes": list(found.notes),
+        "notes": list(grouping.notes),
         "map": _places(groups),
     }
 
@@ -33,8 +33,8 @@ def group_texts(groups: TaskGroups) -> dict[str, str]:
     """
     texts = {"grouping/groups.json": json.dumps(groups_json(groups), indent=1, ensure_ascii=False)}
     if groups.prediction is not None:
-        said = json.dumps(groups.prediction.as_json(), ensure_ascii=False, allow_nan=False)
-        texts["grouping/prediction.json"] = said
+        prediction = json.dumps(groups.prediction.as_json(), ensure_ascii=False, allow_nan=False)
+        texts["grouping/prediction.json"] = prediction
     return texts
 
 
@@ -50,13 +50,13 @@ def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
     """Write the folder `grouping` with `group_texts` and `elbow.json`, and draw `elbow.png` and
     `task_map.png`, if they apply; return the pictures.
     """
-    texts, found, pictures = group_texts(groups), groups.grouping, []
+    texts, grouping, pictures = group_texts(groups), groups.grouping, []
     if groups.elbow is not None:
         texts["grouping/elbow.json"] = json.dumps(asdict(groups.elbow), indent=1)
-        pictures.append(draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=found.k))
+        pictures.append(draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=grouping.k))
     if groups.vectors is not None:
-        path, medoids = folder / "task_map.png", found.medoids
-        draw_map(groups.vectors, groups.names, found.labels, path, title=title, medoids=medoids)
+        path, medoids = folder / "task_map.png", grouping.medoids
+        draw_map(groups.vectors, groups.names, grouping.labels, path, title=title, medoids=medoids)
         pictures.append(path)
     (folder / "grouping").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

@@ -25,22 +25,22 @@ def code(name: str) -> str:
     return f"`{name}`"
 
 
-def sentences(found: Learning, named: Callable[[str], str] = code) -> list[str]:
+def sentences(learning: Learning, named: Callable[[str], str] = code) -> list[str]:
     """Describe what is wrong with one run; empty if nothing is known to be."""
-    out = [f"Not trained to the end: {_how(found.end)}."] if found.end and not found.ended else []
-    if found.nothing:
+    out = [f"Not trained to the end: {_how(learning.end)}."] if learning.end and not learning.ended else []
+    if learning.nothing:
         out.append(f"Nothing was learned: {NO_TASK}; train longer.")
-    elif found.unlearned:
-        out.append(f"Not learned: {_no_better(found.unlearned, named)}.")
-    out += _thresholds(f"{named(task)} (average precision {value:.2f})" for task, value in _ranked(found))
-    if found.behind:
-        out.append(f"No better than {WORDS}: {_against(found.behind)}; {advice_beside_words(found)}.")
+    elif learning.unlearned:
+        out.append(f"Not learned: {_no_better(learning.unlearned, named)}.")
+    out += _thresholds(f"{named(task)} (average precision {value:.2f})" for task, value in _ranked(learning))
+    if learning.behind:
+        out.append(f"No better than {WORDS}: {_against(learning.behind)}; {advice_beside_words(learning)}.")
     return out
 
 
-def advice_beside_words(found: Learning) -> str:
+def advice_beside_words(learning: Learning) -> str:
     """Return what to do about a run that is no better than a bag of words."""
-    return "an encoder may not be needed" if found.tied else "train longer, or read more of the texts"
+    return "an encoder may not be needed" if learning.tied else "train longer, or read more of the texts"
 
 
 def none_is_useful(name: str, best: Learning) -> str:
@@ -70,27 +70,27 @@ def beside_words(runs: Iterable[Learning]) -> str:
     return "" if words is None else f" {WORDS[0].upper()}{WORDS[1:]} has {words:.3f}."
 
 
-def note(found: Learning) -> str:
+def note(learning: Learning) -> str:
     """Return the same in a few words, for the row of a run; empty if nothing is wrong."""
-    parts = [] if found.ended else ["not trained to the end"]
-    if found.nothing:
+    parts = [] if learning.ended else ["not trained to the end"]
+    if learning.nothing:
         parts.append("nothing learned")
-    elif found.unlearned:
-        parts.append(f"not learned: {list_first([each.task.name for each in found.unlearned], NAMED)}")
-    parts += ["no better than a bag of words"] if found.behind else []
+    elif learning.unlearned:
+        parts.append(f"not learned: {list_first([result.task.name for result in learning.unlearned], NAMED)}")
+    parts += ["no better than a bag of words"] if learning.behind else []
     return "; ".join(parts)
 
 
 def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -> list[str]:
     """Describe what is wrong with several runs by name, in a sentence for each rule."""
-    ends = [(name, found.end) for name, found in runs.items() if found.end and not found.ended]
-    ends.sort(key=lambda each: -inf if each[1].rise is None else -each[1].rise)  # the least trained first
+    ends = [(name, learning.end) for name, learning in runs.items() if learning.end and not learning.ended]
+    ends.sort(key=lambda item: -inf if item[1].rise is None else -item[1].rise)  # the least trained first
     going = [f"{named(name)} ({_shortly(end)})" for name, end in ends]
-    nothing = [named(name) for name, found in runs.items() if found.nothing]
+    nothing = [named(name) for name, learning in runs.items() if learning.nothing]
     some = [
-        f"{named(name)} ({list_first([named(each.task.name) for each in found.unlearned], NAMED)})"
-        for name, found in runs.items()
-        if found.unlearned and not found.nothing
+        f"{named(name)} ({list_first([named(result.task.name) for result in learning.unlearned], NAMED)})"
+        for name, learning in runs.items()
+        if learning.unlearned and not learning.nothing
     ]
     out = [f"Not trained to the end: {list_first(going, MOST)}."] if going else []
     if nothing and len(nothing) == len(runs):
@@ -101,16 +101,20 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         out.append(f"Not learned, as no better than a constant answer: {list_first(some, MOST)}.")
     out += _thresholds(
         f"{named(name)} ({named(task)}, average precision {value:.2f})"
-        for name, found in runs.items()
-        for task, value in _ranked(found)
+        for name, learning in runs.items()
+        for task, value in _ranked(learning)
     )
-    behind = [f"{named(name)} ({_against(found.behind)})" for name, found in runs.items() if found.behind]
+    behind = [
+        f"{named(name)} ({_against(learning.behind)})" for name, learning in runs.items() if learning.behind
+    ]
     return [*out, f"No better than {WORDS}: {list_first(behind, MOST)}."] if behind else out
 
 
-def _ranked(found: Learning) -> list[tuple[str, float]]:
+def _ranked(learning: Learning) -> list[tuple[str, float]]:
     """Return the tasks that only a threshold keeps from being learned, with their average precision."""
-    return [(each.task.name, each.average_precision or 0.0) for each in found.unlearned if each.ranked]
+    return [
+        (result.task.name, result.average_precision or 0.0) for result in learning.unlearned if result.ranked
+    ]
 
 
 def _thresholds(ranked: Iterable[str]) -> list[str]:
@@ -134,12 +138,12 @@ def _shortly(end: TrainingEnd) -> str:
 
 def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:
     """Name the tasks, their metric and the constant answer."""
-    figure = main_title([each.task for each in unlearned])
-    answers = {CONSTANT_ANSWERS[each.task.kind].doing for each in unlearned}
+    figure = main_title([result.task for result in unlearned])
+    answers = {CONSTANT_ANSWERS[result.task.kind].doing for result in unlearned}
     doing = answers.pop() if len(answers) == 1 else "a constant answer"
     if len(unlearned) == 1:
-        (each,) = unlearned
-        better = f"({each.score:.2f}) is no better than {doing} ({each.constant:.2f})"
-        return f"{metric_title(each.task.main_metric)} of {named(each.task.name)} {better}"
-    names = list_first([named(each.task.name) for each in unlearned], MOST)
+        (result,) = unlearned
+        better = f"({result.score:.2f}) is no better than {doing} ({result.constant:.2f})"
+        return f"{metric_title(result.task.main_metric)} of {named(result.task.name)} {better}"
+    names = list_first([named(result.task.name) for result in unlearned], MOST)
     return f"{figure} of {names} is no better than {doing}"

@@ -94,11 +94,11 @@ class LiveRun:
         Raises:
             TrackingError: the tracker failed.
         """
-        found = outcome(
+        result = outcome(
             self._ended, tasks=self.tasks, settings=self.settings, known=self._curve, earlier=earlier
         )
-        self._send(outcome_metrics(found, self.names))
-        return found
+        self._send(outcome_metrics(result, self.names))
+        return result
 
     def _send(self, points: Iterable[Metric]) -> None:
         new = [point for point in points if point not in self._sent]

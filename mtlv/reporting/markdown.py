@@ -27,14 +27,14 @@ def _gaps(line: str) -> str:
     return re.sub(r"(?<!\\) \|", "&emsp; |", line)
 
 
-def fitting(table: str, whole: str = "comparison.md") -> str:
+def fitting(table: str, file: str = "comparison.md") -> str:
     """Return as many lines of a table as fit, and the number of the others."""
     lines = table.splitlines()
     kept = len(lines)
     while sum(map(len, lines[:kept])) + kept > LONGEST - 1500:
         kept -= 1
     left = len(lines) - kept
-    return "\n".join(lines[:kept]) + (f"\n\n... and {left} more in `{whole}`" if left else "")
+    return "\n".join(lines[:kept]) + (f"\n\n... and {left} more in `{file}`" if left else "")
 
 
 def cut(parts: Sequence[str]) -> str:

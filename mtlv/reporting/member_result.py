@@ -94,15 +94,15 @@ class MemberResult:
     @property
     def timestamp_ms(self) -> int:
         """Return the end of the last epoch in milliseconds."""
-        return max(last_timestamp(found) for found in self.outcomes)
+        return max(last_timestamp(outcome) for outcome in self.outcomes)
 
     def of_task(self, task: str, figure: str) -> list[float]:
         """Return a test metric of a task, one value per child."""
-        return [found.metrics.tasks[task].as_dict()[figure] for found in self.outcomes]
+        return [outcome.metrics.tasks[task].as_dict()[figure] for outcome in self.outcomes]
 
     def main(self, task: str) -> list[float]:
         """Return the main test metric of a task, one value per child."""
-        return [found.metrics.tasks[task].main for found in self.outcomes]
+        return [outcome.metrics.tasks[task].main for outcome in self.outcomes]
 
     @cached_property
     def learning(self) -> Learning:
@@ -112,7 +112,7 @@ class MemberResult:
             values = zip(self.main(task.name), self.children, strict=True)
             return [(value, c.constants[task.name]) for value, c in values if task.name in c.constants]
 
-        curves = ([metrics.plan.main for metrics in found.curve] for found in self.outcomes)
+        curves = ([metrics.plan.main for metrics in outcome.curve] for outcome in self.outcomes)
         known = self.resolved.known
         return learning(training_end(curves), known, scores, self.beside, self._average_precision)
 
@@ -135,21 +135,21 @@ class MemberResult:
         if len(references) < len(self.children):
             return None
         known, outcomes = self.resolved.known, self.outcomes
-        own = [main_draws(found.test, known, found.thresholds.values) for found in outcomes]
-        words = [np.asarray(each.draws) for each in references]
-        if not all(draws.size for draws in (*own, *words)):
+        run_draws = [main_draws(outcome.test, known, outcome.thresholds.values) for outcome in outcomes]
+        words_draws = [np.asarray(reference.draws) for reference in references]
+        if not all(draws.size for draws in (*run_draws, *words_draws)):
             return None
-        groups = min(len(set(found.test.groups or found.test.ids)) for found in outcomes)
-        return document_interval(own, words, groups=groups)
+        groups = min(len(set(outcome.test.groups or outcome.test.ids)) for outcome in outcomes)
+        return document_interval(run_draws, words_draws, groups=groups)
 
     def _average_precision(self, task: str) -> list[float]:
-        found = "average_precision"
-        return self.of_task(task, found) if found in self.figures(task) else []
+        metric = "average_precision"
+        return self.of_task(task, metric) if metric in self.figures(task) else []
 
     def figures(self, task: str) -> list[str]:
         """Return the names of a task's test metrics."""
-        held = self.outcomes[0].metrics.tasks[task].as_dict()
-        return [name for name in held if name not in NO_FIGURES]
+        values = self.outcomes[0].metrics.tasks[task].as_dict()
+        return [name for name in values if name not in NO_FIGURES]
 
     @property
     def joint(self) -> bool:
@@ -179,12 +179,12 @@ def spread_of(values: Sequence[float]) -> float | None:
 
 def error_bars(values: Sequence[Sequence[float]]) -> list[float]:
     """Return the standard deviation of each; NaN, which draws no bar, for one value."""
-    return [nan if (sd := spread_of(each)) is None else sd for each in values]
+    return [nan if (sd := spread_of(scores)) is None else sd for scores in values]
 
 
-def _figures(found: PlanResult) -> dict[str, float]:
-    costs = {key.split("/")[1]: value for key, value in found.costs.items()}
-    return found.metrics.plan.as_dict() | costs
+def _figures(outcome: PlanResult) -> dict[str, float]:
+    costs = {key.split("/")[1]: value for key, value in outcome.costs.items()}
+    return outcome.metrics.plan.as_dict() | costs
 
 
 def parent_metrics(result: MemberResult) -> list[Metric]:
@@ -192,7 +192,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
     at = result.timestamp_ms
     out = []
     for name in result.outcomes[0].metrics.plan.as_dict():
-        values = [found.metrics.plan.as_dict()[name] for found in result.outcomes]
+        values = [outcome.metrics.plan.as_dict()[name] for outcome in result.outcomes]
         out.append(Metric(f"test/{name}", fmean(values), 0, at))
         if len(values) > 1:
             out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
@@ -202,7 +202,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
             Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
             for figure in result.figures(task)
         ]
-    costs = [found.costs for found in result.outcomes]
+    costs = [outcome.costs for outcome in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
     out += constant_metrics(_constants(result), slug_of, at)
     out += _reference_metrics(result, slug_of, at)
@@ -213,11 +213,11 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
 
 def _constants(result: MemberResult) -> dict[str, float]:
     """Return the mean metric of each task's constant answer."""
-    held = {
+    metrics = {
         task: [child.constants[task] for child in result.children if task in child.constants]
         for task in result.resolved.tasks
     }
-    return {task: fmean(values) for task, values in held.items() if values}
+    return {task: fmean(values) for task, values in metrics.items() if values}
 
 
 def _reference_metrics(result: MemberResult, slug_of: Mapping[str, str], at: int) -> list[Metric]:
@@ -241,12 +241,12 @@ def _mean_curves(result: MemberResult) -> Iterator[Metric]:
     If folds have different heads, the mean of a head is over the folds that have it.
     """
     kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.known))
-    found: dict[tuple[str, int], list[Metric]] = {}
+    points_at: dict[tuple[str, int], list[Metric]] = {}
     for child in result.children:
         for point in child.points:
             if point.key.startswith(kept):
-                found.setdefault((point.key, point.step), []).append(point)
-    for (key, step), points in found.items():
+                points_at.setdefault((point.key, point.step), []).append(point)
+    for (key, step), points in points_at.items():
         value = fmean(point.value for point in points)
         yield Metric(key, value, step, max(point.timestamp_ms for point in points))
 

@@ -53,7 +53,8 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
 
 def _splittings_table(result: MemberResult) -> TableFile:
     rows = [
-        [each.word, each.count, " ".join(each.before), " ".join(each.after)] for each in result.splittings
+        [splitting.word, splitting.count, " ".join(splitting.before), " ".join(splitting.after)]
+        for splitting in result.splittings
     ]
     return TableFile(SPLITTINGS, ("word", "occurrences", "published", "own"), rows)
 
@@ -102,9 +103,9 @@ def _draw_tasks(result: MemberResult, folder: Path) -> Path:
 
 def _draw_splittings(result: MemberResult, folder: Path) -> Path:
     return draw_splittings(
-        [f"{each.word} ({each.count:,})" for each in result.splittings],
-        [each.before for each in result.splittings],
-        [each.after for each in result.splittings],
+        [f"{splitting.word} ({splitting.count:,})" for splitting in result.splittings],
+        [splitting.before for splitting in result.splittings],
+        [splitting.after for splitting in result.splittings],
         folder / "splittings.png",
         title=result.title,
     )

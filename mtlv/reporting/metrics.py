@@ -44,7 +44,11 @@ class MetricNames:
     def joint(self, heads: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
         """Return those heads whose tasks are evaluated jointly, with their tasks."""
         members = ((head, self.members[head]) for head in heads)
-        return [(head, own) for head, own in members if all_need_thresholds(self.known[task] for task in own)]
+        return [
+            (head, tasks)
+            for head, tasks in members
+            if all_need_thresholds(self.known[task] for task in tasks)
+        ]
 
     def epoch_metric(self, task: str) -> str:
         """Return the metric of a task that is logged per epoch."""
@@ -90,8 +94,8 @@ def params(settings: Settings) -> dict[str, str | int | float | bool]:
 def own_params(child: FoldRun) -> dict[str, str | int | float | bool]:
     """Return params in addition to the settings: the resulting numbers of groups and epochs."""
     trained = child.jobs[0].settings.training
-    found = {} if child.groups is None else {"k": child.groups.grouping.k}
-    return {**found, **({} if trained.budget is None else {"epochs": trained.epochs})}
+    chosen = {} if child.groups is None else {"k": child.groups.grouping.k}
+    return {**chosen, **({} if trained.budget is None else {"epochs": trained.epochs})}
 
 
 def without_secrets(settings: Settings) -> Settings:
@@ -109,8 +113,10 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
     at = (epoch.epoch, epoch.timestamp_ms)
     tasks = list(validation.tasks)
     # Ranking metrics need no threshold, so none is fitted.
-    found = evaluate_all(validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)).tasks
-    values = {task: found[task].as_dict()[names.epoch_metric(task)] for task in tasks}
+    task_metrics = evaluate_all(
+        validation, [names.known[task] for task in tasks], dict.fromkeys(tasks, 0.5)
+    ).tasks
+    values = {task: task_metrics[task].as_dict()[names.epoch_metric(task)] for task in tasks}
     out = [Metric(f"train.heads.loss/{names.heads[head]}", loss, *at) for head, loss in epoch.heads.items()]
     by_task = epoch.factors.keys() <= names.tasks.keys()
     kind, slugs = ("tasks", names.tasks) if by_task else ("heads", names.heads)
@@ -163,18 +169,18 @@ def _chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
                 yield Metric(f"train.tasks.chosen_epoch/{names.tasks[task]}", epoch, *end)
 
 
-def outcome_metrics(found: PlanResult, names: MetricNames) -> list[Metric]:
+def outcome_metrics(outcome: PlanResult, names: MetricNames) -> list[Metric]:
     """Return all metrics that depend on all of a plan's models."""
     out: list[Metric] = []
-    for epoch, metrics in enumerate(found.curve):
-        out += plan_epoch([record.epoch_at(epoch) for record in found.records], epoch, metrics, names)
-    end = (0, last_timestamp(found))
-    out += [Metric(key, value, *end) for key, value in split_figures("test", found.metrics, names)]
-    best = found.curve[found.best_epoch].plan.as_dict()
+    for epoch, metrics in enumerate(outcome.curve):
+        out += plan_epoch([record.epoch_at(epoch) for record in outcome.records], epoch, metrics, names)
+    end = (0, last_timestamp(outcome))
+    out += [Metric(key, value, *end) for key, value in split_figures("test", outcome.metrics, names)]
+    best = outcome.curve[outcome.best_epoch].plan.as_dict()
     out += [Metric(f"best/{name}", value, *end) for name, value in best.items()]
-    out.append(Metric("best/epoch", found.best_epoch, *end))
-    out += [Metric(key, value, *end) for key, value in found.costs.items()]
-    entropies = (each for record in found.records for each in record.teacher_entropy.items())
+    out.append(Metric("best/epoch", outcome.best_epoch, *end))
+    out += [Metric(key, value, *end) for key, value in outcome.costs.items()]
+    entropies = (entropy for record in outcome.records for entropy in record.teacher_entropy.items())
     out += [
         Metric(f"train.tasks.teacher_entropy/{names.tasks[task]}", value, *end) for task, value in entropies
     ]
@@ -187,22 +193,25 @@ def text_metrics(
     """Return what a model learned of texts without labels: after each epoch the validation metrics, the
     tokens that it has read until then, and the tokens per second of this epoch.
     """
-    own = [tasks[name] for name in record.validation.tasks if not TARGETS[tasks[name].kind].has_targets]
+    text_tasks = [
+        tasks[name] for name in record.validation.tasks if not TARGETS[tasks[name].kind].has_targets
+    ]
     out, read = [], 0
-    for epoch in record.epochs if own else ():
+    for epoch in record.epochs if text_tasks else ():
         at = (epoch.epoch, epoch.timestamp_ms)
         read += epoch.tokens
-        found = evaluate_all(record.validation_at(epoch.epoch), own, {}).tasks
-        for task in own:
+        task_metrics = evaluate_all(record.validation_at(epoch.epoch), text_tasks, {}).tasks
+        for task in text_tasks:
             name = slug(f"{stage} {task.name}")
             out += [
-                Metric(f"val.texts.{key}/{name}", x, *at) for key, x in found[task.name].as_dict().items()
+                Metric(f"val.texts.{key}/{name}", x, *at)
+                for key, x in task_metrics[task.name].as_dict().items()
             ]
             if epoch.tokens:
                 out.append(Metric(f"train.texts.tokens/{name}", read, *at))
                 out.append(Metric(f"train.texts.tokens_per_second/{name}", epoch.tokens / epoch.seconds, *at))
     started = (0, record.epochs[0].timestamp_ms)
-    return out + [Metric(f"texts/{key}", value, *started) for key, value in words.items() if own]
+    return out + [Metric(f"texts/{key}", value, *started) for key, value in words.items() if text_tasks]
 
 
 def constant_metrics(constants: Mapping[str, float], tasks: Mapping[str, str], at: int) -> list[Metric]:
@@ -216,9 +225,9 @@ def reference_metrics(scores: ReferenceScores, tasks: Mapping[str, str], at: int
     return [Metric(key, value, 0, at) for key, value in {BAG_OF_WORDS: scores.main, **of_tasks}.items()]
 
 
-def last_timestamp(found: PlanResult) -> int:
+def last_timestamp(outcome: PlanResult) -> int:
     """Return the end of the last epoch of a plan's models, in milliseconds."""
-    return max(record.epochs[-1].timestamp_ms for record in found.records)
+    return max(record.epochs[-1].timestamp_ms for record in outcome.records)
 
 
 def split_figures(split: str, metrics: Metrics, names: MetricNames) -> Iterator[tuple[str, float]]:

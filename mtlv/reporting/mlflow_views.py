@@ -74,8 +74,8 @@ class _Suite:
     def view(self, name: str, columns: Sequence[str], sections: dict, only: str = "") -> View:
         """Return a view of the members."""
         figures = dict.fromkeys((*OF_TASKS, *self.tasks.values()))
-        own = (f"{split}.tasks.{figure}" for split in ("val", "test") for figure in figures)
-        return View(name, MEMBER, tuple(columns), sections, (*BEFORE_TASKS, *own, *AFTER_TASKS), only)
+        of_tasks = (f"{split}.tasks.{figure}" for split in ("val", "test") for figure in figures)
+        return View(name, MEMBER, tuple(columns), sections, (*BEFORE_TASKS, *of_tasks, *AFTER_TASKS), only)
 
 
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:

@@ -27,16 +27,18 @@ def write_probes(tracker: Tracker, run: str, records: Sequence[UnitRecord], titl
     if not probed:
         return
     tracker.metrics(run, list(probe_metrics(probed)))
-    found = [record.probe for record in probed if record.probe is not None]
-    tracker.text(run, json.dumps([_content(each) for each in found], ensure_ascii=False), "probe/probe.json")
+    probes = [record.probe for record in probed if record.probe is not None]
+    tracker.text(
+        run, json.dumps([_content(probe) for probe in probes], ensure_ascii=False), "probe/probe.json"
+    )
     with TemporaryDirectory() as folder:
-        for number, each in enumerate(found, 1):
-            name = "affinity" if len(found) == 1 else f"affinity_{number}"
-            model = "" if len(found) == 1 else f" · {group_name(each.tasks)}"
+        for number, probe in enumerate(probes, 1):
+            name = "affinity" if len(probes) == 1 else f"affinity_{number}"
+            model = "" if len(probes) == 1 else f" · {group_name(probe.tasks)}"
             heading = f"Affinities by gradients: {title}{model}"
             picture = draw_affinity(
-                each.tasks, each.affinity, each.reliable, Path(folder) / f"{name}.png",
-                title=heading, probes=each.count,
+                probe.tasks, probe.affinity, probe.reliable, Path(folder) / f"{name}.png",
+                title=heading, probes=probe.count,
             )  # fmt: skip
             tracker.artifact(run, picture, "probe")
 
@@ -50,12 +52,12 @@ def probe_metrics(records: Sequence[UnitRecord]) -> Iterator[Metric]:
     for number, epochs in sorted(by_epoch.items()):
         at = max(record.epoch_at(number).timestamp_ms for record in records)
         for name in FIGURES:
-            yield Metric(f"probe/{name}", fmean(getattr(each, name) for each in epochs), number, at)
+            yield Metric(f"probe/{name}", fmean(getattr(conflicts, name) for conflicts in epochs), number, at)
     agreed = fmean(record.probe.sign_agreement for record in records if record.probe)
-    yield Metric("probe/sign_agreement", agreed, 0, max(each.epochs[-1].timestamp_ms for each in records))
+    yield Metric("probe/sign_agreement", agreed, 0, max(record.epochs[-1].timestamp_ms for record in records))
 
 
-def _content(found: ProbeRecord) -> dict[str, object]:
+def _content(probe: ProbeRecord) -> dict[str, object]:
     """Return a record for a file, with what follows from it."""
-    more = {"affinity": found.affinity.tolist(), "sign_agreement": found.sign_agreement}
-    return asdict(found) | more | {"reliable": found.reliable.tolist()}
+    more = {"affinity": probe.affinity.tolist(), "sign_agreement": probe.sign_agreement}
+    return asdict(probe) | more | {"reliable": probe.reliable.tolist()}

@@ -38,7 +38,7 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
     tracker.text(run, as_markdown(rows), "comparison.md")
     tracker.text(run, as_csv(rows), "comparison.csv")
     grouped = {result.name: result.resolved.children[0].groups for result in results}
-    groups = {name: found.groups for name, found in grouped.items() if found is not None}
+    groups = {name: task_groups.groups for name, task_groups in grouped.items() if task_groups is not None}
     tracker.text(run, json.dumps(groups, indent=1, ensure_ascii=False), "groups.json")
     drawn = ["comparison.png"] if _drawn(tracker, run, results) else []
     tracker.describe(run, describe_comparison(results, rows, ["comparison.md", *drawn]))
@@ -50,7 +50,7 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
     if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
         return False  # metrics on different test sets are not comparable
     with TemporaryDirectory() as folder:
-        macro = [[found.metrics.plan.main for found in result.outcomes] for result in results]
+        macro = [[outcome.metrics.plan.main for outcome in result.outcomes] for result in results]
         path = draw_suite(
             [result.name for result in results],
             tasks,
@@ -71,4 +71,4 @@ def _micro(results: Sequence[MemberResult]) -> list[float] | None:
     """Return the mean micro F1 of each member; None if not all tasks are evaluated jointly."""
     if not all(result.joint for result in results):
         return None
-    return [fmean(found.metrics.plan.as_dict()["f1_micro"] for found in r.outcomes) for r in results]
+    return [fmean(outcome.metrics.plan.as_dict()["f1_micro"] for outcome in r.outcomes) for r in results]

@@ -79,8 +79,8 @@ def make_rows(members: Sequence[SuiteMember]) -> tuple[Row, ...]:
 def _cell(member: SuiteMember, key: str) -> Cell:
     """Return the cell; a time is that of all stages, as on the comparison page."""
     more = "earlier_stages_seconds" if key == "train_seconds" else ""
-    found = (float(child[key] + child.get(more, 0.0)) for child in member.children if key in child)
-    values = [value for value in found if not math.isnan(value)]
+    numbers = (float(child[key] + child.get(more, 0.0)) for child in member.children if key in child)
+    values = [value for value in numbers if not math.isnan(value)]
     if not values:
         return Cell(math.nan, None, 0)
     return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values))

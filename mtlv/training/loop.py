@@ -197,8 +197,8 @@ class _Step:
     def _by_length(self, largest: int) -> int:
         """Return the number of parts per batch: documents are sorted by length, so parts need less padding.
 
-        It is 1 if the model needs no padding, on a GPU, where large batches are faster, and if factors depend on
-        losses or gradients, which would need another pass.
+        It is 1 if the model needs no padding, on a GPU, where large batches are faster, and if factors depend
+        on losses or gradients, which would need another pass.
         """
         padded = self.trained.device.type == "cpu" and not self.trained.model.packs
         return -(-largest // DOCUMENTS_PER_PART) if padded and not self.objective.looks_ahead else 1

@@ -230,7 +230,7 @@ def test_run_ends_with_the_page_of_its_members(
     assert main(["run", config, "tracking.uri=sqlite:///a.db"]) == 0
     uri, options = compared.got
     assert uri == "sqlite:///a.db"
-    assert [suite.path.name for suite in options.wanted.suites] == [Path(config).name]
+    assert [suite.path.name for suite in options.query.suites] == [Path(config).name]
     assert capsys.readouterr().out.splitlines()[-3:] == ["Look here.", "Learn together.", "Open it."]
 
     compared.got = ()
@@ -408,9 +408,9 @@ def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)
     assert main(["compare", config, "training.epochs=3", "gmtl · k=3 · label_name · minilm"]) == 2
-    wanted = stand_in.got[1].wanted
-    assert wanted.names == ("gmtl · k=3 · label_name · minilm",)
-    assert wanted.suites[0].members[0].settings.training.epochs == 3
+    query = stand_in.got[1].query
+    assert query.names == ("gmtl · k=3 · label_name · minilm",)
+    assert query.suites[0].members[0].settings.training.epochs == 3
 
 
 def test_compare_takes_targets_on_both_sides_of_an_option(
@@ -421,10 +421,10 @@ def test_compare_takes_targets_on_both_sides_of_an_option(
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)
     assert main(["compare", "one", "--out", "page", config, "training.epochs=3", "two", "--figures"]) == 2
-    wanted = stand_in.got[1].wanted
+    query = stand_in.got[1].query
     assert stand_in.got[1].figures
-    assert wanted.names == ("one", "two")
-    assert wanted.suites[0].members[0].settings.training.epochs == 3
+    assert query.names == ("one", "two")
+    assert query.suites[0].members[0].settings.training.epochs == 3
 
 
 def test_every_command_of_the_parser_is_there() -> None:

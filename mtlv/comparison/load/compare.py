@@ -52,7 +52,7 @@ IN_TABLE = ("test/", "time/", "cost/")
 class ComparisonOptions:
     """Options of a comparison."""
 
-    wanted: RunQuery
+    query: RunQuery
     # name or id of the run that differences refer to; None: the run with one model per task, or the first
     baseline: str | None = None
     expected: Path | None = None  # CSV of published numbers
@@ -121,13 +121,13 @@ def compare(
     """
     if ask.figures:
         load_vl_convert()
-    chosen = choose(reader, ask.wanted)
-    found, chosen, tried = keep_best_of_each_run(read_runs(reader, chosen.runs), chosen)
-    baseline = _baseline(found.runs, chosen, ask.baseline)
+    chosen = choose(reader, ask.query)
+    loaded, chosen, tried = keep_best_of_each_run(read_runs(reader, chosen.runs), chosen)
+    baseline = _baseline(loaded.runs, chosen, ask.baseline)
     with ExitStack() as ending:
         stored = next(run for run in chosen.runs if run.id == baseline.run_id)
         begun = _begin_texts(reader, ask, stored, ending, remote=remote) if ask.texts else ""
-        comparison = replace(_comparison(reader, ask, chosen, found, baseline.key), tried=tried)
+        comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried)
         sections = list(each_section(comparison))
         texts, note = _texts(comparison, begun, ask) if ask.texts else ({}, "")
     comparison = replace(comparison, texts=texts)
@@ -142,28 +142,30 @@ def compare(
 
 
 def _comparison(
-    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, found: LoadedRuns, baseline: str
+    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, loaded: LoadedRuns, baseline: str
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
-    found = _sized(with_scores(reader, found, shown_at_first(found.runs, baseline)))
-    count = many(len(found.runs), "run") if len(found.runs) > 1 else found.runs[0].name
+    loaded = _sized(with_scores(reader, loaded, shown_at_first(loaded.runs, baseline)))
+    count = many(len(loaded.runs), "run") if len(loaded.runs) > 1 else loaded.runs[0].name
     comparison = Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
-        runs=found.runs,
-        tasks=found.tasks,
+        runs=loaded.runs,
+        tasks=loaded.tasks,
         baseline=baseline,
-        warnings=(*chosen.warnings, *found.warnings),
-        published=() if ask.expected is None else read_expected(ask.expected, found.runs),
+        warnings=(*chosen.warnings, *loaded.warnings),
+        published=() if ask.expected is None else read_expected(ask.expected, loaded.runs),
         created=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
     learned = warnings({run.name: comparison.learning(run) for run in comparison.runs}, "“{}”".format)
-    return replace(comparison, warnings=(*comparison.warnings, *_generated(found), *learned))
+    return replace(comparison, warnings=(*comparison.warnings, *_generated(loaded), *learned))
 
 
 def _generated(loaded: LoadedRuns) -> list[str]:
     """Return a warning for each corpus of documents that are not real."""
     params = [run.params for run in loaded.runs]
-    of_one = [known.get("data.name", "") for known in params if known.get("data.sources", "null") == "null"]
+    of_one = [
+        settings.get("data.name", "") for settings in params if settings.get("data.sources", "null") == "null"
+    ]
     names = dict.fromkeys([*of_one, *(task.source for task in loaded.tasks)])
     return [
         f"the documents of `{name}` are generated: scores say nothing about real texts"
@@ -172,32 +174,33 @@ def _generated(loaded: LoadedRuns) -> list[str]:
     ]
 
 
-def _sized(found: LoadedRuns) -> LoadedRuns:
+def _sized(loaded: LoadedRuns) -> LoadedRuns:
     """Take the number of test documents from the scores, for runs that did not log it."""
-    documents = next((len(c.test.ids) for run in found.runs for c in run.children if c.test is not None), 0)
-    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in found.tasks)
-    return replace(found, tasks=tasks)
+    documents = next((len(c.test.ids) for run in loaded.runs for c in run.children if c.test is not None), 0)
+    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in loaded.tasks)
+    return replace(loaded, tasks=tasks)
 
 
-def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, wanted: str | None) -> ComparedRun:
-    if wanted is None:
+def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: str | None) -> ComparedRun:
+    if name_or_id is None:
         alone = (run for run in runs if run.plan and all(sum(map(len, model)) == 1 for model in run.plan))
         return next(alone, runs[0])
     uids = {run.id: run.tags.get(UID) for run in chosen.runs}
     same = [
         run
         for run in runs
-        if wanted in (run.name, uids.get(run.run_id)) or (len(wanted) >= 6 and run.run_id.startswith(wanted))
+        if name_or_id in (run.name, uids.get(run.run_id))
+        or (len(name_or_id) >= 6 and run.run_id.startswith(name_or_id))
     ]
     names = [run.name for run in runs]
-    like = None if same else find_by_prefix(wanted, names)
+    like = None if same else find_by_prefix(name_or_id, names)
     if like is not None:
         return next(run for run in runs if run.name == like)
     if not same:
         raise TrackingError(
-            f"`--baseline`: no run is named `{wanted}`",
+            f"`--baseline`: no run is named `{name_or_id}`",
             allowed=", ".join(f"`{name}`" for name in names[:SHOWN_AT_FIRST]),
-            then=nearest(wanted, names),
+            then=nearest(name_or_id, names),
         )
     return same[0]
 
@@ -211,11 +214,11 @@ def _begin_texts(
     `--data`; otherwise the user's own config is used.
     """
     if remote and ask.data is None:
-        own = _own_config(ask, stored)
-        if own is None:
+        settings = _own_config(ask, stored)
+        if settings is None:
             return "the runs are on a server, and files they refer to are not read from this machine."
         file = Path(ending.enter_context(TemporaryDirectory())) / "config.yml"
-        file.write_text(dump(own), encoding="utf-8")
+        file.write_text(dump(settings), encoding="utf-8")
         return ending.enter_context(reading(RunConfig(file, "your config")))
     found_file = reader.files([(stored, "config.yml")])[0]
     if found_file is None:
@@ -226,11 +229,13 @@ def _begin_texts(
 
 def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
     """Return the run's settings from one of the user's configs; None if no config matches."""
-    own, wanted = stored.tags.get(UID), ask.wanted
-    members = [member.settings for suite in wanted.suites for member in suite.members]
-    if own in wanted.uids:
-        return members[wanted.uids.index(own)]
-    return next((each for each in members if settings_key(each) == stored.tags.get(SETTINGS)), None)
+    uid, query = stored.tags.get(UID), ask.query
+    members = [member.settings for suite in query.suites for member in suite.members]
+    if uid in query.uids:
+        return members[query.uids.index(uid)]
+    return next(
+        (settings for settings in members if settings_key(settings) == stored.tags.get(SETTINGS)), None
+    )
 
 
 def _texts(
@@ -249,11 +254,11 @@ def _texts(
     if problem:
         return {}, f"documents are shown without their texts: {problem} Give the corpus with `--data`."
     baseline = comparison.run(comparison.baseline)
-    wanted = {i for child in baseline.children if child.test is not None for i in child.test.ids}
-    if not wanted:
+    ids = {i for child in baseline.children if child.test is not None for i in child.test.ids}
+    if not ids:
         return {}, f"documents are not shown: `{baseline.name}` has no scores in the store"
-    texts = {i: text for i, text in known.items() if i in wanted}
-    if len(texts) < len(wanted):
+    texts = {i: text for i, text in known.items() if i in ids}
+    if len(texts) < len(ids):
         return {}, "documents are shown without their texts: the corpus found is not that of the runs"
     return texts, ""
 

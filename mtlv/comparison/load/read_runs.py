@@ -52,8 +52,8 @@ class _Files:
     _known: dict[tuple[str, str], Path | None] = field(default_factory=dict)
 
     def fetch(self, runs: Sequence[StoredRun], *names: str) -> None:
-        wanted = [(run, name) for run in runs for name in names if (run.id, name) not in self._known]
-        for (run, name), path in zip(wanted, self.reader.files(wanted), strict=True):
+        missing = [(run, name) for run in runs for name in names if (run.id, name) not in self._known]
+        for (run, name), path in zip(missing, self.reader.files(missing), strict=True):
             self._known[run.id, name] = path
 
     def json(self, run: StoredRun, name: str) -> Any:
@@ -147,39 +147,41 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     return LoadedRuns(tuple(runs), _tasks(sources), tuple(warnings), {fold.id: fold for fold in folds})
 
 
-def with_scores(reader: RunReader, found: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
+def with_scores(reader: RunReader, loaded: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
     """Add the scores of some runs, given their keys: scores are large, and only a few runs can show them.
 
     Raises:
         TrackingError: the store or a score file cannot be read.
     """
     files = _Files(reader)
-    wanted = [child for run in found.runs if run.key in keys for child in run.children]
-    files.fetch([found.folds[child.run_id] for child in wanted], VALIDATION, TEST)
+    children = [child for run in loaded.runs if run.key in keys for child in run.children]
+    files.fetch([loaded.folds[child.run_id] for child in children], VALIDATION, TEST)
 
     def complete(child: ComparedFold) -> ComparedFold:
-        fold = found.folds[child.run_id]
-        validation, test = (files.scores(fold, name, child.tasks, found.tasks) for name in (VALIDATION, TEST))
+        fold = loaded.folds[child.run_id]
+        validation, test = (
+            files.scores(fold, name, child.tasks, loaded.tasks) for name in (VALIDATION, TEST)
+        )
         return replace(child, validation=validation, test=test)
 
     runs = (
         replace(run, children=tuple(map(complete, run.children))) if run.key in keys else run
-        for run in found.runs
+        for run in loaded.runs
     )
-    return replace(found, runs=tuple(runs))
+    return replace(loaded, runs=tuple(runs))
 
 
 def _children(reader: RunReader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
     """Return the finished folds of each member, sorted by fold and seed."""
     out: dict[str, list[StoredRun]] = {run.id: [] for run in members}
     if len(members) <= ONE_BY_ONE:
-        found = [c for run in members for c in reader.runs([run.experiment], {KIND: FOLD, PARENT: run.id})]
+        stored = [c for run in members for c in reader.runs([run.experiment], {KIND: FOLD, PARENT: run.id})]
     else:
-        found = reader.runs(sorted({run.experiment for run in members}), {KIND: FOLD})
-    for child in found:
+        stored = reader.runs(sorted({run.experiment for run in members}), {KIND: FOLD})
+    for child in stored:
         if child.parent in out and (F1 in child.metrics or SCORE in child.metrics):
             out[child.parent].append(child)
-    return {run: sorted(each, key=_fold_and_seed) for run, each in out.items()}
+    return {run: sorted(folds, key=_fold_and_seed) for run, folds in out.items()}
 
 
 def _fold_and_seed(run: StoredRun) -> tuple[int, int]:
@@ -197,8 +199,8 @@ class _Source:
 
     def json(self, name: str) -> Any:
         """Return the member's file or, if it has not ended yet, the same file of its first fold."""
-        found = self.files.json(self.member, name)
-        return self.files.json(self.folds[0], name) if found is None else found
+        content = self.files.json(self.member, name)
+        return self.files.json(self.folds[0], name) if content is None else content
 
     @cached_property
     def content(self) -> Mapping[str, Any]:
@@ -208,7 +210,7 @@ class _Source:
     @cached_property
     def tasks(self) -> dict[str, TaskInfo]:
         """Return the tasks by slug."""
-        return {slug: _task(each, self.content) for slug, each in self.content.get("tasks", {}).items()}
+        return {slug: _task(entry, self.content) for slug, entry in self.content.get("tasks", {}).items()}
 
 
 def _compared(source: _Source, key: str, name: str) -> ComparedRun:
@@ -252,7 +254,9 @@ def _child(source: _Source, fold: StoredRun) -> ComparedFold:
         curves=curves,
         kept=kept_scores(source.content, source.tasks, fold.metrics, curves),
         prediction=None if predicted is None else Prediction.of_json(predicted),
-        suits={name: {task: float(value) for task, value in each.items()} for name, each in suits.items()},
+        suits={
+            name: {task: float(value) for task, value in values.items()} for name, values in suits.items()
+        },
     )
 
 
@@ -268,14 +272,14 @@ def _task_figures(metrics: Mapping[str, float], tasks: Mapping[str, TaskInfo]) -
 
 def _curves(source: _Source, fold: StoredRun) -> dict[str, list[tuple[int, float]]]:
     """Read `curves.json`, with names instead of slugs; if it is missing, read the curves point by point."""
-    found = source.files.json(fold, "curves.json")
-    if found is None:
+    curves = source.files.json(fold, "curves.json")
+    if curves is None:
         reader = source.files.reader
-        found = {key: reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
+        curves = {key: reader.history(fold.id, key) for key in WITHOUT_FILE if key in fold.metrics}
     names = {slug: task.name for slug, task in source.tasks.items()}
-    heads = {slug: each["name"] for slug, each in source.content.get("heads", {}).items()}
+    heads = {slug: entry["name"] for slug, entry in source.content.get("heads", {}).items()}
     out = {}
-    for key, points in found.items():
+    for key, points in curves.items():
         head, slash, slug = key.rpartition("/")
         known = heads if ".heads." in head else names if ".tasks." in head else {}
         out[f"{head}{slash}{known.get(slug, slug)}"] = [
@@ -285,26 +289,26 @@ def _curves(source: _Source, fold: StoredRun) -> dict[str, list[tuple[int, float
 
 
 def _groups(source: _Source) -> ComparedGroups | None:
-    found = source.json("grouping/groups.json")
-    if found is None:
+    content = source.json("grouping/groups.json")
+    if content is None:
         return None
     elbow = source.files.json(source.member, "grouping/elbow.json") or {}
     rows = zip(elbow.get("k", ()), elbow.get("inertia", ()), elbow.get("silhouette", ()), strict=True)
     return ComparedGroups(
-        groups=tuple(tuple(members) for members in found["groups"]),
-        reason=found.get("reason") or "",
+        groups=tuple(tuple(members) for members in content["groups"]),
+        reason=content.get("reason") or "",
         elbow={int(k): (inertia, silhouette) for k, inertia, silhouette in rows},
         recommended=elbow.get("recommended"),
-        points={name: (float(x), float(y)) for name, (x, y) in (found.get("map") or {}).items()},
-        stability=found.get("stability") or {},
-        medoids=tuple(found.get("medoids") or ()),
+        points={name: (float(x), float(y)) for name, (x, y) in (content.get("map") or {}).items()},
+        stability=content.get("stability") or {},
+        medoids=tuple(content.get("medoids") or ()),
     )
 
 
 def _differ(source: _Source) -> bool:
     """Whether the folds have different groups."""
-    found = [source.files.json(fold, "grouping/groups.json") for fold in source.folds]
-    kinds = {frozenset(map(frozenset, each["groups"])) for each in found if each is not None}
+    groupings = [source.files.json(fold, "grouping/groups.json") for fold in source.folds]
+    kinds = {frozenset(map(frozenset, grouping["groups"])) for grouping in groupings if grouping is not None}
     return len(kinds) > 1
 
 
@@ -335,12 +339,12 @@ def _described(task: TaskInfo) -> str:
     return f"{task.kind}{classes} by {task.main_metric}{negative}"
 
 
-def _task(each: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
+def _task(entry: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
     """Build a task from `tasks.json`; without a kind it is from an earlier release, and yes/no."""
-    how: dict[str, Any] = {key: str(each[key]) for key in ("kind", "main_metric", "source") if key in each}
-    how |= {key: tuple(map(str, each[key])) for key in ("classes", "negative") if key in each}
+    how: dict[str, Any] = {key: str(entry[key]) for key in ("kind", "main_metric", "source") if key in entry}
+    how |= {key: tuple(map(str, entry[key])) for key in ("classes", "negative") if key in entry}
     if how.get("kind", "binary") not in READINGS:
         raise ValueError(f"a task of the unknown kind {how['kind']}")
-    documents = each.get("documents", content.get("documents", 0))  # earlier releases: of all sources
-    how |= {"support": float(each["support"]), "documents": int(documents)}
-    return TaskInfo(each["name"], **how)
+    documents = entry.get("documents", content.get("documents", 0))  # earlier releases: of all sources
+    how |= {"support": float(entry["support"]), "documents": int(documents)}
+    return TaskInfo(entry["name"], **how)

@@ -62,30 +62,30 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None for a single run, runs of different tasks, and runs without scores."""
     if len(comparison.runs) < 2 or different_tasks(comparison):
         return None
-    found = standings(comparison)
-    if not found and len(learned_nothing(comparison)) < len(comparison.runs):
+    ranked = standings(comparison)
+    if not ranked and len(learned_nothing(comparison)) < len(comparison.runs):
         return None
-    if not found:
+    if not ranked:
         words = beside_words([comparison.learning(run) for run in comparison.runs])
         return Section("answer", TITLE, "", [TextBlock(NOTHING + words, "finding")])
-    if all(each.is_behind_words for each in found):
-        return _none_is_useful(comparison, found)
-    chosen = recommend(found)
+    if all(standing.is_behind_words for standing in ranked):
+        return _none_is_useful(comparison, ranked)
+    chosen = recommend(ranked)
     if chosen is None:
-        return _no_answer(comparison, found[0])
-    gained = _gains(comparison, found, chosen) + score_text(comparison, found, chosen.run)
+        return _no_answer(comparison, ranked[0])
+    gained = _gains(comparison, ranked, chosen) + score_text(comparison, ranked, chosen.run)
     reason = (
-        _why(comparison, found, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
+        _why(comparison, ranked, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
     )
-    advice = _advice(comparison, found, chosen.run) + not_shown(comparison, found, chosen.run)
+    advice = _advice(comparison, ranked, chosen.run) + not_shown(comparison, ranked, chosen.run)
     blocks: list[Block] = [TextBlock(advice, "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
     blocks += [TextBlock(reason, "finding")]
-    chance = _chance(comparison, found, chosen.run) + _factors(comparison, found)
+    chance = _chance(comparison, ranked, chosen.run) + _factors(comparison, ranked)
     sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     blocks += random_figure(comparison)
-    return Section("answer", TITLE, "", [*blocks, _table(comparison, found, chosen)])
+    return Section("answer", TITLE, "", [*blocks, _table(comparison, ranked, chosen)])
 
 
 def _tried(comparison: Comparison) -> str:
@@ -93,7 +93,7 @@ def _tried(comparison: Comparison) -> str:
     tried = comparison.tried
     if not tried:
         return ""
-    kept = many(sum(each.chosen for each in tried), "run")
+    kept = many(sum(trial.chosen for trial in tried), "run")
     return f" The values of {kept} were chosen on validation, among {len(tried)} that were trained."
 
 
@@ -105,17 +105,17 @@ def _elsewhere(comparison: Comparison, chosen: ComparedRun) -> str:
 
 
 def _no_answer(comparison: Comparison, only: Standing) -> Section:
-    said = f"Only “{only.run.name}” ({plan_title(comparison)} {only.mean:.3f}) can be ranked."
+    text = f"Only “{only.run.name}” ({plan_title(comparison)} {only.mean:.3f}) can be ranked."
     if len(learned_nothing(comparison)) == len(comparison.runs) - 1:
-        said += " The others predict no better than a constant answer: train longer."
-    said += _elsewhere(comparison, only.run)
-    blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(said, "finding")]
+        text += " The others predict no better than a constant answer: train longer."
+    text += _elsewhere(comparison, only.run)
+    blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(text, "finding")]
     blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, [only], None)])
 
 
-def _none_is_useful(comparison: Comparison, found: Sequence[Standing]) -> Section:
-    best = found[0]
+def _none_is_useful(comparison: Comparison, ranked: Sequence[Standing]) -> Section:
+    best = ranked[0]
     learning = comparison.learning(best.run)
     nothing = [f"“{run.name}”" for run in learned_nothing(comparison)]
     reason = f"Next: {next_step(learning)}."
@@ -124,40 +124,40 @@ def _none_is_useful(comparison: Comparison, found: Sequence[Standing]) -> Sectio
     reason += _tried(comparison) + open_ends(comparison) + _elsewhere(comparison, best.run)
     blocks: list[Block] = [TextBlock(none_is_useful(best.run.name, learning), "answer")]
     blocks += [TextBlock(reason, "finding"), *random_figure(comparison)]
-    return Section("answer", TITLE, "", [*blocks, _table(comparison, found, None)])
+    return Section("answer", TITLE, "", [*blocks, _table(comparison, ranked, None)])
 
 
 def answer_of(sections: Sequence[Section]) -> str:
     """Return the answer in words, or else what was found about transfers; empty if no section has either."""
-    for each in sections:
-        if each.id == "answer":
-            return " ".join(block.text for block in each.blocks if isinstance(block, TextBlock))
-    found = [
-        (each.title, block.text)
-        for each in sections
-        if each.id.partition("_")[0] in TRANSFERS
-        for block in each.blocks
+    for section in sections:
+        if section.id == "answer":
+            return " ".join(block.text for block in section.blocks if isinstance(block, TextBlock))
+    findings = [
+        (section.title, block.text)
+        for section in sections
+        if section.id.partition("_")[0] in TRANSFERS
+        for block in section.blocks
         if isinstance(block, TextBlock) and block.tone == "finding"
     ]
-    return " ".join(f"{title}: {text}" if len(found) > 1 else text for title, text in found)
+    return " ".join(f"{title}: {text}" if len(findings) > 1 else text for title, text in findings)
 
 
-def _advice(comparison: Comparison, found: Sequence[Standing], run: ComparedRun) -> str:
+def _advice(comparison: Comparison, ranked: Sequence[Standing], run: ComparedRun) -> str:
     """Return what to do: to train longer, if that may change which run is recommended.
 
     It may if the recommended run was not trained to the end, or a run of fewer models, which learn slower
     than models of fewer tasks. A perfect score cannot change.
     """
-    fewer = [each.run for each in found if len(each.run.plan) < len(run.plan)]
-    perfect = [each.run.key for each in found if f"{each.mean:.3f}" == "1.000"]
+    fewer = [standing.run for standing in ranked if len(standing.run.plan) < len(run.plan)]
+    perfect = [standing.run.key for standing in ranked if f"{standing.mean:.3f}" == "1.000"]
     what = in_words(run)
-    if all(comparison.learning(each).ended for each in [run, *fewer] if each.key not in perfect):
+    if all(comparison.learning(other).ended for other in [run, *fewer] if other.key not in perfect):
         return f"{what}."
     return f"Train longer before you decide. So far: {what[0].lower()}{what[1:]}."
 
 
-def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
-    best, title = found[0], plan_title(comparison)
+def _why(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing) -> str:
+    best, title = ranked[0], plan_title(comparison)
     if not chosen.best:
         random = ", whose groups are random" if is_random(best.run) else ""
         random += ", whose factors on losses are random" if has_random_factors(best.run) else ""
@@ -166,63 +166,64 @@ def _why(comparison: Comparison, found: Sequence[Standing], chosen: Standing) ->
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {lower}{_between(chosen)}, "
             f"with {_cheaper(chosen.run, best.run)}."
         )
-    second = following(found)
-    own = "" if second is found[1] else " that is not a control"
+    second = following(ranked)
+    qualifier = "" if second is ranked[1] else " that is not a control"
     # Runs that learned nothing or cannot be compared are not among those that are ranked.
-    run = "run" if len(found) == len(comparison.runs) else "ranked run"
-    said = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
-    if all(each.worse for each in found[1:]):
-        tested = all(each.tested for each in found[1:])
-        said += f"Every other {run} is {SHOWN if tested else ON_DOCUMENTS}: the next{own}"
+    run = "run" if len(ranked) == len(comparison.runs) else "ranked run"
+    text = f"“{best.run.name}” has the highest {title}, {best.mean:.3f}. "
+    if all(standing.worse for standing in ranked[1:]):
+        tested = all(standing.tested for standing in ranked[1:])
+        text += f"Every other {run} is {SHOWN if tested else ON_DOCUMENTS}: the next{qualifier}"
     else:
-        kinds = ["is not a control"] if any(each.control for each in found) else []
-        kinds += ["is better than a bag of words"] if any(each.is_behind_words for each in found) else []
+        kinds = ["is not a control"] if any(standing.control for standing in ranked) else []
+        if any(standing.is_behind_words for standing in ranked):
+            kinds.append("is better than a bag of words")
         aside = f" that {join_with_and(kinds)}" if kinds else ""
-        cheaper = any(each.cost[:2] < best.cost[:2] for each in found)
-        said += f"No cheaper {run}{aside} is as good" if cheaper else f"No {run} is cheaper"
-        said += f". The next best{own}"
-    return f"{said}, “{second.run.name}”, is {_lower(second, best)}{_between(second)}."
+        cheaper = any(standing.cost[:2] < best.cost[:2] for standing in ranked)
+        text += f"No cheaper {run}{aside} is as good" if cheaper else f"No {run} is cheaper"
+        text += f". The next best{qualifier}"
+    return f"{text}, “{second.run.name}”, is {_lower(second, best)}{_between(second)}."
 
 
-def _gains(comparison: Comparison, found: Sequence[Standing], chosen: Standing) -> str:
+def _gains(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing) -> str:
     """Return the gains over the other ways to learn the tasks, but for that of the run that `_why` names."""
-    named = [following(found)] if chosen.best else found[:1]
-    said = {way_of(each.run) for each in named if not each.control}
-    others = [each for each in found if not each.control and way_of(each.run) not in said]
+    named = [following(ranked)] if chosen.best else ranked[:1]
+    ways = {way_of(standing.run) for standing in named if not standing.control}
+    others = [standing for standing in ranked if not standing.control and way_of(standing.run) not in ways]
     return gains(chosen, others, by_runs(comparison))
 
 
-def _lower(each: Standing, best: Standing, other: str = "") -> str:
+def _lower(standing: Standing, best: Standing, other: str = "") -> str:
     """Compare a run with the best, as in "0.005 lower than `other`".
 
     Both differences are given if those over all folds and seeds and over those of both runs are not the same.
     """
-    whole = best.mean - each.mean
-    gap = -each.difference if each.pair else whole
-    if abs(gap - whole) < 0.001:
-        return _by(gap if whole else 0.0, other)
+    total_gap = best.mean - standing.mean
+    gap = -standing.difference if standing.pair else total_gap
+    if abs(gap - total_gap) < 0.001:
+        return _by(gap if total_gap else 0.0, other)
     comma = "," if other else ""
-    return f"{_by(whole, other)}{comma} over all folds and seeds, and {_by(gap)} over those of both runs"
+    return f"{_by(total_gap, other)}{comma} over all folds and seeds, and {_by(gap)} over those of both runs"
 
 
 def _by(gap: float, other: str = "") -> str:
     if gap == 0:
         return f"equal to {other}" if other else "equal"
     if gap < -0.0005:
-        said = f"{-gap:.3f} higher"
+        text = f"{-gap:.3f} higher"
     else:
-        said = f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
-    return f"{said} than {other}" if other else said
+        text = f"{gap:.3f} lower" if gap >= 0.0005 else "less than 0.001 lower"
+    return f"{text} than {other}" if other else text
 
 
-def _between(each: Standing) -> str:
+def _between(standing: Standing) -> str:
     """Return what is known of a difference: its interval, and whether it is shown."""
     parts = []
-    if interval := each.interval:
+    if interval := standing.interval:
         parts.append(f"95% interval of the difference {interval_text(*interval)}")
-    if each.worse is None:
+    if standing.worse is None:
         parts.append("not tested")
-    elif not each.worse and not (each.pair and each.difference == 0):
+    elif not standing.worse and not (standing.pair and standing.difference == 0):
         parts.append("not shown to be more than chance")
     return f" ({', '.join(parts)})" if parts else ""
 
@@ -234,25 +235,25 @@ def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
     own_passes, other_passes = passes(run), passes(best)
     if own_passes and other_passes and own_passes != other_passes:
         parts.append(f"{own_passes} passes over the documents instead of {other_passes}")
-    own, other = run.seconds, best.seconds
-    if own and other and fmean(other) > 0:
-        parts.append(f"{fmean(own) / fmean(other):.0%} of the training time")
+    seconds, best_seconds = run.seconds, best.seconds
+    if seconds and best_seconds and fmean(best_seconds) > 0:
+        parts.append(f"{fmean(seconds) / fmean(best_seconds):.0%} of the training time")
     return join_with_and(parts) if parts else "the same cost"
 
 
-def _chance(comparison: Comparison, found: Sequence[Standing], chosen: ComparedRun) -> str:
+def _chance(comparison: Comparison, ranked: Sequence[Standing], chosen: ComparedRun) -> str:
     """Compare the best grouping that has random controls with them, and say if the chosen one has none."""
-    said = ""
+    text = ""
     if chosen.groups and not is_random(chosen) and against_random(comparison, chosen) is None:
-        said = (
+        text = (
             f" No run has random groups of the same sizes and training as “{chosen.name}” "
             "(`grouping.method: random`), so its groups may be no better than chance."
         )
-    compared = (against_random(comparison, each.run) for each in found)
-    return said + next((f" {in_words_of_chance(each)}" for each in compared if each), "")
+    tests = (against_random(comparison, standing.run) for standing in ranked)
+    return text + next((f" {in_words_of_chance(test)}" for test in tests if test), "")
 
 
-def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:
+def _factors(comparison: Comparison, ranked: Sequence[Standing]) -> str:
     """Compare the best run with a balancer with random factors."""
     pairs = by_runs(comparison)
 
@@ -262,7 +263,7 @@ def _factors(comparison: Comparison, found: Sequence[Standing]) -> str:
             return "not shown to be better than"
         return "better than" if tests_decide(pair) else "better on these test documents than"
 
-    return in_words_of_factors([each.run for each in found], comparison.runs, better)
+    return in_words_of_factors([standing.run for standing in ranked], comparison.runs, better)
 
 
 def _sure(chosen: Standing) -> str:
@@ -277,17 +278,17 @@ def _sure(chosen: Standing) -> str:
 def _groups(comparison: Comparison, run: ComparedRun) -> GroupsBlock:
     """Return the groups with the numbers and colours that they have in all figures."""
     assert run.groups is not None
-    given = numbering(comparison)
-    numbered = [(given.number(run, tasks, n), tasks) for n, tasks in enumerate(run.groups.groups, 1)]
+    numbers = numbering(comparison)
+    numbered = [(numbers.number(run, tasks, n), tasks) for n, tasks in enumerate(run.groups.groups, 1)]
     rows = [
         of_run(run) | {"group": number, "colour": colours([number])[0], "task": task}
-        for number, tasks in sorted(numbered, key=lambda each: int(each[0]))
+        for number, tasks in sorted(numbered, key=lambda pair: int(pair[0]))
         for task in tasks
     ]
     return GroupsBlock("answer_groups", f"The groups of “{run.name}”", rows)
 
 
-def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing | None) -> TableBlock:
+def _table(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing | None) -> TableBlock:
     columns = [
         TableColumn("name", "run", kind="text"),
         TableColumn("score", plan_title(comparison), best="high", spread="score_sd"),
@@ -297,23 +298,23 @@ def _table(comparison: Comparison, found: Sequence[Standing], chosen: Standing |
         training(comparison),
         TableColumn("verdict", "verdict", kind="text"),
     ]
-    rows = [_row(each, chosen) for each in found]
-    unranked = [run for run in comparison.runs if run not in [each.run for each in found]]
+    rows = [_row(standing, chosen) for standing in ranked]
+    unranked = [run for run in comparison.runs if run not in [standing.run for standing in ranked]]
     rows += [of_run(run) | _costs(run) | {"verdict": _left_out(comparison, run)} for run in unranked]
-    filled = [each for each in columns if any(row.get(each.key) not in (None, "") for row in rows)]
+    filled = [column for column in columns if any(row.get(column.key) not in (None, "") for row in rows)]
     return TableBlock("answer", "All runs", CAPTION, filled, rows)
 
 
-def _row(each: Standing, chosen: Standing | None) -> dict[str, Any]:
-    difference = format_signed(each.difference) if each.pair else ""
-    difference += in_brackets(each.interval)
-    worse = SHOWN if each.tested else ON_DOCUMENTS
-    verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[each.worse]
-    verdict = "highest score" if each.best else verdict
-    verdict = f"recommended: {verdict}" if each is chosen else verdict
-    verdict = f"{verdict} ({each.control})" if each.control else verdict
-    row = {"score": each.mean, "score_sd": each.sd, "difference": difference, "verdict": verdict}
-    return of_run(each.run) | _costs(each.run) | row
+def _row(standing: Standing, chosen: Standing | None) -> dict[str, Any]:
+    difference = format_signed(standing.difference) if standing.pair else ""
+    difference += in_brackets(standing.interval)
+    worse = SHOWN if standing.tested else ON_DOCUMENTS
+    verdict = {True: worse, False: "not shown to be worse", None: "not tested"}[standing.worse]
+    verdict = "highest score" if standing.best else verdict
+    verdict = f"recommended: {verdict}" if standing is chosen else verdict
+    verdict = f"{verdict} ({standing.control})" if standing.control else verdict
+    row = {"score": standing.mean, "score_sd": standing.sd, "difference": difference, "verdict": verdict}
+    return of_run(standing.run) | _costs(standing.run) | row
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:

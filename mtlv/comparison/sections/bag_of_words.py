@@ -19,7 +19,7 @@ def not_shown(comparison: Comparison, standings: Sequence[Standing], run: Compar
     gain = comparison.learning(run).gain
     if gain is None or gain.is_shown:
         return ""
-    others = (comparison.learning(each.run).gain for each in standings)
+    others = (comparison.learning(standing.run).gain for standing in standings)
     is_any = any(other is not None and other.is_shown for other in others)
     interval = ""
     if gain.interval is not None and not gain.interval.without_zero:  # else the tests of it disagree
@@ -35,7 +35,7 @@ def score_text(comparison: Comparison, standings: Sequence[Standing], run: Compa
     learning = comparison.learning(run)
     if learning.beside is None:
         return ""
-    behind = [f"“{each.run.name}”" for each in standings if each.is_behind_words]
+    behind = [f"“{standing.run.name}”" for standing in standings if standing.is_behind_words]
     which = f", and is not beaten by {list_first(behind)}" if behind else ""
     text = f" {capital(WORDS)} reaches {learning.beside[1]:.3f}{which}."
     if not learning.lags:

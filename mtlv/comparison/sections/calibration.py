@@ -88,24 +88,26 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run shown at first has scores of a yes/no task."""
     names = set(tasks_with_threshold(comparison.tasks))
     runs = [run for run in comparison.runs if run.key in comparison.shown]
-    found = [each for run in runs if (each := _calibrated(run, names))]
-    if not found:
+    calibrated_runs = [calibrated for run in runs if (calibrated := _calibrated(run, names))]
+    if not calibrated_runs:
         return None
-    base = next((each for each in found if each.run.key == comparison.baseline), None)
-    intervals = {} if base is None else _intervals(found, base)
-    rows = _points(found)
+    base = next(
+        (calibrated for calibrated in calibrated_runs if calibrated.run.key == comparison.baseline), None
+    )
+    intervals = {} if base is None else _intervals(calibrated_runs, base)
+    rows = _points(calibrated_runs)
     unranked = {run.key for run in learned_nothing(comparison)}
-    ranked = [each for each in found if each.run.key not in unranked]
-    alike = all(comparable(each.run, ranked[0].run) for each in ranked)
+    ranked = [calibrated for calibrated in calibrated_runs if calibrated.run.key not in unranked]
+    alike = all(comparable(calibrated.run, ranked[0].run) for calibrated in ranked)
     if not ranked:
-        said = NOTHING
+        text = NOTHING
     elif not alike:
-        said = APART
+        text = APART
     else:
-        said = _finding(ranked, base if base in ranked else None, intervals)
+        text = _finding(ranked, base if base in ranked else None, intervals)
     blocks: list[Block] = [
-        TextBlock(said + open_ends(comparison), "finding"),
-        _table(found, base, intervals, ranked=alike and ranked == found),
+        TextBlock(text + open_ends(comparison), "finding"),
+        _table(calibrated_runs, base, intervals, ranked=alike and ranked == calibrated_runs),
         *(
             [FigureBlock("reliability", "Reliability", FIGURE, _spec(comparison), rows, wide=True)]
             if rows
@@ -117,29 +119,31 @@ def build(comparison: Comparison) -> Section | None:
 
 def _calibrated(run: ComparedRun, names: set[str]) -> Calibrated | None:
     test = one_after_the_other(run, "test")
-    own = sorted(names & test.tasks.keys()) if test else []
+    tasks = sorted(names & test.tasks.keys()) if test else []
     tested = {child.run_id: child.test for child in run.children if child.test and child.test.ids}
-    found = {key: squared_errors(scores, own) for key, scores in tested.items()}
-    errors = {key: value for key, value in found.items() if value[1].any()}  # with a target
+    all_errors = {key: squared_errors(scores, tasks) for key, scores in tested.items()}
+    errors = {key: value for key, value in all_errors.items() if value[1].any()}  # with a target
     if test is None or not errors:
         return None
     fitted = {
         child.run_id: value
         for child in run.children
         if child.run_id in errors and child.validation and child.validation.ids
-        if (value := temperature(*known_pairs(child.validation, own))) is not None
+        if (value := temperature(*known_pairs(child.validation, tasks))) is not None
     }
-    after = [brier_score(*squared_errors(tested[key], own, value)) for key, value in fitted.items()]
+    after = [brier_score(*squared_errors(tested[key], tasks, value)) for key, value in fitted.items()]
     calibrated = fmean(after) if len(after) == len(errors) else None
-    return Calibrated(run, errors, reliability(*known_pairs(test, own)), fitted, calibrated)
+    return Calibrated(run, errors, reliability(*known_pairs(test, tasks)), fitted, calibrated)
 
 
-def _intervals(found: Sequence[Calibrated], base: Calibrated) -> dict[str, Interval]:
+def _intervals(calibrated_runs: Sequence[Calibrated], base: Calibrated) -> dict[str, Interval]:
     """Return the interval over test documents of each run's Brier score minus that of the baseline."""
-    errors = {key: value for each in found for key, value in each.errors.items()}
+    errors = {key: value for calibrated in calibrated_runs for key, value in calibrated.errors.items()}
     drawn: dict[str, Floats] = {}
     groups: dict[str, int] = {}
-    for weights, count, children in each_draw(child for each in found for child in each.run.children):
+    for weights, count, children in each_draw(
+        child for calibrated in calibrated_runs for child in calibrated.run.children
+    ):
         for key in (child.run_id for child in children if child.run_id in errors):
             above, below = errors[key]
             known = weights @ below
@@ -147,34 +151,36 @@ def _intervals(found: Sequence[Calibrated], base: Calibrated) -> dict[str, Inter
                 drawn[key] = (weights @ above) / known
                 groups[key] = weights.shape[1] if count is None else count
     out = {}
-    for each in found:
-        keys = [(a.run_id, b.run_id) for a, b in _pairs(each, base)]
+    for calibrated in calibrated_runs:
+        keys = [(a.run_id, b.run_id) for a, b in _pairs(calibrated, base)]
         if not keys or not all(key in drawn for pair in keys for key in pair):
             continue
         first, second = ([drawn[pair[n]] for pair in keys] for n in (0, 1))
         interval = document_interval(first, second, groups=min(groups[key] for key, _ in keys))
         if interval is not None:
-            out[each.run.key] = interval
+            out[calibrated.run.key] = interval
     return out
 
 
-def _pairs(each: Calibrated, base: Calibrated) -> list[tuple[ComparedFold, ComparedFold]]:
+def _pairs(calibrated: Calibrated, base: Calibrated) -> list[tuple[ComparedFold, ComparedFold]]:
     """Return the children of a run and of the baseline that were tested on the same documents."""
-    if each is base or not comparable(each.run, base.run):
+    if calibrated is base or not comparable(calibrated.run, base.run):
         return []
-    both = siblings(each.run, base.run)
-    scored = [(a, b) for a, b in both if a.run_id in each.errors and b.run_id in base.errors]
+    both = siblings(calibrated.run, base.run)
+    scored = [(a, b) for a, b in both if a.run_id in calibrated.errors and b.run_id in base.errors]
     return [(a, b) for a, b in scored if a.test and b.test and a.test.ids == b.test.ids]
 
 
-def _difference(each: Calibrated, base: Calibrated) -> float | None:
-    both = _pairs(each, base)
-    return fmean(each.brier[a.run_id] - base.brier[b.run_id] for a, b in both) if both else None
+def _difference(calibrated: Calibrated, base: Calibrated) -> float | None:
+    both = _pairs(calibrated, base)
+    return fmean(calibrated.brier[a.run_id] - base.brier[b.run_id] for a, b in both) if both else None
 
 
-def _finding(found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval]) -> str:
-    best = min(found, key=lambda each: each.mean)
-    rank = "the lowest Brier score," if len(found) > 1 else "a Brier score of"
+def _finding(
+    calibrated_runs: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval]
+) -> str:
+    best = min(calibrated_runs, key=lambda calibrated: calibrated.mean)
+    rank = "the lowest Brier score," if len(calibrated_runs) > 1 else "a Brier score of"
     text = f"“{best.run.name}” has {rank} {best.mean:.4f}."
     if base is not None and base is not best:
         gap = _difference(best, base)
@@ -183,28 +189,31 @@ def _finding(found: Sequence[Calibrated], base: Calibrated | None, intervals: Ma
             text += f": a difference of {_signed(gap)} (95% interval {_interval(intervals[best.run.key])})"
         text += "."
     named = [best] if base is None or base is best else [best, base]
-    after = [f"{each.calibrated:.4f}" for each in named if each.calibrated is not None]
+    after = [f"{calibrated.calibrated:.4f}" for calibrated in named if calibrated.calibrated is not None]
     if len(after) == len(named):
         text += f" Calibrated on validation: {' and '.join(after)}."
-    said = [
-        f"{top.share:.1%} of “{each.run.name}” (mean probability {top.probability:.1%})"
-        for each in named
-        if (top := each.sure)
+    shares = [
+        f"{top.share:.1%} of “{calibrated.run.name}” (mean probability {top.probability:.1%})"
+        for calibrated in named
+        if (top := calibrated.sure)
     ]
-    share = f" Of the labels with a probability of 0.9 or more, these are true: {'; '.join(said)}."
-    return text + share if said else text
+    share = f" Of the labels with a probability of 0.9 or more, these are true: {'; '.join(shares)}."
+    return text + share if shares else text
 
 
 def _signed(value: float) -> str:
     return f"{value:+.4f}".replace("-", "−")
 
 
-def _interval(found: Interval | None) -> str | None:
-    return None if found is None else f"{_signed(found.low)} to {_signed(found.high)}"
+def _interval(interval: Interval | None) -> str | None:
+    return None if interval is None else f"{_signed(interval.low)} to {_signed(interval.high)}"
 
 
 def _table(
-    found: Sequence[Calibrated], base: Calibrated | None, intervals: Mapping[str, Interval], ranked: bool
+    calibrated_runs: Sequence[Calibrated],
+    base: Calibrated | None,
+    intervals: Mapping[str, Interval],
+    ranked: bool,
 ) -> TableBlock:
     best: Literal["low", ""] = "low" if ranked else ""
     columns = [
@@ -222,34 +231,36 @@ def _table(
             TableColumn("difference", f"minus “{base.run.name}”", digits=4, signed=True),
             TableColumn("interval", "95% interval over test documents", kind="text"),
         ]
-    rows = [_row(each, base, intervals) for each in found]
+    rows = [_row(calibrated, base, intervals) for calibrated in calibrated_runs]
     return TableBlock("calibration", "Brier scores and temperatures", TABLE, columns, rows)
 
 
-def _row(each: Calibrated, base: Calibrated | None, intervals: Mapping[str, Interval]) -> dict[str, Any]:
-    mean, spread = mean_and_sd(list(each.brier.values()))
-    sure = each.sure
-    return of_run(each.run) | {
+def _row(
+    calibrated: Calibrated, base: Calibrated | None, intervals: Mapping[str, Interval]
+) -> dict[str, Any]:
+    mean, spread = mean_and_sd(list(calibrated.brier.values()))
+    sure = calibrated.sure
+    return of_run(calibrated.run) | {
         "brier": mean,
         "brier_sd": spread,
-        "difference": None if base is None else _difference(each, base),
-        "interval": _interval(intervals.get(each.run.key)),
-        "error": calibration_error(each.bins),
-        "temperature": each.temperature,
-        "calibrated": each.calibrated,
+        "difference": None if base is None else _difference(calibrated, base),
+        "interval": _interval(intervals.get(calibrated.run.key)),
+        "error": calibration_error(calibrated.bins),
+        "temperature": calibrated.temperature,
+        "calibrated": calibrated.calibrated,
         "probability": sure and sure.probability,
         "share": sure and sure.share,
         "count": sure and sure.count,
     }
 
 
-def _points(found: Sequence[Calibrated]) -> list[dict[str, Any]]:
+def _points(calibrated_runs: Sequence[Calibrated]) -> list[dict[str, Any]]:
     return [
-        of_run(each.run)
+        of_run(calibrated.run)
         | {"order": order, "probability": part.probability, "share": part.share, "count": part.count}
         | {"low": part.interval.low, "high": part.interval.high}
-        for order, each in enumerate(found)
-        for part in each.bins
+        for order, calibrated in enumerate(calibrated_runs)
+        for part in calibrated.bins
         if part.count >= FEWEST
     ]
 

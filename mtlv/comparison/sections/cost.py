@@ -84,15 +84,15 @@ def build(comparison: Comparison) -> Section | None:
     if not rows:
         return None
     if comparison.scored and different_tasks(comparison):
-        said = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."
-        return Section("cost", TITLE, INTRO, [TextBlock(said)])
+        text = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."
+        return Section("cost", TITLE, INTRO, [TextBlock(text)])
     figure = plan_title(comparison)
     sizes = [row["millions"] for row in rows if row["millions"] is not None]
     sized = len(sizes) == len(rows) and max(sizes) > SAME * min(sizes)
     costs = [_time(unit), *([SIZE] if sized else [])]
     drawings = [_drawing(comparison, cost, rows, unit) for cost in costs]
-    said = _finding(comparison, rows, figure)
-    return Section("cost", TITLE, INTRO, [TextBlock(said, "finding"), *drawings])
+    text = _finding(comparison, rows, figure)
+    return Section("cost", TITLE, INTRO, [TextBlock(text, "finding"), *drawings])
 
 
 def _drawing(

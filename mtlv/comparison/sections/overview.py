@@ -66,26 +66,26 @@ def in_words(comparison: Comparison) -> str:
     """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
     if comparison.scored and different_tasks(comparison):
         return f"{APART}, so they cannot be ranked by one score: compare them task by task."
-    found, figure = score_runs(comparison), plan_title(comparison)
-    if not found:
+    with_score, figure = score_runs(comparison), plan_title(comparison)
+    if not with_score:
         return f"No run has a {figure} on the test set yet, so the best run is not known."
     unranked = learned_nothing(comparison)
-    ranked = [one for one in found if one.run not in unranked]
+    ranked = [one for one in with_score if one.run not in unranked]
     if not ranked:
         return NOTHING
     best = ranked[0]
     tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
     if len(ranked) == 1:
-        other = "; no other run learned anything" if len(found) > 1 else ""
-        said = f"{tied[0]} has a {figure} of {_score(best)}{other}."
+        other = "; no other run learned anything" if len(with_score) > 1 else ""
+        text = f"{tied[0]} has a {figure} of {_score(best)}{other}."
     elif len(tied) > 1:
-        said = f"{join_with_and(tied)} share the highest {figure}: {best.mean:.3f}."
+        text = f"{join_with_and(tied)} share the highest {figure}: {best.mean:.3f}."
     else:
         second = following(ranked)
-        own = "" if second is ranked[1] else " that is not a control"
-        said = f"{tied[0]} has the highest {figure}: {_score(best)}.{_distance(best, second, own)}"
-        said += _tested(comparison, best, second)
-    return said + _caveats(comparison)
+        qualifier = "" if second is ranked[1] else " that is not a control"
+        text = f"{tied[0]} has the highest {figure}: {_score(best)}.{_distance(best, second, qualifier)}"
+        text += _tested(comparison, best, second)
+    return text + _caveats(comparison)
 
 
 def _score(one: Standing) -> str:
@@ -95,42 +95,43 @@ def _score(one: Standing) -> str:
     return number if count == 1 else f"{number} over {count} folds and seeds"
 
 
-def _distance(best: Standing, second: Standing, own: str) -> str:
+def _distance(best: Standing, second: Standing, qualifier: str) -> str:
     gap = best.mean - second.mean
     behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
-    said = f" The next{own}, “{second.run.name}”, is {behind} lower ({_score(second)})."
+    text = f" The next{qualifier}, “{second.run.name}”, is {behind} lower ({_score(second)})."
     if best.sd is None or second.sd is None:
         once = "both were" if best.sd is None and second.sd is None else "one of them was"
-        return said + f" As {once} measured only once, the variation over folds and seeds is not known."
-    return said
+        return text + f" As {once} measured only once, the variation over folds and seeds is not known."
+    return text
 
 
 def _tested(comparison: Comparison, best: Standing, second: Standing) -> str:
     """Describe the result of the tests for the two runs, by the verdict of the significance section."""
     keys = {best.run.key, second.run.key}
     pair = next(
-        (each for each in compare_main_scores(comparison) if {each.run.key, each.other.key} == keys), None
+        (judged for judged in compare_main_scores(comparison) if {judged.run.key, judged.other.key} == keys),
+        None,
     )
     if pair is None or pair.values.n == 1:
         return ""
     ahead = pair.verdict.sign if pair.run is best.run else -pair.verdict.sign
-    said = "show that difference" if ahead > 0 else "do not show that difference"
-    said = "disagree on that difference" if pair.verdict.disagree else said
-    return f" The tests {said}: see the section on significance."
+    words = "show that difference" if ahead > 0 else "do not show that difference"
+    words = "disagree on that difference" if pair.verdict.disagree else words
+    return f" The tests {words}: see the section on significance."
 
 
 def _caveats(comparison: Comparison) -> str:
-    said = open_ends(comparison)
+    text = open_ends(comparison)
     if len({run.data_digest for run in comparison.runs}) > 1:
-        said += " The runs were measured on different data, so their ranking has little meaning."
+        text += " The runs were measured on different data, so their ranking has little meaning."
     if different_tasks(comparison):
-        said += " They learned different tasks: compare them task by task."
+        text += " They learned different tasks: compare them task by task."
     unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
     if unfinished:
-        said += (
+        text += (
             f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are preliminary."
         )
-    return said
+    return text
 
 
 def _tables(comparison: Comparison) -> list[TableBlock]:
@@ -144,10 +145,12 @@ def _tables(comparison: Comparison) -> list[TableBlock]:
 
 
 def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection[str]) -> TableBlock:
-    apart = different_tasks(comparison)  # then scores cannot be compared
+    tasks_differ = different_tasks(comparison)  # then scores cannot be compared
     figures = [
         replace(
-            column, spread=f"{column.key}_sd", best="" if apart and column.key == "score" else column.best
+            column,
+            spread=f"{column.key}_sd",
+            best="" if tasks_differ and column.key == "score" else column.best,
         )
         for column in FIGURES
         if column.key in there
@@ -212,11 +215,11 @@ def _dots(comparison: Comparison) -> list[FigureBlock]:
         rows = [row for run in comparison.runs for row in _dot(run, "score", run.mains)]
     else:
         values = ((run, title, run.values(f"test/{key}")) for run in comparison.runs for key, title in DOTS)
-        rows = [row for each in values for row in _dot(*each)]
+        rows = [row for arguments in values for row in _dot(*arguments)]
     if not rows:
         return []
-    apart = f" {APART}: their scores are means over different tasks." if different_tasks(comparison) else ""
-    what = f"{SCORE_SAID}{apart}" if scored else HOW_F1
+    note = f" {APART}: their scores are means over different tasks." if different_tasks(comparison) else ""
+    what = f"{SCORE_SAID}{note}" if scored else HOW_F1
     caption = (
         f"{what} A dot is the mean over a run's folds and seeds, with a bar of one standard deviation to "
         "both sides; a dot without a bar was measured once. The axis does not start at 0."

@@ -76,10 +76,10 @@ def _table(
 ) -> TableBlock:
     columns = [TableColumn("name", "run", "text"), TableColumn("children", "folds × seeds", "text")]
     rows: list[dict[str, Any]] = []
-    for run, own in zip(runs, settings, strict=True):
+    for run, values in zip(runs, settings, strict=True):
         folds, seeds = ({child.pair[i] for child in run.children} for i in (0, 1))
         row = of_run(run) | {"children": f"{len(folds)} × {len(seeds)}"}
-        rows.append(row | {f"setting.{key}": own.get(key) for key in keys})
+        rows.append(row | {f"setting.{key}": values.get(key) for key in keys})
     return TableBlock(
         "settings",
         "Settings that differ",
@@ -98,11 +98,11 @@ def _tried(tried: Sequence[Tried]) -> TableBlock:
     ]
     rows = [
         {
-            "name": each.name,
-            "score": each.score,
-            "chosen": "chosen" if each.chosen else "" if each.finished else "not finished",
+            "name": trial.name,
+            "score": trial.score,
+            "chosen": "chosen" if trial.chosen else "" if trial.finished else "not finished",
         }
-        for each in tried
+        for trial in tried
     ]
     return TableBlock(
         "tried",

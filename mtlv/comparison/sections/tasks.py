@@ -133,7 +133,7 @@ def _main(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     title = f"{capital(figure)} of each task"
     caption = f"{title} on the test set, mean over a run's folds and seeds{_how(comparison)}"
     spec = heatmap(comparison, cells)
-    fields = (*(said["field"] for said in _judged_tip(comparison)), "sd", "children", "support")
+    fields = (*(line["field"] for line in _judged_tip(comparison)), "sd", "children", "support")
     return FigureBlock("tasks_f1", title, caption, spec, _only(rows, *fields), wide=True)
 
 
@@ -180,7 +180,7 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     )
     spec = heatmap(comparison, cells)
     title = "Gain over the baseline, task by task"
-    shown = _only(rows, *(said["field"] for said in _judged_tip(comparison)), "support")
+    shown = _only(rows, *(line["field"] for line in _judged_tip(comparison)), "support")
     return FigureBlock("tasks_gain", title, caption, spec, shown, BASELINE, wide=True)
 
 
@@ -270,37 +270,39 @@ def _finding(
 ) -> list[TextBlock]:
     """Describe the tasks with the largest gains and losses against the first baseline, and their runs."""
     base = comparison.run(comparison.baseline)
-    own = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
+    base_values = {row["task"]: row["value"] for row in rows if row["run"] == base.key}
     left = {base.key, *(run.key for run in learned_nothing(comparison))}
-    others = [row for row in rows if row["run"] not in left and row["task"] in own]
-    gains = sorted(((row["value"] - own[row["task"]], row) for row in others), key=lambda one: -one[0])
+    others = [row for row in rows if row["run"] not in left and row["task"] in base_values]
+    gains = sorted(
+        ((row["value"] - base_values[row["task"]], row) for row in others), key=lambda one: -one[0]
+    )
     if not gains:
         return []
     up = _first_of_each(one for one in gains if one[0] > 0)
     down = _first_of_each(one for one in reversed(gains) if one[0] < 0)
-    said = f"Against “{base.name}”, {_share(gains)}."
-    said += f" Largest gains: {_named(up)}." if up else ""
-    said += f" Largest losses: {_named(down)}." if down else ""
-    drawn = [each for _, row in gains if (each := intervals.get((row["run"], row["task"])))]
+    text = f"Against “{base.name}”, {_share(gains)}."
+    text += f" Largest gains: {_named(up)}." if up else ""
+    text += f" Largest losses: {_named(down)}." if down else ""
+    drawn = [interval for _, row in gains if (interval := intervals.get((row["run"], row["task"])))]
     if drawn:
-        apart = sum(each.without_zero for each in drawn)
-        said += (
-            f" For {apart} of {len(drawn)} scores, the 95% interval over resampled test documents does not "
-            f"contain 0; about {ALPHA * len(drawn):.1f} are expected by chance."
+        clear_count = sum(interval.without_zero for interval in drawn)
+        text += (
+            f" For {clear_count} of {len(drawn)} scores, the 95% interval over resampled test documents does "
+            f"not contain 0; about {ALPHA * len(drawn):.1f} are expected by chance."
         )
     else:
-        said += " These are means; with little support they vary a lot by chance."
-    return [TextBlock(said + open_ends(comparison), "finding")]
+        text += " These are means; with little support they vary a lot by chance."
+    return [TextBlock(text + open_ends(comparison), "finding")]
 
 
 def _alike(comparison: Comparison) -> list[TextBlock]:
     """Name the tasks of runs on different data that are nevertheless comparable."""
-    found = same_documents(comparison)
+    documents = same_documents(comparison)
     parts = []
-    if found.same:
-        parts.append(f"Tested on the same documents by runs on different data: {list_first(found.same)}.")
-    if found.different:
-        parts.append(f"Tested on different documents, so not comparable: {list_first(found.different)}.")
+    if documents.same:
+        parts.append(f"Tested on the same documents by runs on different data: {list_first(documents.same)}.")
+    if documents.different:
+        parts.append(f"Tested on different documents, so not comparable: {list_first(documents.different)}.")
     return [TextBlock(" ".join(parts))] if parts else []
 
 
