@@ -64,8 +64,9 @@ PYTEST = $(ONE_THREAD) $(COMPILED) $(BIN)/python -m pytest -q -n auto --maxproce
 test: $(VENV)/.test  ## Install what the tests need and run them, except slow ones; about 10 minutes on 2 cores.
 	$(PYTEST) -m "not slow and not chaos"
 
-slow: $(VENV)/.test  ## Run the slow tests: notebooks, MLflow's pages, the programme for a GPU, several processes; a few minutes.
+slow: $(VENV)/.test  ## Run the slow tests: notebooks, MLflow's pages, the programme for a GPU, several processes, lab/; a few minutes.
 	$(PYTEST) -m "slow and not chaos"
+	$(PYTEST) lab/tests
 
 lint: $(VENV)/.lint  ## Style, format, types, security, mass.
 	$(BIN)/ruff check .

@@ -71,10 +71,6 @@ class GroupingError(MtlvError):
     """A grouping that cannot be made from these tasks or settings."""
 
 
-class WeightsNotKeptError(GroupingError):
-    """A grouping from weights of models that were trained, but whose weights are not in the store."""
-
-
 class EncoderError(MtlvError):
     """An encoder or tokenizer that is missing or cannot be used."""
 

@@ -21,6 +21,7 @@ from mtlv.errors import ConfigError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from mtlv.comparison.sections import BuildSection
     from mtlv.grouping.methods import GroupingMethod
     from mtlv.plan.architectures import Architecture
     from mtlv.plan.objectives import Combine
@@ -128,17 +129,8 @@ FEATURES: Registry[TaskFeature] = Registry(
         "document_centroid": "mtlv.planning.task_vectors:document_centroid",
         "label_count": "mtlv.planning.task_vectors:label_count",
         "label_cooccurrence": "mtlv.planning.task_vectors:label_cooccurrence",
-        "probe_weights": "mtlv.planning.task_vectors:probe_weights",
-        "rank_probe": "mtlv.planning.task_vectors:rank_probe",
-        "task_vectors": "mtlv.planning.changed_weights:task_vectors",
-        "h_score": "mtlv.planning.transferability:h_score",
-        "log_me": "mtlv.planning.transferability:log_me",
-        "leep": "mtlv.planning.transferability:leep",
-        "merge_gain": "mtlv.planning.merged:merge_gain",
         "pair_gain": "mtlv.planning.measured:pair_gain",
         "group_score": "mtlv.planning.measured:group_score",
-        "surrogate": "mtlv.planning.measured:surrogate",
-        "gradient_affinity": "mtlv.planning.probed:gradient_affinity",
     },
 )
 OBJECTIVES: Registry[Combine] = Registry(
@@ -165,6 +157,26 @@ BALANCERS: Registry[type[Balancer]] = Registry(
         "imtl_g": "mtlv.training.gramian:IMTLG",
     },
 )
+
+SECTIONS: Registry[BuildSection] = Registry(
+    "mtlv.sections",
+    {
+        "answer": "mtlv.comparison.sections.answer:build",
+        "cost": "mtlv.comparison.sections.cost:build",
+        "overview": "mtlv.comparison.sections.overview:build",
+        "transfer": "mtlv.comparison.sections.transfer:build",
+        "settings": "mtlv.comparison.sections.settings:build",
+        "curves": "mtlv.comparison.sections.curves:build",
+        "tasks": "mtlv.comparison.sections.tasks:build",
+        "benchmark": "mtlv.comparison.sections.benchmark:build",
+        "groups": "mtlv.comparison.sections.groups:build",
+        "significance": "mtlv.comparison.sections.significance:build",
+        "calibration": "mtlv.comparison.sections.calibration:build",
+        "errors": "mtlv.comparison.sections.errors:build",
+        "published": "mtlv.comparison.sections.published:build",
+    },
+)
+"""Sections of the comparison page in their order, most important first; those of other packages come last."""
 
 CHOICES: Mapping[str, Registry[Any]] = {
     "architecture.name": ARCHITECTURES,

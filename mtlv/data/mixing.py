@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.batches import Batch, PartDocuments
-from mtlv.data.sampling import random_batches
 from mtlv.seeding import seed_from
 
 
@@ -118,16 +117,6 @@ class Mixture:
         ]
         for source in self._order(seed=seed, epoch=epoch):
             yield next(going[source])
-
-    def halves(self, *, seed: int, number: int) -> Iterator[tuple[Batch, Batch]]:
-        """Yield two halves of a random batch of each source, of different documents, deterministically."""
-        for source, (part, size) in enumerate(zip(self.parts, self.sizes, strict=True)):
-            rng = np.random.default_rng([seed, number, source])
-            drawn = rng.choice(len(part), min(max(size, 2), len(part)), replace=False, shuffle=False)
-            index = part.index[np.resize(drawn, max(2, len(drawn)))]  # twice the same of a single document
-            documents = replace(part, index=index, batching=random_batches, multiple=1)
-            first, second = documents.training(-(-len(index) // 2), seed=seed, epoch=number)
-            yield first, second
 
     def _order(self, *, seed: int, epoch: int) -> NDArray[np.int64]:
         counts = [-(-len(part) // size) for part, size in zip(self.parts, self.sizes, strict=True)]

@@ -75,7 +75,7 @@ def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | 
 
     Controls have the same data, sizes of groups and settings of training, and folds and seeds that the run
     has too. If they have different ones, those that most of them have are compared. Random groups that were
-    drawn twice from one seed, such as by `explore` and by its controls, count once.
+    drawn twice from one seed count once.
     """
     if run.groups is None or is_random(run):
         return None
@@ -94,7 +94,7 @@ def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | 
     if run_score is None:
         return None
     others, scores = zip(*controls.values(), strict=True)
-    selected = any(map(_is_selected, _children(run, pairs)))
+    selected = any(child.measured for child in _children(run, pairs))
     return AgainstRandom(run, run_score, others, scores, selected)
 
 
@@ -106,14 +106,6 @@ def _children(run: ComparedRun, pairs: Pairs) -> list[ComparedFold]:
     return [child for child in run.children if child.pair in pairs]
 
 
-def _is_selected(child: ComparedFold) -> bool:
-    """Whether a group's model was measured with this seed, and chosen for its validation scores."""
-    prediction = child.prediction
-    if prediction is None or (prediction.seeds and child.seed not in prediction.seeds):
-        return False
-    return any(prediction.chosen_for_scores)
-
-
 def _score(run: ComparedRun, pairs: Pairs) -> float | None:
     scores = [child.main for child in _children(run, pairs) if child.main is not None]
     mean, _ = mean_and_sd(scores)
@@ -122,11 +114,6 @@ def _score(run: ComparedRun, pairs: Pairs) -> float | None:
 
 def _like(run: ComparedRun, other: ComparedRun) -> bool:
     return run.sizes == other.sizes and alike(run, other, MAY_DIFFER)
-
-
-def differ_in_groups_only(run: ComparedRun, other: ComparedRun) -> bool:
-    """Whether two runs differ in their groups only: with the same data, folds, seeds and training."""
-    return alike(run, other, MAY_DIFFER) and _pairs(run) == _pairs(other)
 
 
 def _partition(run: ComparedRun) -> Partition:

@@ -12,7 +12,6 @@ from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS, Learning, 
 from mtlv.evaluation.reference import BesideWords
 from mtlv.evaluation.significance import Interval
 from mtlv.plan import Scores, Task
-from mtlv.plan.prediction import Prediction
 from mtlv.plan.shape import StageShape
 from mtlv.plan.tuning import Tried
 from mtlv.registries import GROUPINGS
@@ -74,8 +73,7 @@ class ComparedFold:
         curves: curves by tracked key, with names of tasks and heads: `train/loss`, `val/f1_macro` or
             `val/score`, `val.tasks.M/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
         kept: validation scores by task name of the kept weights, by the metric that is logged per epoch.
-        prediction: what measured groups said of its groups; None if they follow from something else.
-        suits: measures of how well the model from which it starts suits a task, by measure and task name.
+        measured: whether a model of its groups was measured to choose them, with its seed.
         validation, test: raw scores; None if they were not read.
     """
 
@@ -86,8 +84,7 @@ class ComparedFold:
     tasks: Mapping[str, Mapping[str, float]]
     curves: Mapping[str, Curve] = field(default_factory=dict)
     kept: Mapping[str, float] = field(default_factory=dict)
-    prediction: Prediction | None = field(default=None, repr=False)
-    suits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    measured: bool = False
     validation: Scores | None = field(default=None, repr=False)
     test: Scores | None = field(default=None, repr=False)
 

@@ -17,8 +17,7 @@ from mtlv.grouping.elbow import elbow, knee
 from mtlv.grouping.given import user_groups
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
-from mtlv.grouping.partition import Partition, best_partition, ranked_partition
-from mtlv.grouping.rank_probe import RankProbe
+from mtlv.grouping.partition import Partition, best_partition
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
 from mtlv.grouping.spec import GroupingSpec
@@ -32,7 +31,6 @@ __all__ = [
     "PairMeans",
     "PairSums",
     "Partition",
-    "RankProbe",
     "best_partition",
     "distances",
     "elbow",
@@ -41,7 +39,6 @@ __all__ = [
     "knee",
     "random_groups",
     "random_like",
-    "ranked_partition",
     "scale",
     "silhouette",
     "user_groups",

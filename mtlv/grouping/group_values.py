@@ -65,11 +65,6 @@ class GroupValue(ABC):
         changed = groups[:, None, :] ^ np.eye(self.items, dtype=bool)  # [n, T, T]
         return self.of(changed.reshape(-1, self.items)).reshape(groups.shape)
 
-    def gains(self, groups: Groups) -> NDArray[np.float64]:
-        """Return what each task of a group gains [n, T], here an equal share; NaN for other tasks."""
-        share = self.of(groups) / np.maximum(groups.sum(axis=1), 1)
-        return np.where(groups, share[:, None], np.nan)
-
     def program(self, k: int | None) -> Program | None:
         """Return the partition into k groups (None: any number) as a program that can be solved, or None."""
         return None

@@ -15,9 +15,9 @@ from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
 from mtlv.grouping.engines import solve
 from mtlv.grouping.given import user_groups as of_user
-from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
+from mtlv.grouping.group_values import GroupValue, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
-from mtlv.grouping.partition import Partition, best_partition, ranked_partition
+from mtlv.grouping.partition import best_partition
 from mtlv.grouping.result import Grouping, first_seen, order_medoids
 from mtlv.grouping.scaling import as_features, scale
 from mtlv.grouping.spec import GroupingSpec
@@ -160,19 +160,8 @@ VALUES = {"mean": PairMeans, "sum": PairSums}
 
 def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
     value = gains if isinstance(gains, GroupValue) else VALUES[spec.value](gains)
-    partition = _best_partition(value, k, spec)
+    partition = best_partition(value, k=k, starts=spec.restarts, seed=spec.seed)
     return Grouping(partition.labels, notes=(partition.note, *([value.note] if value.note else [])))
-
-
-def _best_partition(value: GroupValue, k: int | None, spec: GroupingSpec) -> Partition:
-    if spec.place > 1:
-        if not isinstance(value, ListedValues):
-            raise GroupingError(
-                "`grouping.place` is a place among partitions of measured groups",
-                then="set `grouping.features: group_score`, or leave `place` out",
-            )
-        return ranked_partition(value, spec.place, k=k)
-    return best_partition(value, k=k, starts=spec.restarts, seed=spec.seed)
 
 
 def _user_groups(spec: GroupingSpec, names: Sequence[str]) -> Grouping:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import GroupingError
-from mtlv.formatting import many
-from mtlv.grouping.group_values import GroupValue, ListedValues, Program
+from mtlv.grouping.group_values import GroupValue, Program
 from mtlv.grouping.kmedoids import check_k
 from mtlv.grouping.local_search import local_search
 from mtlv.grouping.result import first_seen
@@ -30,23 +29,18 @@ class Partition:
         labels: group of each of T tasks, numbered in the order of their first task.
         value: sum of the values of its groups.
         how: the search that found it.
-        proven: whether no partition is better (HiGHS: by more than its tolerance, 1e-6); below the first
-            place, whether no other is.
-        place: its place among the partitions, from 1.
+        proven: whether no partition is better (HiGHS: by more than its tolerance, 1e-6).
     """
 
     labels: tuple[int, ...]
     value: float
     how: str
     proven: bool
-    place: int = 1
 
     @property
     def note(self) -> str:
         """The value, the search and whether it is proven, in a sentence."""
-        better = f"{many(self.place - 1, 'partition')} are better" if self.place > 2 else "one is better"
-        exact = "no partition is better" if self.place == 1 else better
-        end = exact if self.proven else "a better one may exist"
+        end = "no partition is better" if self.proven else "a better one may exist"
         return f"these groups have the value {self.value:.4g}, by {self.how}; {end}"
 
 
@@ -81,43 +75,6 @@ def best_partition(
             then="measure more groups, or set another `grouping.k`",
         )
     return partition
-
-
-def ranked_partition(value: ListedValues, place: int, *, k: int | None = None) -> Partition:
-    """Return the partition with a place by its value, 1 is the best; the last one if there are fewer.
-
-    SciPy's HiGHS solves a mixed-integer program for each place, without the partitions before it.
-
-    Args:
-        value: values of groups.
-        place: the place.
-        k: number of groups; None allows any.
-
-    Raises:
-        GroupingError: k is outside 1..T, or no partition is allowed.
-
-    Example:
-        >>> value = ListedValues({(0, 1): 3.0, (2,): 0.0, (0,): 1.0, (1, 2): 1.0}, 3)
-        >>> [ranked_partition(value, place).labels for place in (1, 2, 3)]
-        [(0, 0, 1), (0, 1, 1), (0, 1, 1)]
-    """
-    from scipy.sparse import csr_array, vstack
-
-    program, partition = value.program(k), None
-    for number in range(1, place + 1):
-        following = _by_program(value, program)
-        if following is None:
-            break
-        partition = replace(following, place=number)
-        groups = np.eye(value.items, dtype=bool)[list(partition.labels)].T  # [T, T], a group per row
-        is_used = (value.groups[:, None] == groups).all(axis=2).any(axis=1).astype(np.float64)
-        program = replace(
-            program,
-            rows=csr_array(vstack([program.rows, is_used[None]])),
-            low=np.append(program.low, 0),
-            high=np.append(program.high, is_used.sum() - 1),  # not all of these groups again
-        )
-    return partition or best_partition(value, k=k)  # which says why there is none
 
 
 def _partition(value: GroupValue, labels: tuple[int, ...], how: str, *, proven: bool) -> Partition:

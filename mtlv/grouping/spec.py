@@ -31,7 +31,6 @@ class GroupingSpec:
         noise: treatment of HDBSCAN's noise points, see `hdbscan`.
         groups: names of each group's tasks (given).
         value: value of a group, from the gains of pairs (best): see `PairMeans` and `PairSums`.
-        place: place of the partition by its value, 1 is the best (best, with listed values).
         seed: seed of all random numbers.
     """
 
@@ -50,5 +49,4 @@ class GroupingSpec:
     noise: Literal["own_group", "nearest"] = "own_group"
     groups: Sequence[Sequence[str]] | None = None
     value: Literal["mean", "sum"] = "mean"
-    place: int = 1
     seed: int = 0

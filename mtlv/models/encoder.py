@@ -44,25 +44,22 @@ class Encoder:
         """H, the size of a token's vector."""
         return int(self.module.config.hidden_size)
 
-    def with_weights(self, *weights: Path) -> Encoder:
+    def with_weights(self, weights: Path) -> Encoder:
         """Return a copy with the weights of a trained model; a pooler that was not trained is as it was.
 
         Args:
-            weights: safetensors file of a `MultiTaskModel` with this encoder; of several the mean is taken,
-                whose change of the published weights is the mean of their changes.
+            weights: safetensors file of a `MultiTaskModel` with this encoder.
         """
         from safetensors.torch import load_file
 
         from mtlv.models.lora import merge_adapters
         from mtlv.models.transfer_weights import ENCODER
 
-        module, states = copy.deepcopy(self.module), [merge_adapters(load_file(path)) for path in weights]
-        mean = {
-            name.removeprefix(ENCODER): sum(state[name] for state in states) / len(states)
-            for name in states[0]
-            if name.startswith(ENCODER)
+        module, state = copy.deepcopy(self.module), merge_adapters(load_file(weights))
+        encoder_weights = {
+            name.removeprefix(ENCODER): weight for name, weight in state.items() if name.startswith(ENCODER)
         }
-        module.load_state_dict(mean, strict=False)
+        module.load_state_dict(encoder_weights, strict=False)
         return replace(self, module=module)
 
 

@@ -82,22 +82,6 @@ def check_private(count: int, frozen: int, layers: int | None, name: str) -> Non
         )
 
 
-def check_probed(count: int | None, frozen: int, layers: int | None, name: str) -> None:
-    """Raise an error for more probed layers than there are above the frozen ones; None is all of them.
-
-    Raises:
-        EncoderError: there are fewer.
-    """
-    if layers is not None and (count or 1) > layers - frozen:
-        above = f"encoder, or top:1 to top:{layers - frozen}" if layers > frozen else None
-        raise EncoderError(
-            f"`training.probe.scope`: encoder `{name}` has {layers - frozen} layers that are trained",
-            got="encoder" if count is None else f"top:{count}",
-            allowed=above,
-            then="" if above else "set `training.probe: null`, or lower `encoder.frozen_layers`",
-        )
-
-
 def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     """Return the embeddings and the `count` lowest layers of a Transformers base model, from the bottom up.
 
@@ -110,20 +94,6 @@ def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     if not layers or not below:
         raise _not_found("encoder.frozen_layers", "0", encoder)
     return (*below, *layers[:count])
-
-
-def highest(encoder: Any, count: int | None) -> tuple[Any, ...]:
-    """Return the `count` highest layers of a Transformers base model that are trained; None returns all.
-
-    Raises:
-        EncoderError: it has fewer, or an unknown structure.
-    """
-    layers = _layers(encoder)
-    trained = [layer for layer in layers if any(p.requires_grad for p in layer.parameters())]
-    if not layers:
-        raise _not_found("training.probe", "null", encoder)
-    check_probed(count, len(layers) - len(trained), len(layers), _kind(encoder))
-    return tuple(trained if count is None else trained[-count:])
 
 
 def _layers(encoder: Any) -> list[Any]:

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.errors import GroupingError, WeightsNotKeptError
 from mtlv.grouping import (
     Elbow,
     Grouping,
     GroupingSpec,
-    distances,
     elbow,
     group,
     scale,
 )
-from mtlv.plan.prediction import Floats, Prediction
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES, GROUPINGS
 
@@ -40,7 +37,7 @@ class TaskGroups:
         vectors: the scaled vectors that were clustered [T, D]; None for groups that were given or measured.
         stability: adjusted Rand index between these groups and those of a variant of the settings.
         reason: reason for the number of groups, in a sentence.
-        prediction: what measured groups say of these; None if they follow from something else.
+        measured: whether a model of these groups was measured to choose them: its scores are too high.
     """
 
     names: tuple[str, ...]
@@ -49,7 +46,7 @@ class TaskGroups:
     vectors: NDArray[np.float64] | None
     stability: Mapping[str, float]
     reason: str
-    prediction: Prediction | None = None
+    measured: bool = False
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -78,13 +75,7 @@ def task_groups(view: VectorSource) -> TaskGroups:
     raw: Any = feature.compute(view)
     if method.search is not None and feature.kind != "vectors":
         grouping = method.search(raw, None if spec.k == "auto" else spec.k, spec)
-        follow = TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
-        predict = None if method.random else feature.predict
-        if predict is None or spec.place > 1:  # a place below the first is a choice, not a prediction
-            return follow
-        prediction = predict(view, follow.groups)
-        near, gains = _distances_and_gains(view, spec, prediction.member)
-        return replace(follow, prediction=replace(prediction, distances=near, gains=gains))
+        return TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
     scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
     if not method.takes_k:
         grouping = group(raw, spec)
@@ -97,42 +88,6 @@ def task_groups(view: VectorSource) -> TaskGroups:
     grouping = group(raw, spec, k=k)
     reason = curve.reason if spec.k == "auto" else f"k = {k} is set; the elbow recommends {curve.recommended}"
     return TaskGroups(names, grouping, curve, scaled, _stability(view, spec, raw, grouping), reason)
-
-
-def _distances_and_gains(
-    view: VectorSource, spec: GroupingSpec, member: NDArray[np.bool_]
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return distances of tasks, and gains in n groups, by each feature that does not follow from scores.
-
-    Distances [T, T] are minus the affinity for features that are affinities: the distance of a row's task for
-    the one of a column. Features that are values of groups have gains instead, of the tasks of each group
-    [n, T]. Features that these tasks cannot have are left out, such as descriptions where there are none, or
-    those of models that learned a task alone where none did; if only the weights of these are missing, with a
-    note. Those that need passes of models over all documents are computed if `evaluation.transferability` is
-    set.
-
-    Args:
-        member: [n, T], the tasks of each group.
-    """
-    near: dict[str, Floats] = {}
-    gains: dict[str, Floats] = {}
-    for name, feature in FEATURES.items():
-        if feature.predict is not None:  # of measured scores: it would know the answer
-            continue
-        if feature.embedded and feature.weights and not view.settings.evaluation.transferability:
-            continue
-        try:
-            raw: Any = feature.compute(view)
-            if feature.kind == "group values":
-                gains[name] = raw.gains(member)
-            else:
-                vectors = feature.kind == "vectors"
-                near[name] = distances(scale(raw, spec.scaling), spec.metric) if vectors else -raw.T
-        except WeightsNotKeptError as error:
-            view.cache.note(f"`{name}` is not compared with measured groups: {error}")
-        except GroupingError:
-            continue
-    return near, gains
 
 
 def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, grouping: Grouping) -> dict[str, float]:

@@ -11,7 +11,7 @@ from mtlv.data.targets import TARGETS
 from mtlv.errors import EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
 from mtlv.models.causal import need_seeing, said_causal
-from mtlv.models.layers import check_frozen, check_private, check_probed, known_layers
+from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
@@ -152,20 +152,6 @@ def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
 def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
     if settings.tracking.uri is not None:
         check_kind(settings.tracking.uri)
-
-
-@_proof("training.probe", "encoder", "architecture", "stages", tasks=True)
-def _prove_probe(settings: Settings, tasks: Sequence[Task]) -> None:
-    probe, encoder = settings.training.probe, settings.encoder
-    if probe is None:
-        return
-    if learns_alone(settings, tasks):
-        raise PlanError(
-            "`training.probe` compares the tasks of a model, and no model has two",
-            got=f"`architecture: {settings.architecture.name}`",
-            then="set `training.probe: null` here, or learn several tasks together",
-        )
-    check_probed(probe.layers, encoder.frozen_layers, known_layers(encoder.name), encoder.name)
 
 
 @_proof(*GROUP_KEYS, tasks=True)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import fsum
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from mtlv.errors import GroupingError, MtlvError
 from mtlv.formatting import many
 from mtlv.plan import Plan, Task
-from mtlv.plan.prediction import rows_of
 from mtlv.planning.groups import TaskGroups, task_groups
 from mtlv.planning.outline import plan_of
-from mtlv.planning.sources import is_random, measures, named_by
-from mtlv.planning.stages import StageBuilder, trained_alike
+from mtlv.planning.sources import measures, named_by
+from mtlv.planning.stages import StageBuilder
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
@@ -209,14 +205,14 @@ class Resolver:
         plans: list[Plan] = []
         read: set[str] = set()  # keys of the units of earlier stages from which groups follow
         groups: TaskGroups | None = None
+        sources: list[Job] = []
         for settings in member.settings.each_stage:
-            sources: list[Job] = []
+            sources = []
             if measures(settings):
                 stage_jobs = [job for builder in builders for stage in builder.stages(plans) for job in stage]
                 sources = self._sources(member, settings, fold, stage_jobs)
                 read |= {job.unit.key for job in sources} & {job.unit.key for job in stage_jobs}
             groups = self._groups(member, settings, fold, sources)
-            groups = self._complete_prediction(member, settings, fold, sources, groups)
             plans.append(plan_of(settings, self.cache.tasks(settings), groups.groups if groups else ()))
         for builder in builders:
             *before, jobs = builder.stages(plans)
@@ -224,7 +220,9 @@ class Resolver:
             earlier = each_once(needed_job for job in needed for needed_job in (*job.before, job))
             last = {job.unit.key for job in jobs}
             rest = tuple(job for job in earlier if job.unit.key not in last)
-            yield FoldRun(fold, builder.seed, plans[-1], groups, jobs, rest)
+            measured = any(job.unit.key in last for job in sources)
+            seed_groups = replace(groups, measured=measured) if groups else None
+            yield FoldRun(fold, builder.seed, plans[-1], seed_groups, jobs, rest)
 
     def _sources(
         self, member: Member, settings: Settings, fold: Fold, stage_jobs: Sequence[Job]
@@ -254,47 +252,6 @@ class Resolver:
             raise UnfinishedError(member.name, needed)
         known = [record for record in records.values() if record is not None]
         return resolve_groups(self.cache, settings, fold, known)
-
-    def _complete_prediction(
-        self,
-        member: Member,
-        settings: Settings,
-        fold: Fold,
-        sources: Sequence[Job],
-        groups: TaskGroups | None,
-    ) -> TaskGroups | None:
-        """Add to a prediction its random partitions and seeds, and whether these were trained alike."""
-        if groups is None or groups.prediction is None:
-            return groups
-        prediction = groups.prediction
-        measured = [frozenset(np.array(prediction.tasks)[is_member]) for is_member in prediction.member]
-        partitions: dict[str, tuple[int, ...]] = {}
-        for other in named_by(member, settings, self.members)[1]:
-            if is_random(other.settings):
-                child = next(c for c in self.resolve(other).children if c.fold.index == fold.index)
-                rows = rows_of(measured, tuple(job.unit.model.tasks for job in child.jobs))
-                if rows is not None:
-                    partitions[other.name] = rows
-        alike = settings.training.budget is None and all(trained_alike(job, settings) for job in sources)
-        behind = {job.unit.key for job in self._earlier_jobs(member, settings, fold)}
-        behind -= {job.unit.key for job in sources}
-        seconds = [record.train_seconds for record in map(self._record, behind) if record is not None]
-        prediction = replace(
-            prediction,
-            units=prediction.units + len(behind),
-            seconds=prediction.seconds + fsum(seconds),
-            seeds=tuple(sorted({job.unit.seed for job in sources})),
-            partitions=partitions,
-            alike=alike,
-        )
-        return replace(groups, prediction=prediction)
-
-    def _earlier_jobs(self, member: Member, settings: Settings, fold: Fold) -> Iterator[Job]:
-        """Yield the jobs of a fold from which the groups of members in `grouping.from` follow themselves."""
-        for other in named_by(member, settings, self.members)[1]:
-            for earlier in filter(measures, other.settings.each_stage):
-                yield from self._sources(other, earlier, fold, ())
-                yield from self._earlier_jobs(other, earlier, fold)
 
     def _record(self, key: str) -> UnitRecord | None:
         store = self.cache.store

@@ -20,11 +20,6 @@ def measures(settings: Settings) -> bool:
     return ARCHITECTURES[settings.architecture.name].grouped and settings.grouping.sources is not None
 
 
-def is_random(settings: Settings) -> bool:
-    """Return whether the groups of a member are random."""
-    return ARCHITECTURES[settings.architecture.name].grouped and GROUPINGS[settings.grouping.method].random
-
-
 def named_by(
     member: Member, settings: Settings, members: Sequence[Member]
 ) -> tuple[tuple[str, ...], tuple[Member, ...]]:
@@ -107,13 +102,12 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
     """Check the members and stages that `grouping.from` names.
 
     Raises:
-        GroupingError: a name is unknown, a member has other data, no gradient probe or no weights, or groups
-            would follow from themselves.
+        GroupingError: a name is unknown, a member has other data or no weights, or groups would follow from
+            themselves.
     """
     for settings in filter(measures, member.settings.each_stage):
         names, others = named_by(member, settings, members)
         stages = [stage for stage in member.settings.stages or () if stage.name in names]
-        _need_probes(settings, stages, others)
         _need_weights(member, settings, stages, others)
         for other in others:
             if other.settings.data != settings.data:
@@ -124,19 +118,6 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
                     then="give them the same `data`",
                 )
     _follow(member, members, ())
-
-
-def _need_probes(settings: Settings, stages: Sequence[StageSettings], others: Sequence[Member]) -> None:
-    named = {stage.name: stage.training for stage in stages}
-    named |= {other.name: other.settings.training for other in others}
-    without = [name for name, training in named.items() if training.probe is None]
-    if without and FEATURES[settings.grouping.features].probed:
-        raise GroupingError(
-            f"`grouping.features: {settings.grouping.features}` reads gradient probes, and `grouping.from` "
-            "names units without one",
-            got=", ".join(without),
-            then="give them one: `training.probe: {every: 10}`",
-        )
 
 
 def _need_weights(

@@ -34,7 +34,6 @@ NOT_WEIGHTS = (
     "budget",
     "masking",
     "objective",
-    "probe",
     "device",
     "precision",
     "auto_batch",
@@ -119,8 +118,7 @@ class StageBuilder:
             train=what_shapes_weights(settings, _sources(corpus, model))
             | _versions(corpus, model)
             | self._masking(settings, corpus, model)
-            | _balancing(settings, model)
-            | _probing(settings, model),
+            | _balancing(settings, model),
             teachers=tuple(job.unit.key for job in teachers),
         )
         rows = _rows(self.cache.inputs(settings), model, self.fold)
@@ -277,16 +275,6 @@ def _balancing(settings: Settings, model: ModelSpec) -> dict[str, object]:
     return {"objective": {"name": chosen.name, "per": chosen.per} | rate}
 
 
-def _probing(settings: Settings, model: ModelSpec) -> dict[str, object]:
-    """Return the settings of the gradient probe of a model with several tasks.
-
-    They change no weight, but the record: without them in its key, a finished unit that was not probed would
-    stand for one that is, and groups could not follow from it.
-    """
-    probe = settings.training.probe
-    return {} if probe is None or len(model.tasks) == 1 else {"probe": probe.model_dump()}
-
-
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Return, for each source of a corpus, whether a model learns from it."""
     return [not set(model.tasks).isdisjoint(source.names) for source in corpus.members or (corpus,)]
@@ -296,17 +284,6 @@ def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
     """Return the number of training documents, or windows of them, that a model learns from; None if all."""
     rows = inputs.count(model.tasks, fold.train)
     return None if rows == len(fold.train) else rows
-
-
-def trained_alike(job: Job, settings: Settings) -> bool:
-    """Return whether a unit was trained from the published encoder with the settings of a stage."""
-    every = [True] * len(settings.data.each_source)
-    return (
-        job.start is None
-        and job.settings.encoder == settings.encoder
-        and what_shapes_weights(job.settings, every) == what_shapes_weights(settings, every)
-        and job.settings.training.objective == settings.training.objective
-    )
 
 
 def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:

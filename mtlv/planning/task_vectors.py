@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.joined import sources_of
 from mtlv.errors import GroupingError
 from mtlv.evaluation.scoring import SCORING
 from mtlv.formatting import list_first
-from mtlv.grouping import GroupValue, RankProbe
+from mtlv.grouping import GroupValue
 from mtlv.grouping.methods import Kind
-from mtlv.plan.prediction import Parts, Prediction
 from mtlv.registries import first_sentence
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 
 MANY = 500  # texts, whose vectors take long enough to say so
-TINY = 1e-9  # spread of numbers that are equal but for rounding
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,6 @@ class VectorSource:
 Compute = Callable[[VectorSource], NDArray[np.float32] | NDArray[np.float64] | GroupValue]
 Cover = Callable[[Sequence[str], Collection[frozenset[str]]], None]
 Fits = Callable[[Sequence["Task"]], None]
-Predict = Callable[[VectorSource, Parts], Prediction]
 
 
 @dataclass(frozen=True)
@@ -94,9 +90,6 @@ class TaskFeature:
         kind: what `compute` returns.
         cover: for features of finished units: function of the names of T tasks and the groups of tasks that
             units learned together, that raises an error if a group is missing.
-        predict: for features of finished units that predict scores: function of a `VectorSource` and the
-            groups that follow from the feature, that returns what it predicts of them.
-        probed: whether it reads the gradient probes of these units.
         weights: whether it reads the weights of these units.
         fits: function of the tasks that raises an error if they cannot have it; None if only `compute` knows.
     """
@@ -105,8 +98,6 @@ class TaskFeature:
     embedded: bool = False
     kind: Kind = "vectors"
     cover: Cover | None = None
-    predict: Predict | None = None
-    probed: bool = False
     weights: bool = False
     fits: Fits | None = None
 
@@ -173,7 +164,7 @@ def document_centroid(view: VectorSource) -> NDArray[np.float32]:
     Raises:
         GroupingError: a task is not a yes/no label.
     """
-    _need_labels(view, "document_centroid")
+    need_labels(view, "document_centroid")
     vectors = view.embed(tuple(view.corpus.texts))[view.fold.train]  # [n, H]
     bears = view.corpus.matrix()[view.fold.train].astype(np.float32)  # [n, T]
     return (bears.T @ vectors) / bears.sum(0)[:, None]
@@ -186,7 +177,7 @@ def label_count(view: VectorSource) -> NDArray[np.float32]:
     Raises:
         GroupingError: a task is not a yes/no label.
     """
-    _need_labels(view, "label_count")
+    need_labels(view, "label_count")
     return view.corpus.matrix()[view.fold.train].sum(0, dtype=np.float32)[:, None]
 
 
@@ -200,7 +191,7 @@ def label_cooccurrence(view: VectorSource) -> NDArray[np.float64]:
     Raises:
         GroupingError: a task is not a yes/no label, or the labels are of several data sets.
     """
-    _need_labels(view, "label_cooccurrence")
+    need_labels(view, "label_cooccurrence")
     _need_both(view.corpus.tasks)
     columns = view.corpus.matrix()[view.fold.train].T.astype(np.float64)
     varied = columns.std(axis=1) > 0  # a label that all or no documents have is correlated with none
@@ -209,74 +200,14 @@ def label_cooccurrence(view: VectorSource) -> NDArray[np.float64]:
     return correlations
 
 
-@task_feature(embedded=True)
-def probe_weights(view: VectorSource) -> NDArray[np.float64]:
-    """Return the weights [T, H] of a ridge regression from the vectors of training documents to each label.
+def need_labels(view: VectorSource, features: str, method: str = "") -> None:
+    """Raise an error if a task is not a yes/no label.
 
-    Vectors and labels are standardised over the documents of the label's data set; the penalty of each label
-    is chosen by leave-one-out (scikit-learn's `RidgeCV`).
-
-    Raises:
-        GroupingError: a task is not a yes/no label.
+    Args:
+        view: the tasks.
+        features: the feature that needs labels.
+        method: end of the sentence that names other features.
     """
-    _need_labels(view, "probe_weights")
-    corpus = view.corpus
-    weights: dict[int, NDArray[np.float64]] = {}
-    for source, first, end in sources_of(corpus):
-        columns = [at for at, name in enumerate(corpus.names) if name in source.names]
-        train = view.fold.train[(view.fold.train >= first) & (view.fold.train < end)]
-        if columns:
-            vectors, labels = _standardize(view, train, train)
-            weights |= dict(zip(columns, _weights(vectors, labels[:, columns]), strict=True))
-    return np.array([weights[at] for at in range(len(corpus.names))])
-
-
-_need_same_errors = partial(
-    need_one_source, "rank_probe", "compares errors on the same documents", "probe_weights"
-)
-
-
-@task_feature(embedded=True, kind="group values", fits=_need_same_errors)
-def rank_probe(view: VectorSource) -> RankProbe:
-    """Return what the tasks of a group gain if their probes share one direction (`RankProbe`).
-
-    The probes of `probe_weights`, of training documents; their squared errors are those on the validation
-    part, in units of each label's variance in the training part. A value above 0 says that the group's tasks
-    need the same direction.
-
-    Raises:
-        GroupingError: a task is not a yes/no label, or the labels are of several data sets.
-    """
-    _need_labels(view, "rank_probe", ", with `grouping.method: kmedoids`")
-    _need_same_errors(view.corpus.tasks)
-    train = view.fold.train
-    vectors, labels = _standardize(view, train, train)
-    others, truth = _standardize(view, train, view.fold.validation)
-    weights = _weights(vectors, labels)
-    return RankProbe(vectors @ weights.T, others @ weights.T, truth)
-
-
-def _standardize(
-    view: VectorSource, train: NDArray[np.int64], rows: NDArray[np.int64]
-) -> list[NDArray[np.float64]]:
-    """Return vectors [n, H] and labels [n, T] of documents; training documents have mean 0 and variance 1."""
-    tables = []
-    for table in (view.embed(tuple(view.corpus.texts)), view.corpus.matrix()):
-        known = table[train].astype(np.float64)
-        spread = known.std(0)  # of a label that no training document has, 0
-        tables.append((table[rows] - known.mean(0)) / np.where(spread > TINY, spread, 1.0))
-    return tables
-
-
-def _weights(vectors: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights [T, H] of a ridge regression to each label."""
-    from sklearn.linear_model import RidgeCV
-
-    probe = RidgeCV(alphas=np.logspace(0, 5, 11), alpha_per_target=True, fit_intercept=False)
-    return np.atleast_2d(probe.fit(vectors, labels).coef_)
-
-
-def _need_labels(view: VectorSource, features: str, method: str = "") -> None:
     others = [task.name for task in view.corpus.tasks if not SCORING[task.kind].counts_positive]
     if others:
         raise GroupingError(

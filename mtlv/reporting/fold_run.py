@@ -14,7 +14,7 @@ from mtlv.evaluation.thresholds import Thresholds
 from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Scores, Task, as_json
 from mtlv.reporting.descriptions import describe_child
-from mtlv.reporting.groups import group_texts
+from mtlv.reporting.groups import GROUPS, groups_json
 from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import (
@@ -25,7 +25,6 @@ from mtlv.reporting.metrics import (
     without_secrets,
 )
 from mtlv.reporting.plan_result import PlanResult
-from mtlv.reporting.probing import write_probes
 from mtlv.settings import dump
 from mtlv.store.scores_file import write_scores
 from mtlv.tracking import Metric, TableFile, Tracker
@@ -112,9 +111,7 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     tracker.text(run, thresholds_json(outcome.thresholds), "thresholds.json")
     tracker.text(run, curves_json(result.points), "curves.json")
     if child.groups is not None:
-        for name, text in group_texts(child.groups).items():
-            tracker.text(run, text, name)
-    write_probes(tracker, run, outcome.records, result.name)
+        tracker.text(run, json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False), GROUPS)
     with TemporaryDirectory() as folder:
         for scores in (outcome.validation, outcome.test):
             file = Path(folder) / f"{scores.split}.parquet"

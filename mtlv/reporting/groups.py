@@ -10,9 +10,13 @@ from mtlv.figures.elbow import draw_elbow
 from mtlv.figures.task_map import draw_map, project
 from mtlv.planning.groups import TaskGroups
 
+GROUPS = "grouping/groups.json"
+
 
 def groups_json(groups: TaskGroups) -> dict[str, object]:
-    """Return `groups.json`: the groups, their medoids, the reason for k, their stability, and the map."""
+    """Return `groups.json`: the groups, their medoids, the reason for k, their stability, whether they were
+    chosen for scores of their models, and the map.
+    """
     grouping = groups.grouping
     return {
         "k": grouping.k,
@@ -23,19 +27,9 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
         "reason": groups.reason,
         "stability": dict(groups.stability),
         "notes": list(grouping.notes),
+        "measured": groups.measured,
         "map": _places(groups),
     }
-
-
-def group_texts(groups: TaskGroups) -> dict[str, str]:
-    """Return `grouping/groups.json`, and `grouping/prediction.json` (`mtlv.plan.prediction`) where groups
-    follow from measured ones, by path.
-    """
-    texts = {"grouping/groups.json": json.dumps(groups_json(groups), indent=1, ensure_ascii=False)}
-    if groups.prediction is not None:
-        prediction = json.dumps(groups.prediction.as_json(), ensure_ascii=False, allow_nan=False)
-        texts["grouping/prediction.json"] = prediction
-    return texts
 
 
 def _places(groups: TaskGroups) -> dict[str, list[float]]:
@@ -47,10 +41,11 @@ def _places(groups: TaskGroups) -> dict[str, list[float]]:
 
 
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:
-    """Write the folder `grouping` with `group_texts` and `elbow.json`, and draw `elbow.png` and
+    """Write the folder `grouping` with `groups.json` and `elbow.json`, and draw `elbow.png` and
     `task_map.png`, if they apply; return the pictures.
     """
-    texts, grouping, pictures = group_texts(groups), groups.grouping, []
+    grouping, pictures = groups.grouping, []
+    texts = {GROUPS: json.dumps(groups_json(groups), indent=1, ensure_ascii=False)}
     if groups.elbow is not None:
         texts["grouping/elbow.json"] = json.dumps(asdict(groups.elbow), indent=1)
         pictures.append(draw_elbow(groups.elbow, folder / "elbow.png", title=title, chosen=grouping.k))

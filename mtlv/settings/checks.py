@@ -266,12 +266,6 @@ UNREAD = (
         "set, but only `grouping.method: given` reads it; set that method or leave the groups out",
     ),
     Unread(
-        ("grouping.place", "grouping.method", "grouping.features"),
-        lambda s: s.grouping.place != 1,
-        lambda s: s.grouping.method == "best" and s.grouping.features == "group_score",
-        "set, but only `grouping.method: best` with `features: group_score` reads it",
-    ),
-    Unread(
         ("grouping.k", "grouping.method"),
         lambda s: s.grouping.k != "auto",
         lambda s: GROUPINGS[s.grouping.method].takes_k,

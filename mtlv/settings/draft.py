@@ -12,12 +12,8 @@ from typing import Any
 
 from mtlv.settings.text import KeyPath, YamlDocument, parse
 
-SUITE_KEYS = ("matrix", "runs", "explore", "transfer", "search", "tune")
-SUITE_SECTIONS = (
-    "explore",
-    "transfer",
-    "search",
-)  # those of them with keys of their own, such as `search.over`
+SUITE_KEYS = ("matrix", "runs", "transfer", "search", "tune")
+SUITE_SECTIONS = ("transfer", "search")  # those of them with keys of their own, such as `search.over`
 SHORTHAND_KEYS = ("data", "encoder", "architecture", "training.objective")
 
 

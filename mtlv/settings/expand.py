@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from mtlv.settings.describe import short
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted_key, full_key, known_keys, split
-from mtlv.settings.explore import from_explore
 from mtlv.settings.problems import from_validation, sentence
 from mtlv.settings.schema import ExecutionSettings, Settings
 from mtlv.settings.suite_schema import SuiteSettings
@@ -103,8 +102,6 @@ class _Expansion:
         here = Origin(lambda _: place, origin.folder if origin else Path())
         members: list[Variant] = []
         problems: list[str] = []
-        if keys.explore and key == "explore":
-            members, problems = from_explore(keys.explore, self.draft, here)
         if keys.transfer and key == "transfer":
             members, problems = from_transfer(keys.transfer, self.draft, here)
         self.problems += problems
@@ -230,7 +227,7 @@ def _vary(member: Variant, number: int, winning: Collection[str]) -> Iterator[Va
 
 
 COMBINED_SUITE_KEYS = (
-    *(("matrix", "explore"), ("runs", "explore"), ("runs", "transfer")),  # the members of both
+    ("runs", "transfer"),  # the members of both
     *(("matrix", "tune"), ("runs", "tune")),  # values to try for each member
 )
 """Keys of a suite that stand together."""

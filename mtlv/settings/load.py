@@ -189,7 +189,7 @@ def _members(
     winning = flat_changes(overrides)
     for variant in member_variants:
         draft = base.copy()
-        for change in (*variant.changes, *overrides, *variant.shares):
+        for change in (*variant.changes, *overrides):
             draft.apply(change)
         problems += _settle(draft, file)
         _resolve_paths(draft)

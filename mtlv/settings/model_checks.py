@@ -60,10 +60,4 @@ CONTRADICTIONS_OF_THE_MODEL = (
         "set, but the frozen weights would be random; set `encoder.weights: published`, or this to null",
     ),
     Check(("training.objective.name", "architecture.private_layers"), _gradients_of_private_layers),
-    Check(
-        ("training.probe", "architecture.private_layers"),
-        lambda s: 0 if s.training.probe is None else s.architecture.private_layers,
-        "gradients are compared at the encoder's top layers, which heads do not share with "
-        "`architecture.private_layers`; set that to 0 (got {}), or the probe to null",
-    ),
 )

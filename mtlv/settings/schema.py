@@ -42,7 +42,7 @@ class HeadSettings(SettingsSection):
 
 
 class GroupingSettings(SettingsSection):
-    later = {"from": None, "value": "mean", "place": 1}  # noqa: RUF012
+    later = {"from": None, "value": "mean"}  # noqa: RUF012
 
     method: Annotated[str, OneOf(GROUPINGS)]
     features: Annotated[str, OneOf(FEATURES)]
@@ -51,7 +51,6 @@ class GroupingSettings(SettingsSection):
         Field(alias="from", description="a list of names of earlier stages or of members, or null"),
     ]
     value: Literal["mean", "sum"]
-    place: Count
     k: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)],
         Field(description="auto, or a whole number of 1 or more"),
@@ -110,20 +109,6 @@ class PaceSettings(SettingsSection):
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.5
 
 
-class ProbeSettings(SettingsSection):
-    """The gradient probe: a diagnosis that changes no weight."""
-
-    every: Count = 10
-    scope: Annotated[
-        str, Field(pattern=r"^(encoder|top:[1-9]\d*)$", description="encoder, or top:N for the top N layers")
-    ] = "top:2"
-
-    @property
-    def layers(self) -> int | None:
-        """Number of the top layers whose gradients are compared; None is all that are trained."""
-        return None if self.scope == "encoder" else int(self.scope.removeprefix("top:"))
-
-
 FACTOR_RATE = 0.01
 """Default of `training.objective.learning_rate`."""
 
@@ -142,7 +127,6 @@ class TrainingSettings(SettingsSection):
         "cuda_graphs": True,
         "teach": None,
         "pace": None,
-        "probe": None,
         "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
         "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
     }
@@ -182,7 +166,6 @@ class TrainingSettings(SettingsSection):
     ]
     class_weights: Literal["balanced", "sqrt"] | None
     masking: MaskingSettings
-    probe: Annotated[ProbeSettings | None, Field(description="a mapping with every and scope, or null")]
     teach: Annotated[
         TeachSettings | None,
         Field(description="a mapping with from, gold, temperature and crossfit, or null"),
@@ -209,12 +192,11 @@ class GridSettings(SettingsSection):
 
 
 class EvaluationSettings(SettingsSection):
-    later = {"transferability": False, "bag_of_words": True}  # noqa: RUF012
+    later = {"bag_of_words": True}  # noqa: RUF012
 
     threshold: Literal["per_plan", "per_task", "fixed"]
     fixed: Fraction
     grid: GridSettings
-    transferability: Flag
     bag_of_words: Flag
 
 

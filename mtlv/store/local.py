@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, TypeVar
 from mtlv import locks
 from mtlv.disk import cannot_write, flush, remove, tensor_bytes
 from mtlv.errors import DamagedError, TrackingError
-from mtlv.plan.probed import from_json as probe_from_json
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.store.reruns import RerunCounter
@@ -202,14 +201,13 @@ class Store:
         with reading(folder):
             content, files = read_unit(folder)
             epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
-            probe = content.pop("probe", None)
+            content.pop("probe", None)  # of the gradient probe, until v0.2-full
             return UnitRecord(
                 **content,
                 epochs=epochs,
                 validation=read_scores(read_checked(folder / VALIDATION, files)),
                 test=read_scores(read_checked(folder / TEST, files)),
                 curve=read_curve(read_checked(folder / CURVE, files)),
-                probe=None if probe is None else probe_from_json(probe),
             )
 
     def _has_files(self, key: str, names: Collection[str]) -> bool:
@@ -255,10 +253,8 @@ class Store:
         plain = {
             name: value
             for name, value in vars(record).items()
-            if name not in ("epochs", "validation", "test", "curve", "probe")
+            if name not in ("epochs", "validation", "test", "curve")
         }
-        if record.probe is not None:
-            plain["probe"] = asdict(record.probe)
         write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
         self.publish(record.key, folder)
 

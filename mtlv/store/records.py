@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from numpy.typing import NDArray
 
 from mtlv.plan import Scores
-from mtlv.plan.probed import ProbeRecord
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,6 @@ class UnitRecord:
     validation: Scores = field(repr=False)  # of the kept weights
     test: Scores = field(repr=False)
     curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)  # validation outputs by task, per epoch
-    # what its gradient probe found; None without one
-    probe: ProbeRecord | None = field(default=None, repr=False)
     # by task, see `mtlv.units.teacher_outputs.entropies`; empty without a teacher, and in older units
     teacher_entropy: Mapping[str, float] = field(default_factory=dict)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from mtlv.evaluation.learned import constant_scores
 from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.planning.transferability import suitability
 from mtlv.reporting.datasets import fold_parts, whole_corpus
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.reporting.fold_run import write_child
@@ -85,17 +83,6 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
     return result
 
 
-def _write_transferability(session: SuiteContext, run: str, child: FoldRun) -> None:
-    """Log the transferability of the start models of a child to its tasks, by measure and task."""
-    scores: dict[str, dict[str, float]] = {}
-    for job in child.jobs:
-        if job.start is not None:
-            for measure, values in suitability(session.models.cache, job).items():
-                scores.setdefault(measure, {}).update(values)
-    if scores:
-        session.tracker.text(run, json.dumps(scores, ensure_ascii=False), "transferability.json")
-
-
 def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
     """Return the name of a child, with fold and seed first, because nested names are cut off."""
     seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
@@ -164,7 +151,5 @@ def _run_child(
             resolved.name, spec.name, child, names, outcome, live.points, constants, words_scores
         )
         write_child(session.tracker, run, result)
-        if settings.evaluation.transferability:
-            _write_transferability(session, run, child)
         session.models.child(run, resolved, child, outcome)
     return result

@@ -14,7 +14,6 @@ from mtlv.units.job import Job
 from mtlv.units.validation import ValidationHook
 
 if TYPE_CHECKING:
-    from mtlv.training.probe import Probe
     from mtlv.training.state import EpochProgress, TrainingState
 
 
@@ -29,14 +28,12 @@ class CheckpointHook(Hook):
         trained: state of training.
         validation: validation of the previous epochs.
         checkpoints: destination.
-        probe: its gradient probe.
     """
 
     job: Job
     trained: TrainingState
     validation: ValidationHook
     checkpoints: Checkpoints
-    probe: Probe
     _begun: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0
@@ -61,7 +58,6 @@ class CheckpointHook(Hook):
         try:
             progress = self.trained.put_back(state["training"])
             self.validation.put_back(state["watch"])
-            self.probe.put_back(state.get("probe", {}))  # older checkpoints have none
             self._spent = float(state["seconds"])
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise TrackingError(
@@ -85,7 +81,6 @@ class CheckpointHook(Hook):
         state = {
             "training": self.trained.take(progress),
             "watch": self.validation.take(),
-            "probe": self.probe.take(),
             "seconds": self.seconds,
         }
         self.checkpoints.write(progress.step, state)

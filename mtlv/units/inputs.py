@@ -98,11 +98,6 @@ class UnitInputs:
         """Return the documents of one source of which a target of these tasks is known."""
         return rows[np.any([self.corpus.known(name)[rows] for name in names], axis=0)]
 
-    def elsewhere(self, names: Sequence[str], rows: NDArray[np.int64]) -> PartDocuments:
-        """Return the documents of these rows, of any source, to predict these tasks; they have no targets."""
-        columns = {name: self._column(name) for name in names}
-        return PartDocuments(self.tokens, columns, self.tokens.rows(rows))
-
     def sources(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the sources with some of these tasks, in the order of `parts`."""
         return tuple(source.name for source, _ in self._sources(names))

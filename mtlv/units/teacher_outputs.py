@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.columns import DenseColumn, RaggedColumn
-from mtlv.data.targets import TARGETS
 from mtlv.evaluation.scoring import SCORING
-from mtlv.units.model import marked_entities, model_of
+from mtlv.units.model import model_of
 from mtlv.units.train import device_for, need_room
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from mtlv.models.kinds import Kind
     from mtlv.plan import Task
-    from mtlv.units.inputs import Outputs, UnitInputs
+    from mtlv.units.inputs import UnitInputs
     from mtlv.units.job import Job
 
     Weights = Mapping[str, torch.Tensor]
@@ -57,35 +56,6 @@ def teacher_outputs_of(
                 values = predict(model, part, precision=job.precision, read=_teacher_outputs)
                 outputs |= {name: _flat(values[name]) for name in values if name in tasks}
     return outputs
-
-
-def outputs_elsewhere(job: Job, inputs: UnitInputs, weights: Weights, rows: NDArray[np.int64]) -> Outputs:
-    """Return the outputs of a trained unit for documents of any source, by task with a class per text.
-
-    Heads that read marked entities are left out, which other sources do not have.
-
-    Args:
-        job: the unit.
-        inputs: its inputs.
-        weights: its trained weights.
-        rows: rows of documents.
-
-    Raises:
-        NoRoomError: the device's memory is full.
-    """
-    marked = {} if job.settings.heads.relation_features == "document" else marked_entities(inputs.corpus)
-    names = [
-        name
-        for name in job.unit.model.tasks
-        if TARGETS[inputs.tasks[name].kind].by_class and name not in marked
-    ]
-    if not names:
-        return {}
-    with need_room(job):
-        model = model_of(job, replace(inputs, below=None)).to(device_for(job))
-        model.load_state_dict(weights)
-        part = inputs.elsewhere(names, rows)
-        return inputs.outputs(model, [part], precision=job.precision)
 
 
 def _teacher_outputs(

@@ -19,7 +19,6 @@ from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.model import model_of
-from mtlv.units.probing import probe_of
 from mtlv.units.validation import BestWeights, UnitCallbacks, ValidationHook
 
 if TYPE_CHECKING:
@@ -81,8 +80,7 @@ def train_unit(
             training = _training(job, inputs, multiple=model.multiple if graphs else 1)
             trained, objective = _optimisation(job, model, inputs, training)
             validation = ValidationHook(job, model, inputs, callbacks)
-            probe = probe_of(job, trained, training, objective.tasks)
-            checkpointing = CheckpointHook(job, trained, validation, checkpoints, probe)
+            checkpointing = CheckpointHook(job, trained, validation, checkpoints)
             _train(training, objective, checkpointing, graphs=graphs)
         chosen = checkpointing.validation.best_weights()
         record = _record(checkpointing, chosen, device)
@@ -161,7 +159,6 @@ def _record(checkpointing: CheckpointHook, chosen: BestWeights, device: torch.de
         validation=validation.scores_of(chosen.epochs),
         test=test,
         curve=tuple(validation.scores(epoch).outputs for epoch in range(len(validation.curve))),
-        probe=checkpointing.probe.result(),
     )
 
 
@@ -210,7 +207,7 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
             precision=job.precision,
             accumulation=settings.accumulation * training.per_step,
             clip_norm=settings.clip_norm,
-            hooks=[validation, checkpointing.probe, checkpointing],
+            hooks=[validation, checkpointing],
             progress=checkpointing.go_on(),
             on_pieces=partial(_tell_pieces, job, validation) if settings.auto_batch else None,
             graphed=partial(Graphed, tell=tell) if graphs else None,

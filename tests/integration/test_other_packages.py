@@ -1,7 +1,10 @@
-"""Another package adds a corpus, an architecture, a grouping method, a feature, an objective, a balancer."""
+"""Another package adds one of each kind of choice, and a section of the comparison page."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import os
 import re
 import subprocess
@@ -55,6 +58,17 @@ def test_a_config_chooses_them_like_our_own(environment: dict[str, str], tmp_pat
     rows = [line.split()[0] for line in lines if line.startswith(("PAIRS", "GMTL, by initial groups"))]
     assert rows == ["PAIRS", "GMTL,"]
     assert "letters" in mtlv(environment, tmp_path, "data", "list").stdout
+    done = mtlv(environment, tmp_path, "compare", "--uri", "sqlite:///runs.db", "--out", "page", "--no-log")
+    assert done.returncode == 0, done.stderr
+    assert section_titles(tmp_path / "page" / "compare.html")[-1] == "First letters"
+
+
+def section_titles(page: Path) -> list[str]:
+    """Return the titles of a page's sections, in order."""
+    packed = re.search(r'<script[^>]*id="data"[^>]*>([^<]*)<', page.read_text(encoding="utf-8"))
+    assert packed is not None
+    data = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    return [section["title"] for section in data["sections"]]
 
 
 def test_without_the_package_its_names_are_unknown(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from kept import ROOT, Mutant, kept
 
-COPIED = ("mtlv", "tests", "config", "experiments", "benchmarks", "pyproject.toml")
+COPIED = ("mtlv", "lab", "tests", "config", "experiments", "benchmarks", "pyproject.toml")
 LEAST = 0.95
 PASSED, FAILED = 0, (1, 2)  # 2: an error while tests are collected
 LIMIT = 600.0  # seconds, of tests that were not yet timed

@@ -64,8 +64,6 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "comparison/load/texts.py",
     "execution/choose.py",
     "models/encoder.py",
-    "planning/changed_weights.py",
-    "planning/transferability.py",
     "planning/problems.py",
     "planning/stages.py",
     "planning/task_vectors.py",
@@ -77,7 +75,7 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "units/inputs.py",
     "units/teacher_outputs.py",
     "units/model.py",
-    "units/probing.py",
+    "units/rank_process.py",
     "units/train.py",
 }
 MOST = 24  # files of a folder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.comparison.load.check_scores import Figures, scores_of
-from mtlv.comparison.load.predictions import PREDICTION, kept_scores, predicts
+from mtlv.comparison.load.kept_scores import kept_scores
 from mtlv.comparison.load.select_runs import unique_names
 from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
@@ -21,12 +21,10 @@ from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import list_first
 from mtlv.plan import Scores, Task
-from mtlv.plan.prediction import Prediction
 from mtlv.plan.shape import StageShape
 from mtlv.tracking.reader import FOLD, RunReader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
-MEASURED, SUITS = "evaluation.transferability", "transferability.json"
 KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
 ONE_BY_ONE = 20  # with more members, all folds are requested together
@@ -131,8 +129,6 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     files.fetch(going, *OF_MEMBER)
     folds = [fold for run in members for fold in children[run.id]]
     files.fetch(folds, "curves.json", "grouping/groups.json")
-    files.fetch([fold for run in members if predicts(run) for fold in children[run.id]], PREDICTION)
-    files.fetch([fold for run in members if MEASURED in run.params for fold in children[run.id]], SUITS)
     names = unique_names(members)
     sources = [_Source(files, member, children[member.id]) for member in members]
     runs = []
@@ -243,8 +239,8 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
 def _child(source: _Source, fold: StoredRun) -> ComparedFold:
     number, seed = _fold_and_seed(fold)
     curves = _curves(source, fold)
-    predicted = source.files.json(fold, PREDICTION)
-    suits = source.files.json(fold, SUITS) or {}
+    groups = source.files.json(fold, "grouping/groups.json") or {}
+    follows = "grouping.from" in source.member.params or "from" in source.member.params.get("stages", "")
     return ComparedFold(
         run_id=fold.id,
         fold=number,
@@ -253,10 +249,7 @@ def _child(source: _Source, fold: StoredRun) -> ComparedFold:
         tasks=_task_figures(fold.metrics, source.tasks),
         curves=curves,
         kept=kept_scores(source.content, source.tasks, fold.metrics, curves),
-        prediction=None if predicted is None else Prediction.of_json(predicted),
-        suits={
-            name: {task: float(value) for task, value in values.items()} for name, values in suits.items()
-        },
+        measured=bool(groups.get("measured", follows)),  # until v0.2-full it was not written
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Literal
 
@@ -81,8 +81,6 @@ class Transfers:
     after: Mapping[tuple[str, str], Scores]  # scores by (source, target); cells may be missing
     wording: TransferText = INTERMEDIATE  # texts for intermediate tasks or for pairs
     unlearned: frozenset[str] = frozenset()  # tasks that a model of their own does not learn
-    # how well the model of a source suits a target, by measure and (source, target)
-    suits: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

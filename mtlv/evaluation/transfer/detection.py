@@ -21,8 +21,6 @@ class TransferRun:
     # returns scores by fold and seed for a name of the last stage
     scores: Callable[[str], Mapping[Pair, float]]
     nothing: bool = False  # whether it learned nothing, see `mtlv.evaluation.learned`
-    # returns for a name how well the first stage suits it, by measure
-    suits: Callable[[str], Mapping[str, float]] = lambda _: {}
     together: bool = True  # whether one model learned all names of the last stage
 
 
@@ -61,16 +59,7 @@ def _learner(run: ComparedRun, comparison: Comparison) -> TransferRun:
         pairs = ((child.pair, mean_score(name, comparison.tasks, child.tasks)) for child in run.children)
         return {pair: value for pair, value in pairs if value is not None}
 
-    def suits(name: str) -> dict[str, float]:
-        names = [task.name for task in comparison.tasks if name in (task.name, task.source)]
-        by_measure: dict[str, list[float]] = {}
-        for child in run.children:
-            for measure, values in child.suits.items():
-                if values.keys() >= set(names):
-                    by_measure.setdefault(measure, []).append(fmean(values[task] for task in names))
-        return {measure: fmean(values) for measure, values in by_measure.items()}
-
-    return TransferRun(run.learned, scores, comparison.learning(run).nothing, suits, len(run.plan) < 2)
+    return TransferRun(run.learned, scores, comparison.learning(run).nothing, len(run.plan) < 2)
 
 
 def transfers_among(runs: Sequence[TransferRun]) -> tuple[Transfers, ...]:
@@ -102,8 +91,4 @@ def _matrix(
         name: scores for name, run in alone.items() if name in targets and (scores := run.scores(name))
     }
     unlearned = frozenset(name for name, run in alone.items() if run.nothing)
-    suits: dict[str, dict[tuple[str, str], float]] = {}
-    for (source, target), run in cells.items():
-        for measure, value in run.suits(target).items():
-            suits.setdefault(measure, {})[source, target] = value
-    return (in_order(baseline, after, wording=wording, unlearned=unlearned, suits=suits),)
+    return (in_order(baseline, after, wording=wording, unlearned=unlearned),)

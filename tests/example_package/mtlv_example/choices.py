@@ -1,4 +1,4 @@
-"""An architecture, a grouping method, a task feature, an objective and a balancer."""
+"""An architecture, a grouping method, a task feature, an objective, a balancer and a section of the page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.comparison.blocks import Section, TextBlock
+from mtlv.evaluation.comparison import Comparison
 from mtlv.grouping.cluster import GroupLabels
 from mtlv.grouping.methods import GroupingMethod, Space
 from mtlv.plan.architectures import Groups, architecture
@@ -45,3 +47,9 @@ class FirstDoubled(Balancer):
         factors = losses.new_ones(self.count)
         factors[0] = 2
         return factors
+
+
+def first_letters(comparison: Comparison) -> Section | None:
+    """A section with the first letters of all runs."""
+    letters = ", ".join(run.name[0] for run in comparison.runs)
+    return Section("first_letters", "First letters", "Of the runs.", [TextBlock(f"They are {letters}.")])

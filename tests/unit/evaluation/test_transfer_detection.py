@@ -102,23 +102,6 @@ def test_a_name_is_a_task_or_all_tasks_of_a_data_set() -> None:
     assert mean_score("other", tasks, figures) is None
 
 
-def test_measures_are_kept_by_cell() -> None:
-    after = replace(learner(("a",), ("b",)), suits=lambda name: {"leep": len(name)})
-    (found,) = transfers_among([*ALONE, after, learner(("cc",), ("b",))])
-    assert found.suits == {"leep": {("a", "b"): 1}}
-
-
-def test_measures_of_a_name_are_means_over_folds_and_its_tasks(comparison_of: Callable) -> None:
-    comparison = comparison_of(runs=1, children=2, tasks=3)
-    run, (first, second, _) = comparison.runs[0], [task.name for task in comparison.tasks]
-    suits = [{"h_score": {first: 1.0, second: 9.0}}, {"h_score": {first: 2.0}, "leep": {second: 4.0}}]
-    children = [replace(child, suits=each) for child, each in zip(run.children, suits, strict=True)]
-    found = _learner(replace(run, children=tuple(children)), comparison)
-    assert found.suits(first) == {"h_score": 1.5}
-    assert found.suits(second) == {"h_score": 9.0, "leep": 4.0}
-    assert found.suits(comparison.tasks[0].source) == {}, "not of all its tasks"
-
-
 def test_a_name_that_its_own_run_did_not_learn_is_marked() -> None:
     """Not one that only a run after or beside another did not learn: that is an effect."""
     lost = replace(ALONE[0], nothing=True)

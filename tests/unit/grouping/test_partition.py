@@ -15,8 +15,6 @@ from mtlv.grouping import (
     PairSums,
     Partition,
     best_partition,
-    random_groups,
-    ranked_partition,
 )
 from mtlv.grouping import partition as search
 from mtlv.grouping.local_search import local_search
@@ -262,50 +260,3 @@ class _Wrong(GroupValue):
 
     def of(self, groups: np.ndarray) -> np.ndarray:
         return np.where(groups.sum(axis=1) == 2, np.nan, 0.0)
-
-
-@pytest.mark.parametrize("k", [None, 2])
-def test_places_are_those_of_all_partitions_of_listed_groups(k: int | None) -> None:
-    rng = np.random.default_rng(3)
-    groups = [group for size in (1, 2, 3) for group in combinations(range(5), size)]
-    value = ListedValues({group: rng.normal() for group in groups}, 5)
-    every = [labels for labels in partitions(5) if k in (None, max(labels) + 1)]
-    worth = {labels: value_of(value, labels) for labels in every}
-    ordered = sorted((each for each in every if np.isfinite(worth[each])), key=worth.get, reverse=True)
-    assert len(ordered) == (46 if k is None else 10)
-    for place in (1, 2, 3, 7, 10):
-        found = ranked_partition(value, place, k=k)
-        assert found.labels == ordered[place - 1]
-        assert found.value == pytest.approx(worth[found.labels])
-        assert (found.place, found.proven) == (place, True)
-    assert ranked_partition(value, 2, k=k).note.endswith("by a mixed-integer program; one is better")
-    assert ranked_partition(value, 10, k=k).note.endswith("; 9 partitions are better")
-    last = ranked_partition(value, 60, k=k)
-    assert (last.labels, last.place) == (ordered[-1], len(ordered))
-
-
-def test_a_place_is_among_listed_groups_that_make_a_partition() -> None:
-    with pytest.raises(GroupingError, match="do not make a partition"):
-        ranked_partition(ListedValues({(0, 1): 1.0, (1, 2): 1.0}, 3), 2)
-    method = GROUPINGS["best"].search
-    assert method is not None
-    with pytest.raises(GroupingError, match=r"`grouping.place` is a place among partitions of measured"):
-        method(np.zeros((3, 3)), None, GroupingSpec(place=2))
-    value = ListedValues({(0, 1): 3.0, (2,): 0.0, (0,): 1.0, (1, 2): 1.0}, 3)
-    assert method(value, None, GroupingSpec(place=2)).labels == (0, 1, 1)
-
-
-def test_halving_keeps_the_best_of_noisy_scores() -> None:
-    """Of 16 random partitions of the toy, the best is among the 8 best by scores with noise."""
-    exact, kept = normal_means(), 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        drawn = {random_groups(8, 3, seed=100 * seed + n).labels for n in range(16)}
-        best = max(drawn, key=lambda labels: value_of(exact, labels))
-        groups = {tuple(np.flatnonzero(np.equal(each, g)).tolist()) for each in drawn for g in set(each)}
-        known = dict(
-            zip(map(tuple, (np.flatnonzero(g).tolist() for g in exact.groups)), exact.worth, strict=True)
-        )
-        noisy = ListedValues({group: known[group] + rng.normal(0, 0.05) for group in groups}, 8)
-        kept += any(ranked_partition(noisy, place).labels == best for place in range(1, 9))
-    assert kept >= 19

@@ -22,8 +22,6 @@ from mtlv.planning.task_vectors import (
     label_count,
     label_description,
     label_name,
-    probe_weights,
-    rank_probe,
 )
 from mtlv.registries import GROUPINGS
 from mtlv.settings import load_overrides
@@ -178,7 +176,7 @@ def tampered(corpus, train):
     return replace(corpus, texts=tuple(corpus.texts[i] for i in order), targets=targets)
 
 
-OF_DOCUMENTS = ("document_centroid", "label_count", "label_cooccurrence", "probe_weights")
+OF_DOCUMENTS = ("document_centroid", "label_count", "label_cooccurrence")
 
 
 @pytest.mark.parametrize("features", OF_DOCUMENTS)
@@ -225,9 +223,8 @@ def test_label_counts_by_hand(cache):
     assert label_count.compute(seen)[:, 0].tolist() == wanted
 
 
-@pytest.mark.parametrize("features", ["label_cooccurrence", "probe_weights"])
-def test_labels_of_three_topics_are_found(cache, features, monkeypatch):
-    seen = view(cache, f"grouping.features={features}", "grouping.k=3", "grouping.scaling=l2")
+def test_labels_of_three_topics_are_found(cache, monkeypatch):
+    seen = view(cache, "grouping.features=label_cooccurrence", "grouping.k=3", "grouping.scaling=l2")
     rng, names = np.random.default_rng(0), seen.corpus.names
     topics = rng.integers(3, size=len(seen.corpus))
     rates = np.where(topics[:, None] == np.arange(len(names)) % 3, 0.7, 0.05)
@@ -238,7 +235,7 @@ def test_labels_of_three_topics_are_found(cache, features, monkeypatch):
     vectors = np.eye(3)[topics] + 0.3 * rng.normal(size=(len(topics), 3))
     monkeypatch.setattr(VectorSource, "embed", lambda *_: vectors)
     found = task_groups(replace(seen, cache=other))
-    assert found.vectors.shape == (len(names), 3 if features == "probe_weights" else len(names))
+    assert found.vectors.shape == (len(names), len(names))
     groups = {
         frozenset(names.index(name) % 3 for name in group if name != names[-1]) for group in found.groups
     }
@@ -251,19 +248,6 @@ def test_cooccurrence_is_the_correlation_of_training_documents(cache):
     columns = [seen.corpus.targets[name][seen.fold.train] for name in (one, two)]
     assert found[0, 1] == pytest.approx(np.corrcoef(*columns)[0, 1])
     assert np.diag(found).tolist() == pytest.approx([1] * len(found))
-
-
-def test_probes_weigh_standardised_vectors(cache, monkeypatch):
-    seen, rng = view(cache), np.random.default_rng(0)
-    vectors = rng.normal(size=(len(seen.corpus), 3)) * [1, 100, 0.01] + 5
-    names = seen.corpus.names
-    targets = dict(seen.corpus.targets) | {names[0]: (vectors[:, 1] > 5).astype(np.int8)}
-    other = Bench()
-    other.replaced = replace(seen.corpus, targets=targets)
-    monkeypatch.setattr(VectorSource, "embed", lambda *_: vectors)
-    found = probe_weights.compute(replace(seen, cache=other))
-    assert found[0, 1] == pytest.approx(0.8, abs=0.1)  # sqrt(2 / pi) for a normal variable and its sign
-    assert np.abs(found[0, [0, 2]]).max() < 0.1
 
 
 def of_two_sources(cache, monkeypatch):
@@ -291,21 +275,12 @@ def of_two_sources(cache, monkeypatch):
     return replace(view(cache), cache=other, fold=fold)
 
 
-def test_probes_of_a_data_set_read_no_documents_of_another(cache, monkeypatch):
-    seen = of_two_sources(cache, monkeypatch)
-    found = probe_weights.compute(seen)
-    assert seen.corpus.names == ("a0", "a1", "b0", "b1")
-    assert np.abs(found[:, 2]).max() < 1e-9, "which data set it is tells nothing within one"
-    assert (found[:, 0] > found[:, 1]).tolist() == [True, False, True, False]
-
-
-@pytest.mark.parametrize("feature", [label_cooccurrence, rank_probe])
-def test_features_of_the_same_documents_refuse_several_data_sets(cache, monkeypatch, feature):
+def test_features_of_the_same_documents_refuse_several_data_sets(cache, monkeypatch):
     seen = of_two_sources(cache, monkeypatch)
     with pytest.raises(GroupingError, match=r"\(got tasks of a, b\); set `grouping.features: "):
-        feature.compute(seen)
+        label_cooccurrence.compute(seen)
     with pytest.raises(GroupingError, match=r"\(got tasks of a, b\)"):
-        feature.fits(seen.corpus.tasks)
+        label_cooccurrence.fits(seen.corpus.tasks)
 
 
 def test_descriptions_are_needed_where_they_are_clustered(cache):

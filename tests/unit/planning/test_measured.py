@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score
 from mtlv.errors import GroupingError
 from mtlv.plan import Task
 from mtlv.plan.scores import TaskScores
-from mtlv.planning.measured import FEWEST, group_score, measured, surrogate
+from mtlv.planning.measured import group_score, measured
 
 TASKS = (Task("a"), Task("b"), Task("c"), Task("d"))
 NAMES = tuple(task.name for task in TASKS)
@@ -51,13 +51,3 @@ def test_measured_groups_need_every_task() -> None:
     value = group_score.compute(view("ab", "cd", "d"))
     member = np.array([[True, True, False, False], [False, False, True, True], [True, True, True, False]])
     assert np.isfinite(value.of(member)).tolist() == [True, True, False]
-
-
-def test_a_surrogate_needs_as_many_groups_of_each_task_and_every_pair() -> None:
-    pairs = ["ab", "ac", "ad", "bc", "bd", "cd"]
-    two = np.array([[True, True, False, False], [False, False, True, True]])
-    assert np.isfinite(surrogate.compute(view(*pairs)).of(two)).all()
-    with pytest.raises(GroupingError, match=rf"needs {FEWEST} different groups .*got fewer of d\)"):
-        surrogate.compute(view(*pairs[:-1], "abc"))
-    with pytest.raises(GroupingError, match=r"got 1 of 6 pairs .* such as c with d\)"):
-        surrogate.compute(view(*pairs[:-1], "c", "d"))

@@ -46,7 +46,6 @@ def test_the_defaults_are_valid(schema):
         {"stages": [{"name": "a", "training": {"epochs": "three"}}]},
         {"matrix": {"seed": 3}},
         {"runs": []},
-        {"explore": {"partitions": 2, "k": 3}},
         {"transfer": {"pair": "all"}},
     ],
 )

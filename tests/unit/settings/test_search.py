@@ -31,8 +31,8 @@ def test_a_part_of_it_can_be_set_on_the_command_line(tmp_path: Path) -> None:
     assert [m.settings.training.batch_size for m in suite.members] == [8, 8, 16, 16, 32, 32]
     assert [m.settings.training.epochs for m in suite.members] == [1, 2] * 3
     assert {m.settings.training.learning_rate for m in suite.members} == {2e-5}
-    other = load_suite({"explore": {"partitions": 3, "k": [2]}}, ["explore.changes.training.epochs=7"])
-    assert [m.settings.training.epochs for m in other.members][:3] == [7, 7, 7]
+    other = load_suite({"transfer": {"pairs": [["a", "b"]]}}, ["transfer.seeds=[3, 4]"])
+    assert [m.settings.seeds for m in other.members] == [(3, 4)] * 3
 
 
 @pytest.mark.parametrize(

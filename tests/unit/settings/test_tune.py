@@ -155,7 +155,7 @@ def test_a_value_may_be_that_of_several_runs(load) -> None:
         ("tune: {seed: [0, 1]}", "`tune.seed`: changes what is validated, so its values cannot be compared"),
         ("tune: {data.limit: [90, 99]}", "`tune.data.limit`: changes what is validated"),
         ("tune: {data: [{limit: 90}]}", "`tune.data`: changes what is validated"),
-        (f"matrix: {{seed: [0]}}\nexplore: {{partitions: 3, k: 2}}\n{RATES}", "`tune`: given together with"),
+        (f"matrix: {{seed: [0]}}\nruns: [{{}}]\n{RATES}", "`tune`: given together with"),
         (
             f"{RATES}runs: [{{tune: {{training.epochs: [1]}}}}]",
             "`tune.training.learning_rate`: every run has a",

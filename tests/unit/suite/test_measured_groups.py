@@ -5,33 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from listening import Watcher
 from memory_tracker import MemoryTracker
-from scipy.spatial.distance import pdist, squareform
-from scipy.stats import norm, ttest_ind
 
 from mtlv.data.folds import Fold
 from mtlv.errors import ConfigError, GroupingError, TrackingError, TrainingError
 from mtlv.evaluation.metrics import average_precision
 from mtlv.events import ignore
 from mtlv.execution.runner import UnitRunner
-from mtlv.grouping import best_partition, scale
-from mtlv.plan.prediction import Prediction
-from mtlv.planning import measured, resolve
+from mtlv.planning import resolve
 from mtlv.planning.check import check_suite
 from mtlv.planning.groups import TaskGroups
-from mtlv.planning.measured import _need_meetings, group_score, pair_gain, surrogate
+from mtlv.planning.measured import group_score, pair_gain
 from mtlv.planning.preview import NEW, would_run_lines
 from mtlv.planning.resolve import resolve_all, resolve_groups
 from mtlv.planning.task_vectors import VectorSource
-from mtlv.registries import FEATURES
 from mtlv.settings import Settings, Suite, load_overrides
 from mtlv.settings.describe import dump, flatten
 from mtlv.store.local import Store
@@ -142,200 +135,35 @@ def test_groups_follow_from_random_groups(by_groups: Ran) -> None:
     assert f"these groups have the value {sum(value[group] for group in best):.4g}" in reason
 
 
-def test_groups_are_explored_and_proposed(suite: Callable, table: Callable) -> None:
-    made = suite(table("t"), "explore={partitions: 3, k: 2}", "training.epochs=1")
-    with pytest.raises(ConfigError, match=r"needs 3 different groups or more of each task \(got fewer of"):
-        check_suite(made)
-    made = suite(table("t"), "explore={partitions: 9, k: 2}", "training.epochs=1")
-    assert "found after 6 units of drawn 1" in check_suite(made).members[-1].lines[0]
-    counter = Watcher()
-    result = run_suite(made, counter, MemoryTracker())
-    assert len(counter.trained) == 6, "a proposed group that was measured is not trained again"
-    assert {tuple(sorted(map(len, groups_of(result, f"drawn {n}")[0]))) for n in range(1, 10)} == {(1, 2)}
-    records = {
-        record.key: record
-        for member in result.members[:-1]
-        for outcome in member.outcomes
-        for record in outcome.records
-    }
-    settings, cache = made.members[-1].settings, InputCache()
-    view = VectorSource(cache, settings, cache.folds(settings.data)[0], False, list(records.values()))
-    value = surrogate.compute(view)
-    labels = best_partition(value, k=2).labels
-    proposed = {
-        frozenset(task for task, label in zip(LABELS, labels, strict=True) if label == k) for k in (0, 1)
-    }
-    assert {frozenset(group) for group in groups_of(result, "proposed")[0]} == proposed
-    for record in records.values():
-        for task, scores in record.validation.tasks.items():
-            group = np.array([name in record.validation.tasks for name in LABELS])
-            measured = average_precision(scores.targets == 1, scores.outputs)
-            assert value.scores(group)[LABELS.index(task)] == pytest.approx(measured, abs=0.3)
-    found = result.members[-1].resolved.children[0].groups.prediction
-    assert found.groups == result.members[-1].resolved.children[0].groups.groups
-    assert (found.units, found.epochs, found.alike) == (6, (1, 1), True)
-    assert found.seconds == pytest.approx(sum(record.train_seconds for record in records.values()))
-    np.testing.assert_allclose(found.effects, value.effects)
-    for group in found.groups:
-        own = np.isin(LABELS, group)
-        np.testing.assert_allclose(found.chosen[own], value.scores(own)[own])
-    for number in range(1, 10):
-        rows = found.partitions[f"drawn {number}"]
-        groups = [tuple(np.array(LABELS)[found.member[row]]) for row in rows]
-        assert sorted(groups) == sorted(groups_of(result, f"drawn {number}")[0])
-    for record in records.values():
-        row = found.row(record.validation.tasks)
-        for task, scores in record.validation.tasks.items():
-            measured = average_precision(scores.targets == 1, scores.outputs)
-            assert found.scores[row, LABELS.index(task)] == pytest.approx(measured)
-    as_grouped = replace(view, special_tokens=settings.grouping.special_tokens)
-    without = [name for name, each in FEATURES.items() if each.kind == "vectors" and each.cover is None]
-    assert list(found.distances) == [*without, "task_vectors", "leep"], "each task was also learned alone"
-    for name in without:
-        vectors = scale(FEATURES[name].compute(as_grouped), "minmax")
-        np.testing.assert_allclose(found.distances[name], squareform(pdist(vectors)))
-    np.testing.assert_allclose(found.distances["leep"], -FEATURES["leep"].compute(view).T)
-    gains = FEATURES["rank_probe"].compute(as_grouped).gains(found.member)
-    assert list(found.gains) == ["rank_probe"]
-    np.testing.assert_allclose(found.gains["rank_probe"], gains)
-    assert np.nanmax(np.abs(gains[found.member.sum(axis=1) > 1])) > 0
-    reason = result.members[-1].resolved.children[0].groups.reason
-    assert "; predicted from 6 measured groups, which took " in reason
-    assert "every two tasks were together in 1 of them or more" in reason
-
-
-def test_the_better_half_of_the_drawn_groups_goes_on(suite: Callable, table: Callable) -> None:
-    made = suite(table("t"), "explore={partitions: 9, k: 2, seed: 1, halving: [0.5, 1]}", "training.epochs=2")
-    assert "found after 6 units of drawn 1" in check_suite(made).members[9].lines[0]
-    counter = Watcher()
-    result = run_suite(made, counter, MemoryTracker())
-    children = {each.resolved.member.name: each.resolved.children[0] for each in result.members}
-    value: dict[frozenset[str], float] = {}
-    for member in result.members:
-        for record in member.outcomes[0].records if member.name.startswith("drawn") else ():
-            assert len(record.epochs) == 1
-            scores = record.validation.tasks.values()
-            value[frozenset(record.validation.tasks)] = sum(
-                average_precision(each.targets == 1, each.outputs) for each in scores
-            )
-    halves = [({name}, set(LABELS) - {name}) for name in LABELS]  # all partitions into two
-    halves.sort(key=lambda groups: -sum(value[frozenset(group)] for group in groups))
-    for place in range(1, 6):
-        groups = children[f"round 2 place {place}"].groups.groups
-        wanted = halves[min(place, 3) - 1]
-        assert {frozenset(group) for group in groups} == set(map(frozenset, wanted)), "or the last one"
-    reason = children["round 2 place 3"].groups.reason
-    assert reason.endswith("by a mixed-integer program; 2 partitions are better")
-    assert children["round 2 place 2"].groups.prediction is None
-    longer = {job.unit.key for name in children if name[:5] == "round" for job in children[name].jobs}
-    assert {job.unit.key for job in children["proposed"].jobs} <= longer, "nothing is trained again"
-    assert len(counter.trained) == 6 + len(longer)
-    found = children["proposed"].groups.prediction
-    assert (found.units, found.epochs, found.alike) == (6 + len(longer), (2, 2), True)
-    records = {r.key: r.train_seconds for m in result.members for o in m.outcomes for r in o.records}
-    assert found.seconds == pytest.approx(sum(records.values()))
-    assert children["round 2 predicted"].groups.prediction.units == 6
-
-
-def test_a_prediction_is_logged_with_its_groups_and_knows_how_they_were_measured(
-    suite: Callable, table: Callable
+def test_groups_whose_models_were_measured_are_marked(
+    by_pairs: Ran, by_groups: Ran, suite: Callable, table: Callable
 ) -> None:
-    tracker = MemoryTracker()
-    explore = "explore={partitions: 9, k: 2, changes: {training.weight_decay: 0.3}, controls: 4}"
-    made = suite(table("t"), explore, "training.epochs=1", "grouping.metric=cosine")
-    result = run_suite(made, ignore, tracker)
-    children = {each.resolved.member.name: each.resolved.children[0] for each in result.members}
-    found = children["proposed"].groups.prediction
-    assert not found.alike
-    controls = [children[f"random {number}"].groups for number in range(1, 5)]
-    assert len({each.groups for each in controls}) > 1
-    for each in controls:
-        assert sorted(map(len, each.groups)) == sorted(map(len, found.groups))
-        assert each.reason.startswith("random groups with the sizes of the best partition: ")
-    assert "label_name" in found.distances
-    assert "label_count" not in found.distances, "one number has no cosine"
-    logged = [
-        Prediction.of_json(json.loads(text))
-        for run in tracker.runs.values()
-        for name, text in run.files.items()
-        if name == "grouping/prediction.json"
-    ]
-    assert len(logged) == 2, "of the fold and of the member, and of no other"
-    for each in logged:
-        assert each.as_json() == found.as_json()
+    for _, result, _, tracker in (by_pairs, by_groups):
+        (chosen,) = result.members[0].resolved.children
+        assert chosen.groups.measured
+        marked = {
+            run.spec.name: json.loads(run.files["grouping/groups.json"])["measured"]
+            for run in tracker.runs.values()
+            if "grouping/groups.json" in run.files
+        }
+        assert {name for name, measured in marked.items() if measured} == {
+            result.members[0].name,
+            f"fold 0 · {result.members[0].name}",
+        }, "a random group was drawn, not chosen"
+    other = suite(table("t"), BY_GROUPS.replace("chosen,", "chosen, training.weight_decay: 0.3,"), *FAST)
+    (chosen,) = run_suite(other, ignore, MemoryTracker()).members[0].resolved.children
+    assert not chosen.groups.measured, "these models are trained anew"
 
 
-def test_pairs_predict_alone_and_the_gains_with_errors_of_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    groups = [*((name,) for name in LABELS), *combinations(LABELS, 2)]
-    found = {frozenset(g): [dict(zip(g, rng.random(len(g)), strict=True)) for _ in range(2)] for g in groups}
-    monkeypatch.setattr(measured, "_scores_of_units", lambda _: found)
-    unit = SimpleNamespace(epochs=(1, 2), train_seconds=3.0)
-
-    def predicted(value: str, *groups: tuple[str, ...]) -> Prediction:
-        own = SimpleNamespace(grouping=SimpleNamespace(value=value, features="pair_gain"))
-        corpus = SimpleNamespace(names=LABELS)
-        view: Any = SimpleNamespace(corpus=corpus, settings=own, records=[unit] * 12)
-        return pair_gain.predict(view, groups)
-
-    def of(task: str, *group: str) -> list[float]:
-        return [each[task] for each in found[frozenset(group)]]
-
-    together = predicted("mean", LABELS)
-    alone = [np.mean(of(name, name)) for name in LABELS]
-    for value, combined in (("mean", np.mean), ("sum", np.sum)):
-        gains = [combined(np.delete(row, at)) for at, row in enumerate(together.effects)]
-        np.testing.assert_allclose(predicted(value, LABELS).chosen, np.array(alone) + gains)
-    np.testing.assert_allclose(predicted("mean", *((name,) for name in LABELS)).chosen, alone)
-    for to, by in permutations(LABELS, 2):
-        at = LABELS.index(to), LABELS.index(by)
-        assert together.effects[at] == pytest.approx(np.mean(of(to, to, by)) - np.mean(of(to, to)))
-        interval = ttest_ind(of(to, to, by), of(to, to), equal_var=False).confidence_interval()
-        assert norm.ppf(0.975) * together.errors[at] == pytest.approx((interval.high - interval.low) / 2)
-        assert together.together[at] == 2, "one of each seed"
-    assert (together.units, together.seconds, together.epochs) == (12, 36.0, (2, 2))
-    assert not np.isfinite(together.held_out).any()
-    first, rest = together.repeated
-    for row, (group, (one, two)) in enumerate(found.items()):
-        for at, name in enumerate(LABELS):
-            known = (one[name], two[name]) if name in group else (np.nan, np.nan)
-            np.testing.assert_array_equal((first[row, at], rest[row, at]), known)
-    some = frozenset(groups[0])
-    found |= {group: each[:1] for group, each in found.items() if group != some}
-    for table in predicted("mean", LABELS).repeated:
-        assert np.isfinite(table).any(axis=1).tolist() == [group == some for group in found]
-    found[some] = found[some][:1]
-    once = predicted("mean", LABELS)
-    assert once.repeated is None
-    assert np.isnan(once.errors[0, 1]), "a single unit says nothing of errors"
-    found |= {group: 2 * each for group, each in found.items()}
-    assert predicted("mean", LABELS).errors[0, 1] == 0
-
-
-def test_what_pairs_and_measured_groups_predict(by_pairs: Ran, by_groups: Ran) -> None:
-    of_pairs, found = (
-        each[1].members[0].resolved.children[0].groups.prediction for each in (by_pairs, by_groups)
-    )
-    assert of_pairs.alike
-    assert of_pairs.partitions == {}, "nothing is random"
-    assert of_pairs.units == 6
-    for group in found.groups:
-        for name in group:
-            at = LABELS.index(name)
-            assert found.chosen[at] == found.scores[found.row(group), at]
-    assert set(found.partitions) == {f"random {number}" for number in range(3)}
-    assert not np.isfinite(found.effects).any()
-
-
-def test_tasks_that_never_meet_are_refused() -> None:
-    names = ("a", "b", "c", "d", "e")
-    parts = ("ab", "ac", "ad", "bc", "bd", "cd", "e", "ea", "eb", "ec")
-    groups = {frozenset(part) for part in parts}
-    with pytest.raises(GroupingError, match=r"got 1 of 10 pairs were never together, such as d with e\)"):
-        _need_meetings(names, groups)
-    _need_meetings(names, groups | {frozenset("de")})
-    with pytest.raises(GroupingError, match=r"got fewer of d\)"):
-        _need_meetings(names, groups - {frozenset("cd")})
+def test_random_groups_of_the_best_partitions_sizes_are_its_control(suite: Callable, table: Callable) -> None:
+    control = f"{{name: control, {SCORES}, grouping.method: random, grouping.from: ['random *']}}"
+    control = control.replace("grouping.method: best, ", "")
+    made = suite(table("t"), BY_GROUPS.replace("runs=[", f"runs=[{control}, "), *FAST)
+    result = run_suite(made, ignore, MemoryTracker())
+    sizes = {name: sorted(map(len, groups_of(result, name)[0])) for name in ("control", "chosen")}
+    assert sizes["control"] == sizes["chosen"]
+    (child,) = next(m for m in result.members if m.resolved.member.name == "control").resolved.children
+    assert child.groups.reason.startswith("random groups with the sizes of the best partition: ")
 
 
 def test_groups_follow_from_an_earlier_stage(suite: Callable, table: Callable, tmp_path: Path) -> None:
@@ -366,12 +194,6 @@ def test_test_labels_change_no_group_and_validation_labels_do(
     reasons = {flip: each.members[0].resolved.children[0].groups.reason for flip, each in found.items()}
     assert groups_of(found["test"]) == groups_of(found["nothing"])
     assert reasons["test"] == reasons["nothing"]
-    predicted = {
-        flip: each.members[0].resolved.children[0].groups.prediction.as_json() | {"seconds": 0}
-        for flip, each in found.items()
-    }
-    assert predicted["test"] == predicted["nothing"]
-    assert predicted["validation"] != predicted["nothing"]
     assert reasons["validation"] != reasons["nothing"]
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.sections.parts import join_with_and
-from mtlv.comparison.sections.predicted.transfers import said_and_came
 from mtlv.comparison.sections.transfer.graph import graph
 from mtlv.comparison.sections.transfer.matrix import matrix
 from mtlv.evaluation.comparison import Comparison
@@ -48,7 +47,6 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
         matrix(transfers, cells, id),
         *([drawn] if drawn else []),
         _table(transfers, partners, id),
-        *said_and_came(transfers, cells, id),
     ]
     title = f"{wording.title}: {of}" if of else wording.title
     intro = (

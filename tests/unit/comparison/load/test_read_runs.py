@@ -15,7 +15,6 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from predictions import World, a_prediction, planted
 
 from mtlv.comparison.load.read_runs import read_runs, with_scores
 from mtlv.errors import TrackingError
@@ -118,10 +117,10 @@ def test_scores_are_read_of_the_asked_for_runs_only(tmp_path: Path) -> None:
     assert second.children[0].test.ids == second.children[0].validation.ids == ("d",)
 
 
-class Predicted(Shelf):
-    """The first member's groups follow from measured ones."""
+class Chosen(Shelf):
+    """Members whose groups follow from measured ones."""
 
-    prediction: Any = None
+    groups: Any = None
 
     def _run(self, number: str, kind: str, status: str) -> StoredRun:
         run = super()._run(number, kind, status)
@@ -133,42 +132,26 @@ class Predicted(Shelf):
         points["val.tasks.average_precision/a_b"] = [[0, 0.2], [1, 0.4]]
         tasks = {slug: each | {"head": "of all"} for slug, each in TASKS["tasks"].items()}
         content = TASKS | {"tasks": tasks, "heads": {"all": {"name": "of all"}}}
-        files = {"tasks.json": content, "curves.json": points, "grouping/prediction.json": self.prediction}
+        files = {"tasks.json": content, "curves.json": points, "grouping/groups.json": self.groups}
         path = self.folder / f"{run.id}-{Path(name).name}"
         path.write_text(json.dumps(files[name]))
         return path
 
 
-def test_a_prediction_and_the_scores_of_the_kept_weights_are_read(tmp_path: Path) -> None:
+def test_whether_groups_were_chosen_for_scores_and_those_of_the_kept_weights_are_read(tmp_path: Path) -> None:
     files = ("tasks.json", "curves.json")
-    held = {"m0": files, "f0": (*files, "grouping/prediction.json"), "m1": files, "f1": files}
-    shelf = Predicted(tmp_path, held, "FINISHED")
-    found = a_prediction(World(planted()), partitions=6)
-    shelf.prediction = found.as_json()
-    first, second = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
-    assert first.children[0].prediction.as_json() == found.as_json()
-    assert second.children[0].prediction is None
+    held = {"m0": files, "f0": (*files, "grouping/groups.json"), "m1": files, "f1": files}
+    shelf = Chosen(tmp_path, held, "FINISHED")
+    groups = {"groups": [["heart"], ["a/b"]]}
+    for written, wanted in ({"measured": False}, False), ({"measured": True}, True), ({}, True):
+        shelf.groups = groups | written
+        first, second = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
+        assert first.children[0].measured == wanted, "where it is not written, it may be so"
+        assert second.children[0].measured, "its groups are not known"
     assert first.children[0].kept == {"heart": 0.3, "a/b": 0.2}, "of the epoch of the head, or of the task"
-    shelf.prediction = {"tasks": ["heart"]}
-    with pytest.raises(TrackingError, match=r"run `m0` \(m0\) has params or artifacts"):
-        read_runs(shelf, shelf.members)  # type: ignore[arg-type]
-
-
-def test_measures_of_transferability_are_read_where_they_were_asked_for(tmp_path: Path) -> None:
-    class Measured(Shelf):
-        def _file(self, run: StoredRun, name: str) -> Path:
-            path = self.folder / f"{run.id}-{name}"
-            path.write_text(
-                json.dumps({"h_score": {"heart": 1}} if name == "transferability.json" else TASKS)
-            )
-            return path
-
-    held = dict.fromkeys(("m0", "f0", "m1", "f1"), ("tasks.json", "transferability.json"))
-    shelf = Measured(tmp_path, held, "FINISHED")
-    shelf.members[0] = replace(shelf.members[0], params={"evaluation.transferability": "True"})
-    first, second = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
-    assert first.children[0].suits == {"h_score": {"heart": 1.0}}
-    assert second.children[0].suits == {}
+    shelf.members = [replace(member, params={}) for member in shelf.members]
+    shelf.groups = groups
+    assert not read_runs(shelf, shelf.members).runs[0].children[0].measured  # type: ignore[arg-type]
 
 
 def test_scores_of_kept_weights_are_unknown_without_their_epoch(tmp_path: Path) -> None:

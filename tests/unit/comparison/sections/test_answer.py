@@ -31,7 +31,7 @@ def a_run(
 ):
     metrics = {"test/f1_macro": score, "time/train_seconds": seconds, "cost/parameters": 1e6 * models}
     child = SimpleNamespace(
-        metrics=metrics, main=score, tasks={task: {} for task in tasks}, pair=(0, 0), prediction=None
+        metrics=metrics, main=score, tasks={task: {} for task in tasks}, pair=(0, 0), measured=False
     )
     found = {
         "key": name,

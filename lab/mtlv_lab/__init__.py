@@ -1,0 +1,1 @@
+"""Learned grouping for mtlv: features of tasks, predictions of groups, a section of the page."""
