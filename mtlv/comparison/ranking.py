@@ -70,11 +70,10 @@ class Standing:
 
 
 def control_of(run: ComparedRun) -> str:
-    """Return what a run is a control for: random groups or factors, or groups measured to choose others."""
+    """Return what a run is a control for: random groups or factors."""
     if has_random_factors(run):
         return "control: random factors"
-    lower = run.params.get("grouping.place", "1") != "1"
-    return "control: random groups" if is_random(run) else lower * "measured to choose groups"
+    return "control: random groups" if is_random(run) else ""
 
 
 def following(ranked: Sequence[Standing]) -> Standing:
