@@ -20,6 +20,7 @@ from mtlv.grouping import best_partition
 from mtlv.planning.check import check_suite
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES, SECTIONS
+from mtlv.settings import load_suite
 from mtlv.suite.run import run_suite
 from mtlv.units.input_cache import InputCache
 
@@ -95,3 +96,12 @@ def test_groups_are_predicted_and_the_page_says_so(suite: Callable, table: Calla
     assert (prediction.units, len(prediction.scores), prediction.alike) == (6, 6, True)
     section = list(each_section(comparison))[-1]
     assert section.id == "predicted"
+
+
+def test_the_config_is_possible() -> None:
+    path = Path(__file__).resolve().parents[1] / "config.yml"
+    overrides = ["data.name=synthetic", "data.documents=120", "encoder=tiny"]
+    found = check_suite(load_suite(path, overrides))
+    assert (
+        "by best on surrogate, found after" in next(m for m in found.members if m.name == "proposed").lines[0]
+    )

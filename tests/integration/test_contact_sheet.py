@@ -11,8 +11,7 @@ from comparisons import TASKS, a_comparison
 from made_transfers import a_matrix
 from PIL import Image
 
-from mtlv.comparison.drawing import DrawingPool
-from mtlv.comparison.files import begin_pictures
+from mtlv.comparison.files import write_figures
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.transfer import transfer_section
 from mtlv.figures.elbow import draw_elbow
@@ -71,13 +70,12 @@ def by_vega(folder: Path) -> list[Path]:
     found = [section for section in each_section(comparison) if section.id in KINDS]
     assert {section.id for section in found} == KINDS
     drawn = [(comparison, section) for section in (*found, transfer_section(a_matrix()))]
-    paths = []
-    with DrawingPool(1) as pool:
-        pictures = [begin_pictures(of, section, pool) for of, section in drawn]
-        for id, picture in (pair for each in pictures for pair in each.items()):
-            paths.append(folder / f"page_{id}.png")  # others have names of figures of the page
-            paths[-1].write_bytes(picture.result().png)
-    return paths
+    return [
+        path.rename(path.with_stem(f"page_{path.stem}"))  # those of Matplotlib have the same names
+        for of, section in drawn
+        for path in write_figures(of, [section], folder)
+        if path.suffix == ".png"
+    ]
 
 
 def test_every_kind_of_picture_is_drawn_on_one_sheet(screenshots: Path, tmp_path: Path):

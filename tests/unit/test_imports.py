@@ -75,7 +75,6 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "units/inputs.py",
     "units/teacher_outputs.py",
     "units/model.py",
-    "units/rank_process.py",
     "units/train.py",
 }
 MOST = 24  # files of a folder

@@ -146,9 +146,7 @@ def test_random_groups_are_recommended_only_without_others():
     assert recommend([best, other]) is other
     assert recommend([best, standing("other", 0.799, worse=True)]) is best
     cheaper = standing("cheaper", 0.799, seconds=1.0, **random)
-    assert recommend([best, cheaper, standing("other", 0.7, worse=True)]) is best, (
-        "of controls, the highest"
-    )
+    assert recommend([best, cheaper, standing("other", 0.7, worse=True)]) is best, "of controls, the highest"
 
 
 def test_the_best_of_several_random_groups_is_high_by_chance():
