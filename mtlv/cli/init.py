@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+from contextlib import suppress
 from pathlib import Path
 
 from mtlv.cli.terminal import OK, say
@@ -15,26 +16,34 @@ EXPORTS = (".json", ".jsonl")
 
 def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
+    from mtlv.data.tables.other_formats import other_format
+    from mtlv.suite.format_config import write_format_config
+
+    out = args.out or Path(f"{args.table.resolve().stem}.yml")
+    is_described = args.labels or args.text or args.columns or args.header is not None  # as a table
+    other = None if is_described else other_format(args.table)
+    if other is None:
+        return _init_table(args, out)
+    if args.table.suffix.lower() in EXPORTS:
+        with suppress(DataError):  # beside entities, it may have columns that can be learned
+            return _init_table(args, out)
+    say(*write_format_config(*other, out))
+    return OK
+
+
+def _init_table(args: argparse.Namespace, out: Path) -> int:
     from mtlv.data.tables.column_kinds import FEWEST
     from mtlv.data.tables.guess import guess
-    from mtlv.data.tables.other_formats import other_format
     from mtlv.data.tables.parts import beside
     from mtlv.data.tables.tag_columns import SPANS
-    from mtlv.suite.format_config import write_format_config
     from mtlv.suite.new_config import write_config
     from mtlv.suite.token_counts import max_length
 
     labels = _names(args.labels or "")
-    is_table = labels or args.text or args.columns or args.header is not None  # its columns are described
-    other = None if is_table else other_format(args.table)
-    if other and not (args.table.suffix.lower() in EXPORTS and _has_more(args.table)):
-        name, place = other
-        say(*write_format_config(name, place, args.out or Path(f"{args.table.resolve().stem}.yml")))
-        return OK
     path, note = beside(args.table)
     names = _names(args.columns or "") or None
     table = guess(path, text=args.text, labels=labels, names=names, header=args.header)
-    lines = write_config(table, args.out or Path(f"{args.table.resolve().stem}.yml"))
+    lines = write_config(table, out)
     pair = f" and `{table.columns['text_pair']}`" if "text_pair" in table.columns else ""
     say(*filter(None, (note, *table.notes)))
     say(f"{table.path.name}: {table.documents} documents, text in `{table.text}`{pair}")
@@ -72,16 +81,6 @@ def init(args: argparse.Namespace) -> int:
         say(f"not read: {list_first(table.texts)}; for pairs of texts add {pair}, with {length}")
     say(*lines)
     return OK
-
-
-def _has_more(path: Path) -> bool:
-    """Whether a file of texts with entities has other columns that can be learned, so that it is a table."""
-    from mtlv.data.tables.guess import guess
-
-    try:
-        return bool(guess(path).learned)
-    except DataError:
-        return False
 
 
 def _names(text: str) -> tuple[str, ...]:

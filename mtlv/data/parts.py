@@ -11,6 +11,7 @@ from mtlv.data.tables.rows import need_size, read_text
 from mtlv.errors import DataError
 
 MOST_BYTES = 1_000_000_000  # maximum bytes of a text file, which needs several times this in memory
+LOOKED_AT = 100_000  # characters by which a format is recognized
 NAMES = {
     "train": "train",
     "training": "train",
@@ -55,13 +56,17 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
 
 def part_named(file: Path) -> str:
     """Return the part that a file is named like, also if it is packed; empty if none."""
-    return NAMES.get(file.name.lower().partition(".")[0], "")
+    return part_of(file.name.partition(".")[0])
+
+
+def part_of(name: object) -> str:
+    """Return the part that a cell, a file or a folder names; empty if it names none."""
+    return NAMES.get(str(name).strip().lower(), "")
 
 
 def _in_name(file: Path) -> list[str]:
     """Return the parts whose names are words of a file name."""
-    words = re.split("[^a-z]+", file.stem.lower())
-    return sorted({NAMES[word] for word in words if word in NAMES})
+    return sorted({*map(part_of, re.split("[^a-z]+", file.stem.lower()))} - {""})
 
 
 def text_of(path: Path) -> str:
@@ -72,6 +77,18 @@ def text_of(path: Path) -> str:
     """
     need_size(path, path.stat().st_size, MOST_BYTES)
     return read_text(path)
+
+
+def first_lines(path: Path) -> str:
+    """Return the lines among the first characters of a file, by which its format is recognized.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        content = file.read(LOOKED_AT)
+        is_cut = bool(file.read(1))
+    return content.rpartition("\n")[0] or content if is_cut else content
 
 
 def absent(files: dict[str, Path]) -> str:

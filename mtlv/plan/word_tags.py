@@ -14,6 +14,7 @@ from mtlv.plan.tagging import BIOUL, OUTSIDE, spans_of
 
 TAG = re.compile(r"O|[BIELUS](?:-.+)?")
 ALLOWED = "O, or B, I, E, L, U, S with a type (B-Disease)"
+IGNORED = "-100"  # of a piece of a word, where tags were made for another library
 NO_CLASS = "_"  # in CoNLL-U
 _WITH_LETTER = re.compile(r".-.*")
 _LETTERS = {"E": "L", "S": "U"}

@@ -15,13 +15,10 @@ from mtlv.data.source import Corpus
 from mtlv.data.tables.text_columns import size_of
 from mtlv.errors import shorten
 from mtlv.formatting import list_first, many
-from mtlv.models.lengths import ALIAS_MAX_TOKENS
 from mtlv.settings.describe import in_line
-from mtlv.suite.new_config import EPOCHS, OTHER_LANGUAGE, WINDOW_WORDS, need_new, write_new
-from mtlv.suite.token_counts import ENCODER, LENGTH_STEP
+from mtlv.suite.new_config import CUT_SHARE, EPOCHS, OTHER_LANGUAGE, WINDOW_WORDS, need_new, write_new
+from mtlv.suite.token_counts import ENCODER, max_length
 
-TOKENS_PER_WORD = 1.6  # tokens per word, with those that the encoder adds
-UNCUT_PERCENTILE = 99  # percentile of the documents that are not cut
 WINDOW_LINE = f"  window: {WINDOW_WORDS}                  # words; longer documents are cut into such windows"
 MAX_SHOWN_TYPES = 20  # types whose numbers are listed
 
@@ -49,8 +46,7 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
     """Return the config as text; `path` is relative to the config's folder."""
     (task,) = corpus.tasks
     counts = [len(words) for words in corpus.words or ()]
-    needed = int(np.percentile(counts, UNCUT_PERCENTILE) * TOKENS_PER_WORD) + 2
-    length = min(ALIAS_MAX_TOKENS, -(-needed // LENGTH_STEP) * LENGTH_STEP)
+    length, cut = max_length(tuple(corpus.texts))
     spans = Counter(span.type for row in corpus.targets[task.name] for span in row)
     numbers = [f"{shorten(type_)} {count}" for type_, count in spans.most_common()]
     epochs = next(epochs for most, epochs in EPOCHS if len(corpus) <= most)
@@ -69,7 +65,7 @@ def format_config(name: str, corpus: Corpus, path: str) -> str:
         *(f"  # {shorten(note, 200)}" for note in corpus.notes),
         f"  # spans of each type: {list_first(numbers, MAX_SHOWN_TYPES)}",
         f"  max_length: {length:<4}             # tokens",
-        *([WINDOW_LINE] if needed > ALIAS_MAX_TOKENS else []),
+        *([WINDOW_LINE] if cut > CUT_SHARE else []),
         "",
         *([] if size_of(corpus.texts)[1] else OTHER_LANGUAGE),
         f"encoder: {ENCODER:<20}  # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",

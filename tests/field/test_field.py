@@ -72,6 +72,7 @@ FILES = {
     "kinds/doccano_relation.jsonl": Expected(80, TAGGING, classes=("ADE", "DRUG"), notes=("80 relations",)),
     "kinds/labelstudio_min.json": Expected(60, TAGGING, classes=("ADE", "Drug")),
     "kinds/prodigy.jsonl": Expected(59, TAGGING, classes=("ADE", "DRUG"), notes=("rejected or ignored",)),
+    "kinds/integer_tags.jsonl": Expected(80, TAGGING, classes=("1", "3"), notes=("numbers as tags",)),
     "kinds/labelstudio.conll": Expected(60, TAGGING, classes=("ADE", "Drug")),
     "kinds/gad_no_header": Expected(180, BINARY, ("label",), notes=("no header",)),
     "kinds/mednli_train.jsonl": Expected(120, ("multiclass",), ("gold_label",)),

@@ -6,6 +6,7 @@ columns.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from mtlv.data.options import DataOptions
@@ -32,5 +33,6 @@ def load(path: Path, options: DataOptions) -> Corpus:
     """
     files = table_files(path)
     if can_stream(files, options.columns):
-        return text_corpus(CARD.name, files, options.columns, absent(files))
+        with suppress(UnicodeError):  # files in another encoding are read into memory, as other tables are
+            return text_corpus(CARD.name, files, options.columns, absent(files))
     return table_corpus(CARD.name, read_parts(files, options.columns), options.columns, absent(files))

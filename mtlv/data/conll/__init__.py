@@ -9,8 +9,9 @@ from pathlib import Path
 
 from mtlv.data.conll.file import MARKER, SUFFIX_U, ColumnChoice, ConllFile, TaggedWords
 from mtlv.data.options import Columns, DataOptions
-from mtlv.data.parts import NAMES, absent, from_github, part_files, text_of
+from mtlv.data.parts import absent, first_lines, from_github, part_files, part_of, text_of
 from mtlv.data.source import Card, Corpus, groups_of
+from mtlv.data.tables.readers import TAG_METRICS, bad_metric, tag_metric
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
 from mtlv.formatting import list_first
@@ -22,9 +23,7 @@ MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2", SUFFIX_U)
 TABLES = (".csv", ".json", ".jsonl")
 NO_TABLES = SUFFIXES[2:]  # other files may be tables or texts
-LOOKED_AT = 100_000  # characters by which a file is recognized
 CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
-METRICS = ("entity_f1", "entity_precision", "entity_recall", "word_f1_macro")
 
 
 @dataclass(frozen=True)
@@ -38,31 +37,21 @@ class Sentence:
     prose: str | None = None  # its text as written, if that is known
 
 
-def read_conll(path: Path, untyped: str = "entity") -> list[Sentence]:
-    """Read the sentences of a UTF-8 file, with entities as in `entities_of`; `untyped` is the type of bare
-    tags.
-
-    The word is the first column, the tag the last; columns are separated by tabs, or by spaces in a line
-    without tabs. A line that begins with `-DOCSTART-` begins a document; its second column may be the name.
-
-    Raises:
-        DataError: a line without a tag, an unknown tag (with `file:line`), no sentences, or an exceeded
-            limit.
-    """
-    return sentences_of(read_file(path).sentences(), untyped)
-
-
 def read_words(path: Path) -> list[tuple[str, ...]]:
     """Read only the words of the sentences of a file, which needs no tags.
 
     Raises:
-        DataError: as for `read_conll`.
+        DataError: as for `ConllFile.sentences`.
     """
     return [sentence.words for sentence in read_file(path, is_tagged=False).sentences()]
 
 
 def read_file(path: Path, columns: Columns | None = None, *, is_tagged: bool = True) -> ConllFile:
-    """Read the lines of a file, with the columns of `data.columns.words` and `data.columns.tags`."""
+    """Read the lines of a UTF-8 file, with the columns of `data.columns.words` and `data.columns.tags`.
+
+    The word is the first column, the tag the last; columns are separated by tabs, or by spaces in a line
+    without tabs. A line that begins with `-DOCSTART-` begins a document; its second column may be the name.
+    """
     choice = ColumnChoice() if columns is None else ColumnChoice(columns.words, columns.tags)
     lines = text_of(path).removeprefix("\ufeff").split("\n")
     return ConllFile(path, lines, choice, is_tagged=is_tagged)
@@ -84,14 +73,12 @@ def conll_path(path: Path) -> Path | None:
     """
     try:
         file = next(iter(part_files(path, SUFFIXES).values()))
-        with file.open(encoding="utf-8-sig") as stream:
-            lines = stream.read(LOOKED_AT).split("\n")[:-1]  # the last may be cut
-        is_conll = _is_conll(ConllFile(file, lines))
-    except (DataError, OSError, UnicodeDecodeError):
+        is_conll = _is_conll(ConllFile(file, first_lines(file).removesuffix("\n").split("\n")))
+    except (DataError, OSError):
         return None
     if not is_conll:
         return None
-    return path.parent if path == file and path.stem.lower() in NAMES else path
+    return path.parent if path == file and part_of(path.stem) else path
 
 
 def _is_conll(file: ConllFile) -> bool:
@@ -144,10 +131,12 @@ def tagged_corpus(
     no column of tags, they are in the last one, or in `upos` of CoNLL-U.
 
     Raises:
-        DataError: as for `part_files` and `read_conll`; a type that is not a class of the task, or too many
-            types; an unknown metric; numbers as tags without `columns.classes`.
+        DataError: as for `part_files` and `ConllFile.sentences`; a type that is not a class of the task, or
+            too many types; an unknown metric; numbers as tags without `columns.classes`.
     """
     columns = columns or Columns()
+    if faults := list(bad_metric(columns, TAG_METRICS)):
+        raise DataError.all_of(faults)
     paths = part_files(path, SUFFIXES, card.by_hand)
     files = {part: read_file(file, columns) for part, file in paths.items()}
     read = {part: file.sentences() for part, file in files.items()}
@@ -162,7 +151,7 @@ def tagged_corpus(
     else:
         is_classed = are_classes(chain.from_iterable(tags))
         task = task_of(card, sentences, columns.task or (_named(columns) if is_classed else "entities"))
-        task = replace(task, main_metric=_metric(columns, is_classed=is_classed))
+        task = replace(task, main_metric=columns.metric or tag_metric(chain.from_iterable(tags)))
         if is_classed:
             task = replace(task, description="A class of each word.")
         if columns.classes is not None and not are_numbers:
@@ -186,13 +175,6 @@ def _named(columns: Columns) -> str:
     """Return the name of a task of classes of words: that of their column."""
     name = columns.tags or ""
     return name if name and not name.removeprefix("-").isdecimal() else "tags"
-
-
-def _metric(columns: Columns, *, is_classed: bool) -> str:
-    if columns.metric is not None and columns.metric not in METRICS:
-        known = ", ".join(METRICS)
-        raise DataError("`data.columns.metric` is no metric of tags", got=columns.metric, allowed=known)
-    return columns.metric or ("word_f1_macro" if is_classed else "entity_f1")
 
 
 def _note(file: ConllFile, columns: Columns) -> list[str]:

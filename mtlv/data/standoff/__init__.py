@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mtlv.data.conll import LOOKED_AT, corpus_of, task_of
+from mtlv.data.conll import corpus_of, task_of
 from mtlv.data.options import DataOptions
-from mtlv.data.parts import absent, part_files
+from mtlv.data.parts import absent, first_lines, part_files
 from mtlv.data.source import Card, Corpus
 from mtlv.data.standoff import exports, pubtator
 from mtlv.data.standoff.bioc import SUFFIXES as OF_BIOC
@@ -86,11 +86,11 @@ def standoff_path(path: Path) -> Path | None:
         if _is_brat(path):
             return path
         file = next(iter(part_files(path, SUFFIXES).values()))
-        begin = _beginning(file)
+        begin = first_lines(file)
         of_bioc = file.suffix.lower() in OF_BIOC and is_bioc(begin)
         of_pubtator = file.suffix.lower() in pubtator.SUFFIXES and TEXT.match(begin)
         return path if of_bioc or of_pubtator or exports.is_export(file) else None
-    except (DataError, OSError, UnicodeDecodeError):
+    except (DataError, OSError):
         return None
 
 
@@ -99,13 +99,8 @@ def _read(file: Path, losses: Losses) -> Iterator[MarkedText]:
     suffix = file.suffix.lower()
     if suffix in pubtator.SUFFIXES:
         return read_pubtator(file, losses)
-    is_of_bioc = suffix in OF_BIOC and (is_bioc(_beginning(file)) or not exports.is_export(file))
+    is_of_bioc = suffix in OF_BIOC and (is_bioc(first_lines(file)) or not exports.is_export(file))
     return read_bioc(file, losses) if is_of_bioc else exports.read_export(file, losses)
-
-
-def _beginning(file: Path) -> str:
-    with file.open(encoding="utf-8-sig", errors="replace") as stream:
-        return stream.read(LOOKED_AT)
 
 
 def _is_brat(path: Path) -> bool:

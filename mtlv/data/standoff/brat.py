@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.parts import NAMES, text_of
+from mtlv.data.parts import part_of, text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation, paragraphs
 from mtlv.data.standoff.offsets import WrittenEntity, place_marks
@@ -42,7 +42,7 @@ def read_brat(folder: Path, losses: Losses) -> Iterator[tuple[str, MarkedText]]:
             raise DataError(f"`{within}` has no text", then=f"add {source.name} beside it, or remove it")
         text = text_of(source)
         entities, relations = _read(file, losses)
-        part = next((NAMES[name.lower()] for name in within.parts[:-1] if name.lower() in NAMES), "")
+        part = next(filter(None, map(part_of, within.parts[:-1])), "")
         marks = place_marks(text, entities, losses)
         yield part, MarkedText(str(within.with_suffix("")), text, paragraphs(text), marks, relations)
     bare = sorted({*_visible(folder, ".txt")} - {file.with_suffix(".txt") for file in files})

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.conll import LOOKED_AT
-from mtlv.data.parts import text_of
+from mtlv.data.parts import first_lines, text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, place_marks
@@ -75,7 +74,8 @@ def is_export(file: Path) -> bool:
     if file.suffix.lower() not in SUFFIXES:
         return False
     try:
-        records = [_plain(record, Losses()) for record in _records(_beginning(file), file)]
+        content = text_of(file) if file.suffix.lower() == ".json" else first_lines(file)
+        records = [_plain(record, Losses()) for record in _records(content, file)]
     except (DataError, OSError, ValueError):
         return False
     known = [record for record in records if record]
@@ -83,15 +83,6 @@ def is_export(file: Path) -> bool:
     is_named = field in ("entities", "label", "labels", "ner")
     as_objects = any(isinstance(mark, Mapping) for record in known for mark in record.get(field) or ())
     return bool(field) and (is_named or as_objects) and all(map(_text, known))
-
-
-def _beginning(file: Path) -> str:
-    """Return the first lines of a file of lines, or all of another."""
-    if file.suffix.lower() == ".json":
-        return text_of(file)
-    with file.open(encoding="utf-8-sig") as stream:
-        content = stream.read(LOOKED_AT)
-        return content.rpartition("\n")[0] if stream.read(1) else content
 
 
 def _records(content: str, file: Path) -> list[Any]:

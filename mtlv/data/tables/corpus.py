@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mtlv.data.options import Columns
-from mtlv.data.parts import NAMES
+from mtlv.data.parts import part_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
 from mtlv.data.tables.cells import are_words, is_missing, is_text, list_of, mentions_of
@@ -136,11 +136,6 @@ def _prose(rows: Rows, columns: Columns) -> tuple[str, ...] | None:
 
 def _column(rows: Rows, name: str | None, read: Any) -> tuple[Any, ...] | None:
     return None if name is None else tuple(read(row.get(name)) for _, row in rows)
-
-
-def part_of(value: object) -> str:
-    """Return the part that a cell names; empty if it names none."""
-    return NAMES.get(str(value).strip().lower(), "")
 
 
 # ---- Faults ----------------------------------------------------------------------------------------------

@@ -177,11 +177,11 @@ def _by_start(start: bytes, path: Path) -> tuple[str | None, str]:
 class _Invalid(Exception):
     """Bytes that are not valid in an encoding; some of them, and their place."""
 
-    def __init__(self, error: UnicodeError, line: int, start: int) -> None:
-        self.line, self.offset, self.sample = line, start, b""
+    def __init__(self, error: UnicodeError, line: int, size: int) -> None:
+        self.line, self.offset, self.sample = line, size, b""
         self.byte = "a character that is cut"
         if isinstance(error, UnicodeDecodeError):
-            self.offset, self.sample = start + error.start, error.object
+            self.offset, self.sample = size - len(error.object) + error.start, error.object
             self.line += error.object[: error.start].count(b"\n")
             self.byte = f"0x{error.object[error.start]:02x}"
 
@@ -189,7 +189,7 @@ class _Invalid(Exception):
         return DataError(
             f"`{path.name}` has unreadable bytes at line {self.line}, offset {self.offset}",
             got=self.byte,
-            allowed="UTF-8" if encoding in ("", "utf-8") else encoding,
+            allowed="UTF-8" if encoding in ("", "utf-8", "utf-8-sig") else encoding,
             then=then or f"save the file as UTF-8, or name its encoding with {ENCODING}",
         )
 
@@ -211,13 +211,12 @@ def _need_valid(path: Path, encoding: str, most: int) -> None:
     with open_unpacked(path) as file:
         while True:
             piece = file.read(CHUNK)
-            start = size - len(decoder.getstate()[0])
             size += len(piece)
             need_size(path, size, most)
             try:
                 decoder.decode(piece, final=not piece)
             except UnicodeError as error:
-                raise _Invalid(error, line, start) from None
+                raise _Invalid(error, line, size) from None
             line += piece.count(b"\n")
             if not piece:
                 return

@@ -24,6 +24,8 @@ from mtlv.data.tables.text_columns import (
     text_column,
 )
 from mtlv.errors import DataError, shorten
+from mtlv.formatting import enumerated
+from mtlv.plan.tagging import OUTSIDE
 
 ALLOWED = (
     "columns of 0 and 1 (or yes and no), of label lists, of classes or of numbers, each with two values "
@@ -290,6 +292,7 @@ def _describe(
     notes = [*table.notes, *proposals.notes]
     if "group" in columns:
         notes.append(group_note(str(columns["group"]), cells[str(columns["group"])]))
+    notes += [_numbers_note(one) for one in learned if one.classes]
     settings = columns | dict(learned[0].columns)
     shown = cells[str(settings.get("words") or settings["text"])]
     pairs = cells[str(columns["text_pair"])] if "text_pair" in columns else [""] * len(shown)
@@ -327,6 +330,13 @@ def _is_other(name: str, column: Sequence[object], proposals: Proposals) -> bool
     return not (
         name in proposals.reasons or name in proposals.copies or is_tree(column) or is_record(name, column)
     )
+
+
+def _numbers_note(one: Learned) -> str:
+    """Return the note on a column of tags that are numbers."""
+    names = [f"{number} is {name}" for number, name in enumerate(one.classes)]
+    read = f", read as if {enumerated(names, 10)}" if OUTSIDE in one.classes else ""
+    return f"`{shorten(one.name)}` has numbers as tags{read}; put their names into `classes`, in order"
 
 
 def _with_words(one: Learned, cells: Mapping[str, Sequence[object]], tags: Mapping[str, str]) -> Learned:

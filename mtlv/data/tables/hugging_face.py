@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.parts import NAMES
+from mtlv.data.parts import part_of
 from mtlv.data.source import PARTS
 from mtlv.data.tables.decoding import MOST_BYTES, need_size
 from mtlv.data.tables.rows import Table, need_header
@@ -137,7 +137,7 @@ def _parts(splits: Mapping[str, Any]) -> tuple[dict[str, tuple[str, Any]], list[
     """Return part -> (split, its rows), in the order of `PARTS`, and notes; "" -> the only split."""
     if len(splits) == 1:
         return {"": next(iter(splits.items()))}, []
-    named = [(NAMES.get(split.lower(), ""), split) for split in splits]
+    named = [(part_of(split), split) for split in splits]
     others = [split for part, split in named if not part]
     known = [part for part, _ in named if part]
     if not known or len(set(known)) < len(known):

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from mtlv.data.parts import NAMES
+from mtlv.data.parts import part_of
 from mtlv.data.tables.cells import is_missing
 from mtlv.data.tables.column_kinds import FEWEST, MOST_CLASSES, are_numbers
 from mtlv.errors import shorten
@@ -64,7 +64,8 @@ def places_of(cells: Mapping[str, Sequence[object]], texts: Sequence[object]) ->
             continue
         if name.lower() in ("id", "uid", "doc_id", "document_id") and len(set(plain)) == len(plain):
             columns.setdefault("id", name)
-        if {"train", "test"} <= {NAMES.get(cell.lower()) for cell in plain} <= set(NAMES.values()):
+        parts = {*map(part_of, plain)}
+        if {"train", "test"} <= parts and "" not in parts:
             columns.setdefault("part", name)
     if group := _group_column({x: c for x, c in cells.items() if x not in (*texts, *columns.values())}):
         columns["group"] = group

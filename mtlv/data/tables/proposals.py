@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
-from mtlv.data.parts import NAMES
+from mtlv.data.parts import part_of
 from mtlv.data.repeats import plain
 from mtlv.data.tables.cells import class_of, is_missing, number_of
 from mtlv.data.tables.column_kinds import (
@@ -21,11 +22,17 @@ from mtlv.data.tables.column_kinds import (
 from mtlv.data.tables.labels import FLAGS, flag_of
 from mtlv.data.tables.places import is_about_rows, is_record
 from mtlv.data.tables.rows import Table, also
-from mtlv.data.tables.tag_columns import list_or_empty, why_not
+from mtlv.data.tables.tag_columns import (
+    NO_PIECES,
+    list_or_empty,
+    names_of_numbers,
+    why_not,
+)
 from mtlv.data.tables.text_columns import is_tree
 from mtlv.errors import shorten
 from mtlv.plan.tagging import OUTSIDE
 from mtlv.plan.task import UNKNOWN
+from mtlv.plan.word_tags import IGNORED, named_tags
 
 MOSTLY = 0.9  # share of cells that are 0 or 1 from which the others look like mistakes
 
@@ -50,6 +57,11 @@ class Learned:
     def tasks(self) -> tuple[str, ...]:
         """The task; of labels those that some documents have, and some do not."""
         return tuple(self.counts) if self.columns["kind"] == "binary" else (self.name,)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of tags that are numbers."""
+        return tuple(self.columns.get("classes", ()))  # type: ignore[arg-type]
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -85,7 +97,7 @@ class Units:
     @cached_property
     def names(self) -> Sequence[str]:
         """The part of each row, if they have one."""
-        return [NAMES[str(part).strip().lower()] for part in self.parts or ()]
+        return [*map(part_of, self.parts or ())]
 
     @cached_property
     def trained(self) -> set[int]:
@@ -238,13 +250,28 @@ class Proposals:
         return Learned(*part, empty={name: empty} if empty else {})
 
     def _propose_tags(self, name: str) -> Learned | None:
-        column = self.cells[name]
-        marked = [1 if {OUTSIDE} < {OUTSIDE, *list_or_empty(cell)} else 0 for cell in column]
-        rows = {n for n, flag in enumerate(marked) if flag}
+        tags = list(map(list_or_empty, self.cells[name]))
+        words = list(map(list_or_empty, self.table.column(self.tags[name])))
+        if uneven := [n for n, row in enumerate(tags) if len(row) != len(words[n])]:
+            lines = [self.table.rows[n][0] for n in uneven]
+            self._refuse(
+                name,
+                f"has {len(tags[uneven[0]])} tags for {len(words[uneven[0]])} words of "
+                f"`{shorten(self.tags[name])}` at {self.table.unit} {lines[0]}"
+                + also(self.table.unit, lines[1:]),
+            )
+            return None
+        if IGNORED in set(chain(*tags)):
+            self._refuse(name, NO_PIECES)
+            return None
+        classes = names_of_numbers(tags)
+        named, _ = named_tags(tags, classes)
+        rows = {n for n, row in enumerate(named) if {OUTSIDE} < {OUTSIDE, *row}}
         if len({self.units.keys[0][n] for n in rows}) < FEWEST or self.units.trained.isdisjoint(rows):
             self._refuse(name, f"has tags other than {OUTSIDE} in fewer than {FEWEST} texts")
             return None
-        return Learned({"kind": "tagging", "tags": name}, {})
+        columns: dict[str, object] = {"kind": "tagging", "tags": name}
+        return Learned(columns | ({"classes": list(classes)} if classes else {}), {})
 
     def _propose_list(self, settings: dict[str, object], has: Mapping[str, list[int]]) -> Learned:
         counts = {label: sum(column) for label, column in has.items()}

@@ -5,7 +5,7 @@ A new kind needs one more entry in `KINDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -31,9 +31,10 @@ from mtlv.data.tables.labels import (
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.task import UNKNOWN, Task
-from mtlv.plan.word_tags import are_classes, named_tags, spans_of_rows, unknown_tags
+from mtlv.plan.word_tags import IGNORED, are_classes, named_tags, spans_of_rows, unknown_tags
 
 MOST_LABELS = 2000  # maximum labels, classes or types; more indicate a wrong column or separator
+TAG_METRICS = ("entity_f1", "entity_precision", "entity_recall", "word_f1_macro")
 UNTYPED = "entity"  # type of bare tags (`B`, `I`)
 OR_UNKNOWN = "or set `data.columns.missing_labels: unknown` if empty cells mean that it is not known"
 NO_ANSWER = f"a label must not be missing: fill it, such as with 0 for no, {OR_UNKNOWN}"
@@ -123,7 +124,7 @@ class ClassColumn(TableKind):
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         yield from _unset(columns.target, "target", "the column with the class of a document", there)
-        yield from _bad_metric(columns, self._metrics(columns))
+        yield from bad_metric(columns, self._metrics(columns))
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
@@ -153,7 +154,7 @@ class NumberColumn(TableKind):
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         yield from _unset(columns.target, "target", "the column with the number of a document", there)
-        yield from _bad_metric(columns, self.metrics)
+        yield from bad_metric(columns, self.metrics)
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
@@ -172,11 +173,10 @@ class WordTagColumn(TableKind):
     reads = ("task", "tags", "classes", "metric", "missing_labels")
     text_keys = ("words",)
     by_word = True
-    metrics = ("entity_f1", "entity_precision", "entity_recall", "word_f1_macro")
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:
         yield from _unset(columns.tags, "tags", "the column with a tag for each word of a document", there)
-        yield from _bad_metric(columns, self.metrics)
+        yield from bad_metric(columns, TAG_METRICS)
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name, words = str(columns.tags), columns.words or columns.text
@@ -194,7 +194,7 @@ class WordTagColumn(TableKind):
         spans = [None if row is None else next(known) for row in cells]
         types = replace(columns, classes=None) if are_numbers else columns
         classes = _classes(types, {span.type for row in spans for span in row or ()}, "tags")
-        metric = self.metrics[-1 if are_classes(chain.from_iterable(tags)) else 0]
+        metric = tag_metric(chain.from_iterable(tags))
         task = _task(columns, "tagging", source, str(columns.tags), metric, classes)
         return (task,), {task.name: spans_column(spans)}
 
@@ -245,7 +245,13 @@ def _unset(column: str | None, key: str, allowed: str, there: str) -> Iterator[D
         yield DataError(fault, allowed=allowed, then=there)
 
 
-def _bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
+def tag_metric(tags: Iterable[str]) -> str:
+    """Return the usual metric of tags: of entities, or of a class of each word."""
+    return TAG_METRICS[-1 if are_classes(tags) else 0]
+
+
+def bad_metric(columns: Columns, known: Sequence[str]) -> Iterator[DataError]:
+    """Yield the error of a metric that the kind of task does not have."""
     if columns.metric is not None and columns.metric not in known:
         yield DataError(
             "`data.columns.metric` is not a metric of this kind of task",
@@ -403,7 +409,7 @@ def _tags_fault(tags: object, words: object, *, named: bool) -> str:
         return "is empty" if is_missing(tags) else "is not a list of tags"
     if not named and all(tag.isdecimal() for tag in names):
         return "has numbers as tags, without names"
-    if strange := unknown_tags(names):
+    if strange := [IGNORED] * (IGNORED in names) or unknown_tags(names):
         return f"has an unknown tag `{strange[0]}`"
     try:
         count = len(list_of(words))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.data.tables.arrow import arrow_rows
-from mtlv.data.tables.decoding import PACKED, most_unpacked, need_size, text_file
+from mtlv.data.tables.decoding import PACKED, TextFile, most_unpacked, need_size, text_file
 from mtlv.data.tables.delimited import Record, also, records_of
 from mtlv.data.tables.header import looks_like_data, name_columns, unique_names
 from mtlv.data.tables.json_rows import json_at, json_lines, json_row, json_rows, read_json
@@ -149,16 +149,22 @@ def read_table(
             need_header(path, columns)
             table = Table(path, columns, rows, tuple(notes))
         elif suffix == ".txt":
-            with file.lines() as lines:
-                plain = (
-                    (number, {TEXT: line.strip()}) for number, line in enumerate(lines, 1) if line.strip()
-                )
-                table = Table(path, (TEXT,), tuple(plain), tuple(notes))
+            table = Table(path, (TEXT,), tuple(_plain_rows(file)), tuple(notes))
         else:
             records, notes = records_of(file, "," if suffix == ".csv" else "\t")
             table = _named(path, records, notes, names=names, header=header)
     need_rows(path, len(table.rows))
     return table
+
+
+def _plain_rows(file: TextFile) -> Iterator[tuple[int, dict[str, str]]]:
+    with file.lines() as lines:
+        for number, line in enumerate(lines, start=1):
+            if "\0" in line:
+                where = f"`{file.path.name}` has a NUL byte at line {number}, as binary files have"
+                raise DataError(where, then="write a text in each line")
+            if line.strip():
+                yield number, {TEXT: line.strip()}
 
 
 def _named(

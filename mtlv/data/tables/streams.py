@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.options import Columns
+from mtlv.data.parts import part_of
 from mtlv.data.repeats import digests_of, first_rows
 from mtlv.data.source import Corpus, duplicate_id, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck
@@ -20,7 +21,6 @@ from mtlv.data.tables.corpus import (
     document_checks,
     is_blank,
     no_documents,
-    part_of,
     settings_faults,
 )
 from mtlv.data.tables.readers import KINDS
@@ -57,6 +57,7 @@ class _File:
 
         Raises:
             DataError: a line is invalid, or there is none.
+            UnicodeError: a line is not UTF-8.
         """
         kept = [key for key in KEPT if getattr(self.columns, key) is not None]
         self.values = {key: [] for key in kept}
@@ -84,7 +85,7 @@ class _File:
         with open_unchanged(self.path) as file:
             self.version = Version.of(self.path, file)
             for number, at, line in lines(file, universal=plain):
-                text = decode_line(line, self.path.name, number=number, at=at)
+                text = decode_line(line)
                 if not text.strip():
                     continue
                 row = {TEXT: text.strip()} if plain else json_row(self.path, number, text.removesuffix("\n"))
@@ -136,7 +137,8 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
     """Build the corpus of one file, or of a file for each part, like `table_corpus`; texts stay on disk.
 
     Raises:
-        DataError: as for `table_corpus`; a file cannot be read, is not UTF-8, or has an invalid line.
+        DataError: as for `table_corpus`; a file cannot be read, or has an invalid line.
+        UnicodeError: a file is not UTF-8.
     """
     kind = KINDS[columns.kind]
     checks = list(document_checks(columns, kind))

@@ -33,6 +33,11 @@ PAIRS = (
     ("query", "document"), ("query", "passage"), ("query", "title"), ("claim", "evidence"),
     ("headline", "body"),
 )  # fmt: skip
+NO_TEXT = (
+    "name it with `--text`; lists of words are read with a column of as many tags in each row; a table with "
+    "one word in each row becomes a file of words and tags with a blank line after each sentence "
+    "(docs/data.md, `kind: tagging` and `data.name: conll`)"
+)
 PAIR_ENDS = (("1", "2"), ("a", "b"))  # of names such as `sentence1` and `sentence2`
 
 
@@ -92,7 +97,7 @@ def text_column(
         raise DataError(
             f"no column of `{table.path.name}` looks like texts",
             allowed=f"a column with {WORDS} words or more on average",
-            then="name it with `--text`; docs/data.md has words and pairs of texts",
+            then=NO_TEXT,
         )
     return next(name for name, length in lengths.items() if length >= max(WORDS, NEARLY * most))
 

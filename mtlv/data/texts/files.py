@@ -82,28 +82,15 @@ def lines(file: BinaryIO, *, universal: bool) -> Iterator[tuple[int, int, bytes]
             at += len(line)
 
 
-def decode_line(line: bytes, name: str, *, number: int, at: int) -> str:
+def decode_line(line: bytes) -> str:
     """Return a line as text.
 
     Raises:
-        DataError: it is not UTF-8, or has a NUL, as binary files and UTF-16 have; with its number, and the
-            position in the file.
+        UnicodeError: it is not UTF-8, or has a NUL, as UTF-16 and binary files have.
     """
     if b"\0" in line:
-        raise DataError(
-            f"`{name}` has a NUL byte at line {number}, offset {at + line.index(0)}",
-            allowed="text in UTF-8",
-            then="save the file as UTF-8",
-        )
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"`{name}` has unreadable bytes at line {number}, offset {at + error.start}",
-            got=f"0x{line[error.start]:02x}",
-            allowed="UTF-8",
-            then="save the file as UTF-8",
-        ) from error
+        raise UnicodeError("a NUL byte")
+    return line.decode()
 
 
 class Lines(Lazy[str]):

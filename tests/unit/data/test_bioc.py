@@ -128,6 +128,13 @@ def test_passages_with_their_entities(tmp_path: Path, form: str) -> None:
     ]
 
 
+def test_a_file_of_one_long_line_is_recognized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, collection([]), "a.xml")
+    path.write_text(path.read_text().replace("\n", " "))
+    monkeypatch.setattr("mtlv.data.parts.LOOKED_AT", path.stat().st_size - 50)
+    assert standoff_path(path) == path
+
+
 def rows(corpus: Corpus) -> list[tuple[str, str, str]]:
     """Return (first entity, second entity, class) of each document."""
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mtlv.data import catalog, conll
-from mtlv.data.conll import conll_path, read_conll
+from mtlv.data.conll import Sentence, conll_path, read_file, sentences_of
 from mtlv.data.conll import file as conll_file
 from mtlv.data.options import Columns, DataOptions
 from mtlv.errors import DataError
@@ -38,6 +38,10 @@ def test_chunks(tags, spans):
 def write(path, text):
     path.write_bytes(text.encode())
     return path
+
+
+def read_conll(path) -> list[Sentence]:
+    return sentences_of(read_file(path).sentences(), "entity")
 
 
 def test_documents_columns_and_line_ends(tmp_path):
@@ -96,11 +100,11 @@ def test_a_large_file_is_not_read(tmp_path, monkeypatch):
     ("text", "found"),
     [
         ("Pain B-sign\r\nhurts O\r\n\r\n", True),
-        ("-DOCSTART- -X- O\n\nPain\tNN\tI-sign\n\nmore", True),  # the last line may be cut
+        ("-DOCSTART- -X- O\n\nPain\tNN\tI-sign\n\n", True),
         ("word\ttag\nPain\tB-sign\n\n", False),  # a header
         ("Pain O\n\nPain\n\n", False),
         ("Pain B-sign\nhurts O\n", False),  # no sentence ends
-        ("Pain \xe9 O\n\n".encode("latin-1"), False),
+        ("Pain \xe9 O\n\n".encode("latin-1"), True),  # reading it says what to do
     ],
 )
 def test_files_and_their_folders_are_recognized(tmp_path, text, found):
@@ -110,6 +114,13 @@ def test_files_and_their_folders_are_recognized(tmp_path, text, found):
     assert conll_path(tmp_path / "train.tsv") == (tmp_path if found else None)
     assert conll_path(tmp_path) == (tmp_path if found else None)
     assert conll_path(tmp_path / "none.conll") is None
+
+
+def test_a_line_that_is_cut_does_not_count(tmp_path, monkeypatch):
+    text = "Pain B-sign\n\nhurts O\n\nmore O\n"
+    monkeypatch.setattr("mtlv.data.parts.LOOKED_AT", len(text) - 4)
+    file = write(tmp_path / "x.conll", text)
+    assert conll_path(file) == file
 
 
 def test_a_folder_of_the_users_own(tmp_path):

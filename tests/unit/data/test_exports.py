@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mtlv.data import catalog
-from mtlv.data.conll import LOOKED_AT
 from mtlv.data.options import Columns, DataOptions
+from mtlv.data.parts import LOOKED_AT
 from mtlv.data.source import Corpus
 from mtlv.data.standoff import standoff_path
 from mtlv.data.tables.other_formats import other_format

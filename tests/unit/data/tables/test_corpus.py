@@ -14,7 +14,7 @@ from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Corpus
 from mtlv.data.tables.corpus import table_corpus
-from mtlv.data.tables.readers import ClassColumn, NumberColumn, WordTagColumn
+from mtlv.data.tables.readers import TAG_METRICS, ClassColumn, NumberColumn
 from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError
 from mtlv.evaluation.scoring import task_figures
@@ -227,7 +227,7 @@ def test_every_metric_of_a_kind_is_a_figure() -> None:
     known = {
         "multiclass": ClassColumn()._metrics(replace(CLASSES, negative=("b",))),
         "regression": NumberColumn.metrics,
-        "tagging": WordTagColumn.metrics,
+        "tagging": TAG_METRICS,
     }
     for kind, metrics in known.items():
         task = Task("t", kind=kind, classes=("a", "b"), negative=("b",))

@@ -206,3 +206,56 @@ def test_other_scripts_have_more_pieces() -> None:
     assert estimate_pieces("word " * 10) == 16
     assert estimate_pieces("القلب طبيعي") > 10
     assert max_length(("القلب والرئتان في الحدود الطبيعية " * 10,) * 20)[0] > 128
+
+
+def tagged(folder: Path, marks: list[list[str | int]], **columns: list[str]) -> TableGuess:
+    """Return the guess for words with these tags, in lists; a row has the marks of one row of `marks`."""
+    words = [[DRAWS.choice(WORDS) for _ in marks[n % len(marks)]] + [f"w{n}"] for n in range(COUNT)]
+    rows = [
+        {"tokens": row, "tags": [*marks[n % len(marks)], marks[0][0]]}
+        | {name: [value[ord(word[0]) % len(value)] for word in row] for name, value in columns.items()}
+        for n, row in enumerate(words)
+    ]
+    path = folder / "t.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return guess(path, labels=["tags", *columns])
+
+
+@pytest.mark.parametrize(
+    ("marks", "classes"),
+    [
+        ([[0, 1, 2, 2, 0], [0, 3, 0, 1], [0, 1, 3, 4, 0, 0]], ("O", "B-1", "I-1", "B-3", "I-3")),
+        ([[0, 2, 1, 0, 0], [0, 3, 4, 0], [0, 2, 3, 0, 0, 0]], ("O", "I-2", "B-2", "B-3", "I-3")),
+        ([[0, 1, 3, 2, 0, 0], [0, 4, 0, 1, 2, 0, 0]], ("O", "B-1", "I-1", "I-1", "B-4")),
+        ([[0, 1, 0, 2, 2], [0, 0, 2, 1], [0, 0, 1, 1]], ("O", "1", "2")),
+        ([[3, 1, 2, 3], [3, 3, 1], [2, 3, 1, 1, 3]], ("0", "1", "2", "3")),
+        ([["N", "V", "N"], ["N", "D", "V", "D"]], ()),
+        ([["Drug", "none", "none"], ["none", "none", "Drug", "none"]], ()),
+    ],
+)
+def test_tags_of_any_names_follow_the_lengths_of_words(tmp_path, marks, classes) -> None:
+    (learned,) = tagged(tmp_path, marks).learned
+    assert learned.columns["kind"] == "tagging"
+    assert (learned.columns["words"], learned.classes) == ("tokens", classes)
+
+
+def test_classes_of_words_are_no_words_of_other_tags(tmp_path) -> None:
+    found = tagged(tmp_path, [["N", "V", "N"], ["N", "V", "N", "V"]], other=["a", "b", "c"])
+    assert [one.columns["words"] for one in found.learned] == ["tokens", "tokens"]
+
+
+@pytest.mark.parametrize(
+    ("last", "reason"), [([0, 1], "2 tags for 6 words of `tokens` at line 7"), ([-100, 1, 0, 0, 1, 1], "cut")]
+)
+def test_a_flaw_of_tags_is_named(tmp_path, last, reason) -> None:
+    tagged(tmp_path, [[0, 1, 0, 0, 1], [0, 1, 1, 0]])
+    rows = (tmp_path / "t.jsonl").read_text().splitlines()
+    rows[6] = json.dumps(json.loads(rows[6]) | {"tags": last})
+    (tmp_path / "t.jsonl").write_text("\n".join(rows))
+    with pytest.raises(DataError, match=reason):
+        guess(tmp_path / "t.jsonl")
+
+
+def test_lists_of_equal_length_are_no_tags(tmp_path) -> None:
+    found = of(tmp_path, x=lambda n: [n % 2, 1, n % 2], words=lambda n: [f"w{n}", "of", "three"])
+    assert {one.columns["kind"] for one in found.learned} == {"binary"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from mtlv.data.tables.column_kinds import FEWEST
 from mtlv.data.tables.places import places_of
 from mtlv.data.tables.proposals import Learned, Proposals, Units, are_the_same, choose_learned, without
+from mtlv.data.tables.rows import Table
 
 COUNT = 40
 TEXTS = [f"case {n}" for n in range(COUNT)]
@@ -74,7 +75,8 @@ def test_columns_say_the_same_if_each_value_of_both_has_one_of_the_other() -> No
 def proposals(
     cells: dict[str, list], *, parts: list | None = None, tags: dict[str, str] | None = None
 ) -> Proposals:
-    table: Any = None  # only lines of wrong cells are read of it
+    rows = [{name: column[n] for name, column in cells.items()} for n in range(COUNT)]
+    table = Table(Path("t.jsonl"), tuple(cells), tuple(enumerate(rows, start=1)))
     return Proposals(table, cells, tags or {}, Units(TEXTS, parts=parts), are_named=False)
 
 

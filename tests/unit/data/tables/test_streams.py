@@ -114,7 +114,7 @@ def test_rows_without_a_text_are_counted_with_their_lines(tmp_path: Path) -> Non
 def test_what_is_no_utf8_is_named_by_line_and_offset(where: str, tmp_path: Path) -> None:
     path = txt(tmp_path, "one\ntwo\n") if where == "txt" else jsonl(tmp_path, [{"text": "a"}] * 2)
     good = path.read_bytes()
-    path.write_bytes(good + b'{"text": "\xff"}\n' + good)
+    path.write_bytes(good + b'{"text": "\xff\x00"}\n' + good)
     line = good.count(b"\n") + 1
     expected = (
         f"`t.{where}` has unreadable bytes at line {line}, offset {len(good) + 10} .got 0xff.; allowed: "
@@ -212,5 +212,12 @@ def test_texts_of_a_named_encoding_are_read_in_it(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_bytes("café\nnaïve\n".encode("cp1252"))
     found = load(tmp_path / "t.txt", Columns(kind="mlm", encoding="cp1252"))
     assert tuple(found.texts) == ("café", "naïve")
-    with pytest.raises(DataError, match=r"unreadable bytes at line 1"):
-        load(tmp_path / "t.txt")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
+def test_texts_of_an_encoding_that_is_recognised_are_read_in_it(encoding: str, tmp_path: Path) -> None:
+    text = "Der Patient klagt über Übelkeit.\nDie Blutgefäße sind größer.\n" * 20
+    (tmp_path / "t.txt").write_bytes(text.encode(encoding))
+    corpus = load(tmp_path / "t.txt")
+    assert "\n".join(corpus.texts) == text.strip()
+    assert encoding == "utf-16" or any(encoding in note for note in corpus.notes)
