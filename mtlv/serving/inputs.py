@@ -13,7 +13,7 @@ from mtlv.data.joined import sources_of
 from mtlv.data.relations import INPUTS
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
-from mtlv.data.words import RULES, Agreement, best_rule
+from mtlv.data.words import RULES, Agreement, best_rule, split_words
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TEXT, SECOND, WORDS, MENTIONS = "text", "text_pair", "words", "mentions"
 OPTIONAL = (SECOND, WORDS, MENTIONS)
+MADE_UP = "This is a short text."
 MOST_CLASSES = 100_000
 MOST_MENTIONS = 1000
 
@@ -147,6 +148,21 @@ class ServedTask:
         if not set(task.negative) <= set(task.classes):
             raise ValueError(f"task `{name}` with `negative` that are not among its classes")
         return cls(task, schema)
+
+
+def made_up_row(tasks: Iterable[ServedTask]) -> dict[str, object]:
+    """Return a value for each input, made up, that all tasks can read; none if they mark other entities."""
+    schemas = [served.schema for served in tasks]
+    marked = {(schema.mentions, schema.roles) for schema in schemas if MENTIONS in schema.reads}
+    if len(marked) > 1:
+        return {}
+    row: dict[str, object] = {TEXT: MADE_UP}
+    if any(SECOND in schema.reads for schema in schemas):
+        row[SECOND] = MADE_UP
+    for count, roles in marked:
+        places = split_words(MADE_UP).places[:count]
+        row[MENTIONS] = [[*place, roles[n % len(roles)]] for n, place in enumerate(places)]
+    return row
 
 
 KEPT = ("kind", "source", "classes", "negative")

@@ -20,12 +20,13 @@ from mtlv.plan import as_json
 from mtlv.sealed import set_aside
 from mtlv.serving.columns import training_columns
 from mtlv.serving.frame import column_types
-from mtlv.serving.inputs import ServedTask
+from mtlv.serving.inputs import ServedTask, made_up_row
 from mtlv.serving.kinds import COLUMNS
 from mtlv.serving.manifest import DESCRIPTION, ModelManifest
 from mtlv.serving.model import ENCODER, PLAN
 from mtlv.store.unit_files import UNIT, WEIGHTS, check_files, digest_kept, write_unit
 from mtlv.tracking import TrackedModel
+from mtlv.tracking.tracker import INPUT_EXAMPLE, REQUEST_EXAMPLE
 
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
@@ -143,7 +144,11 @@ def lay_out(
         f"{CONTENT}/{DESCRIPTION}": description.as_json(),
         f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
     }
-    outputs = column_types([served.task for served in description.tasks.values()])
+    tasks = description.tasks.values()
+    if row := made_up_row(tasks):
+        table = {"columns": [*row], "data": [[*row.values()]]}
+        texts |= {INPUT_EXAMPLE: json.dumps(table), REQUEST_EXAMPLE: json.dumps({"dataframe_split": table})}
+    outputs = column_types([served.task for served in tasks])
     return TrackedModel(
         files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": "", "calibrated": False}
     )

@@ -17,7 +17,7 @@ from mtlv.tracking.address import allows_files
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import once, open_client, translate_errors
 from mtlv.tracking.mlflow_moved import local_folder
-from mtlv.tracking.tracker import RUN_ID, TrackedModel
+from mtlv.tracking.tracker import INPUT_EXAMPLE, REQUEST_EXAMPLE, RUN_ID, TrackedModel
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -27,6 +27,12 @@ NAME = "model"
 """Name of a run's model: `runs:/RUN/model`."""
 SOURCE_TAGS = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
 PARAM_TYPES: Mapping[type, str] = {str: "string", bool: "boolean"}  # MLflow's names of types
+EXAMPLE = {
+    "artifact_path": INPUT_EXAMPLE,
+    "serving_input_path": REQUEST_EXAMPLE,
+    "type": "dataframe",
+    "pandas_orient": "split",
+}
 REQUIREMENTS = "requirements.txt"
 TIMEOUT_VARIABLE = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 UPLOAD_SECONDS = 600  # seconds for the upload of a weights file; the server responds when the file is stored
@@ -191,7 +197,8 @@ def _mlmodel(model: TrackedModel, place: Mapping[str, Any]) -> str:
             [ParamSpec(name, PARAM_TYPES[type(value)], value) for name, value in model.params.items()]
         ),
     )
-    out = Model(**place, signature=signature)
+    example = EXAMPLE if INPUT_EXAMPLE in model.texts else None
+    out = Model(**place, signature=signature, saved_input_example_info=example)
     out.model_size_bytes = sum(path.stat().st_size for path in model.files.values())
     mlflow.pyfunc.add_to_model(
         out,

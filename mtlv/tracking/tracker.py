@@ -15,6 +15,8 @@ from mtlv.tracking.views import View
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 RUN_ID = "{run id}"
 """Placeholder for the run id in a model's description; the store assigns the id when it creates the run."""
+INPUT_EXAMPLE, REQUEST_EXAMPLE = "input_example.json", "serving_input_example.json"
+"""Files of a model: a table that it reads, as `{"columns": [...], "data": [...]}`, and a request with it."""
 Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object]
 
 

@@ -76,6 +76,19 @@ def test_mlflow_loads_the_folder_and_takes_each_kind_of_input(folder: Path) -> N
         model.predict({"text": TEXTS, "x": [1]})
 
 
+def test_the_input_example_is_answered(served: Any, folder: Path) -> None:
+    import mlflow
+
+    model = mlflow.pyfunc.load_model(str(folder))
+    answer = model.predict(model.input_example)
+    assert answer.notna().all(axis=None)
+    assert len(answer) == 1
+    request = mlflow.models.Model.load(folder).get_serving_input(str(folder))
+    (row,) = served.post("/invocations", content=request, headers=JSON).json()["predictions"]
+    assert row == pytest.approx(answer.iloc[0].to_dict(), rel=1e-4)
+
+
+JSON = {"content-type": "application/json"}
 RECORDS = [{"id": n, "0": text, "1": 0} for n, text in enumerate(TEXTS)]
 
 

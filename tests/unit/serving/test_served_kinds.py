@@ -24,6 +24,7 @@ from mtlv.plan.spans import Span
 from mtlv.reporting.plan_result import PlanResult
 from mtlv.serving.answers import PredictionTable, write_answers
 from mtlv.serving.frame import as_columns
+from mtlv.serving.inputs import made_up_row
 from mtlv.serving.kinds import TaskPrediction, spans_found
 from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.serving.texts import InputTexts
@@ -161,6 +162,21 @@ def test_one_row_can_be_asked_about_everything(kept: Kept) -> None:
     turned = {name: description.tasks[name] for name in (*TASKS[1::2], *TASKS[::2])}
     plan = ServedPlan(replace(description, tasks=turned), kept.plan._networks, kept.plan._encoder)
     assert plan.predict(rows(ROW)).tasks == tuple(turned)
+
+
+def test_the_input_example_has_what_every_task_reads(kept: Kept) -> None:
+    from mtlv.serving.input_frame import as_frame, as_texts
+
+    table = json.loads(kept.model.texts["input_example.json"])
+    prediction = kept.plan.predict(as_texts(as_frame(pd.DataFrame(**table), {})))
+    assert prediction.tasks == TASKS
+    assert not any("empty answer" in note for note in prediction.notes)
+    (row,) = table["data"]
+    example = dict(zip(table["columns"], row, strict=True))
+    assert [role for _, _, role in example["mentions"]] == ["DRUG", "BRAND"]
+    assert made_up_row([*kept.plan.description.tasks.values()]) == example
+    (drugs,) = (served for served in kept.plan.description.tasks.values() if served.task.name == "drugs")
+    assert made_up_row([drugs, replace(drugs, schema=replace(drugs.schema, roles=("DRUG",)))]) == {}
 
 
 def rows(*cells: dict) -> InputTexts:
