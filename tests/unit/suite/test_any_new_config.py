@@ -7,16 +7,21 @@ import json
 import random
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from memory_tracker import MemoryTracker
 
 from mtlv.data.tables.guess import guess
-from mtlv.errors import MtlvError
+from mtlv.errors import DataError, MtlvError
+from mtlv.events import ignore
 from mtlv.planning.check import check_suite
 from mtlv.settings import load_suite
 from mtlv.suite.new_config import config_text
+from mtlv.suite.run import SuiteResult, run_suite
 
 Cells = Callable[[random.Random, int], object]
 
@@ -135,3 +140,53 @@ def test_what_is_written_is_valid(table: dict) -> None:
         assert check_suite(suite).units
         tasks = [task for one in found.learned for task in one.tasks]
         assert len(set(tasks)) == len(tasks) == len(found.labels)
+
+
+def dealt(draws: random.Random) -> list[dict]:
+    """Return tables that have every kind of cell and nearly every name once."""
+    kinds, names = draws.sample(sorted(KINDS), len(KINDS)), draws.sample(NAMES, len(NAMES))
+    return [
+        {
+            "rows": draws.randint(60, 120),
+            "seed": n,
+            "text": sorted(TEXTS)[n % len(TEXTS)],
+            "names": names[6 * n : 6 * n + 6],
+            "kinds": kinds[5 * n : 5 * n + 5],
+            "lines": n % 2,
+        }
+        for n in range(len(KINDS) // 5)
+    ]
+
+
+def train(folder: Path, table: dict, most: int) -> SuiteResult | None:
+    """Train the first members of the config of a table for an epoch; None if the table is refused."""
+    path = write(folder, table)
+    try:
+        text = config_text(guess(path), path.name)
+    except DataError:
+        return None
+    config = folder / "c.yml"
+    config.write_text(text, encoding="utf-8")
+    changes = (
+        "encoder=tiny", "data.max_length=16", "training.epochs=1", "training.batch_size=32",
+        "training.precision=fp32", f"store.uri={folder / 'store'}",
+    )  # fmt: skip
+    suite = load_suite(config, changes)
+    return run_suite(replace(suite, members=suite.members[:most]), ignore, MemoryTracker())
+
+
+@pytest.mark.parametrize(
+    ("seed", "most"), [(0, 1), *(pytest.param(n, 9, marks=pytest.mark.slow) for n in range(1, 9))]
+)
+def test_what_is_written_trains_an_epoch(seed: int, most: int, tmp_path: Path) -> None:
+    results = []
+    for n, table in enumerate(dealt(random.Random(seed))):
+        (tmp_path / f"{n}").mkdir()
+        results.append(train(tmp_path / f"{n}", table, most))
+    trained = [result for result in results if result is not None]
+    assert len(trained) > len(results) / 2
+    for result in trained:
+        assert not result.failed
+        for member in result.members:
+            tasks = {task.name for task in member.resolved.known}
+            assert [{*outcome.metrics.tasks} for outcome in member.outcomes] == [tasks]
