@@ -59,7 +59,7 @@ class Claim:
     """A claim and its measured value.
 
     Args:
-        text: the claim, as in the table of docs/performance.md.
+        text: the claim, as in the table of benchmarks/results/README.md.
         limit: limit of the value; None if it has none.
         value: measured value; None if it was not measured.
         unit: unit of both numbers: `x`, `%`, `s`, ...

@@ -36,7 +36,7 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
     """Compute matrix products in bf16, with fp32 weights, if `precision` is bf16.
 
     Without cuDNN's attention, which takes about 0.1 s to prepare each new shape: with it, the first epoch of
-    BERT-base, 160 batches of many lengths, took 21 s, and the second 6 s (docs/performance.md).
+    BERT-base, 160 batches of many lengths, took 21 s, and the second 6 s (benchmarks/results/README.md).
     """
     cudnn = torch.backends.cuda.cudnn_sdp_enabled()
     torch.backends.cuda.enable_cudnn_sdp(False)

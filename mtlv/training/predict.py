@@ -100,7 +100,7 @@ def _side_by_side(compute: Callable[[], None], workers: int) -> None:
     """Call `compute` in several threads at once, which share the compute threads of PyTorch.
 
     On a CPU, one batch per thread is faster than all threads on one batch, where threads wait for each other
-    after every product (docs/performance.md).
+    after every product (benchmarks/results/README.md).
     """
     if workers < 2:
         compute()
@@ -121,7 +121,7 @@ def _narrow(model: MultiTaskModel, device: torch.device, precision: str) -> Iter
     """Let the encoder's layers pass bf16 to each other on a CPU, where autocast lets them pass fp32.
 
     Sums and norms are then computed in bf16, too, about a fifth faster; scores differ from those in fp32 a
-    little more than autocast's do (docs/performance.md). Nothing changes if the output of frozen
+    little more than autocast's do (benchmarks/results/README.md). Nothing changes if the output of frozen
     layers is kept, because training uses it too.
     """
     embeddings = None

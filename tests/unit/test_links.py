@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     *ROOT.glob("*.md"),
     *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("benchmarks/**/README.md"),
     *ROOT.glob("experiments/**/README.md"),
 ]
 

@@ -1,4 +1,4 @@
-"""The ratios measured on a second processor, as docs/performance.md states them."""
+"""The ratios measured on a second processor, as benchmarks/results/README.md states them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RAW = ROOT / "benchmarks/results/epyc2"
     ],
 )
 def test_ratios_are_those_of_the_raw_values(name: str, peers: tuple[str, ...]) -> None:
-    text = " ".join((ROOT / "docs/performance.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "benchmarks/results/README.md").read_text(encoding="utf-8").split())
     told = re.search(r"On a second machine .*?, training (.*?); prediction (.*?)\. ", text)
     assert told is not None
     found = re.findall(r"(\d\.\d\d) times", told[1 if name == "training" else 2])

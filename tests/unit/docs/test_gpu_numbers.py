@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 KEPT = json.loads((ROOT / "benchmarks" / "results" / "h200" / "epochs.json").read_text(encoding="utf-8"))
 H100 = json.loads((ROOT / "benchmarks" / "results" / "h100" / "epochs.json").read_text(encoding="utf-8"))
-WHOLE = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+WHOLE = (ROOT / "benchmarks" / "results" / "README.md").read_text(encoding="utf-8")
 PAGE = WHOLE.split("### On a GPU")[1]
 SAID = " ".join(PAGE.split())
 
