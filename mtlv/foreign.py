@@ -33,6 +33,15 @@ def read_json(path: Path, most: int = MAX_BYTES) -> Any:
         return parse_json(file.read((size or most) + 1), most)
 
 
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the content of a config of an encoder or tokenizer; empty if it cannot be read."""
+    try:
+        content = read_json(path)
+    except (OSError, ValueError):  # reported when the encoder is loaded
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def parse_json(content: bytes | str, most: int = MAX_BYTES) -> Any:
     """Return the value of a JSON text.
 

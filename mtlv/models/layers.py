@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.errors import EncoderError
-from mtlv.foreign import read_json
+from mtlv.foreign import read_config
 from mtlv.models.aliases import HUB, PACKAGED, TINY
 
 TINY_LAYERS = 2
@@ -23,15 +23,6 @@ def known_layers(name: str) -> int | None:
     config = read_config(path) if path is not None else {}
     counts = [config[key] for key in COUNTS if isinstance(config.get(key), int)]
     return counts[0] if counts else None
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the content of a config of an encoder or tokenizer; empty if it cannot be read."""
-    try:
-        content = read_json(path)
-    except (OSError, ValueError):  # reported when the encoder is loaded
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def config_file(name: str) -> Path | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from mtlv.errors import EncoderError
+from mtlv.foreign import read_config
 from mtlv.models.aliases import known_names
-from mtlv.models.layers import config_file, read_config
+from mtlv.models.layers import config_file
 
 ALIAS_MAX_TOKENS = 512
 """Tokens that each encoder of `mtlv.models.aliases` reads; without a look at the hub's cache, whose library

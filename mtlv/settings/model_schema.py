@@ -6,11 +6,11 @@ import os
 import re
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mtlv.foreign import read_json
+from mtlv.foreign import read_config
 from mtlv.registries import ARCHITECTURES
 from mtlv.settings.values import NO_CONTROL, Count, Flag, MaybeText, Names, OneOf, Positive, SettingsSection
 
@@ -109,17 +109,9 @@ def _size(name: str) -> int:
     if name in SMALL_WIDTHS:
         return SMALL_WIDTHS[name]
     if folder.is_dir():
-        config = _config(folder)
+        config = read_config(folder / "config.json")
         return next((size for key in WIDTH_KEYS if isinstance(size := config.get(key), int)), USUAL_WIDTH)
     for pattern, size in WIDTH_BY_NAME:
         if match := re.search(pattern, name, re.IGNORECASE):
             return int(match[1]) if size is None else size
     return USUAL_WIDTH
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    try:
-        config = read_json(folder / "config.json")
-    except (OSError, ValueError):  # reported when the encoder is loaded
-        return {}
-    return config if isinstance(config, dict) else {}
