@@ -24,7 +24,7 @@ from mtlv.data.tables.text_columns import (
     text_column,
 )
 from mtlv.errors import DataError, shorten
-from mtlv.formatting import enumerated
+from mtlv.formatting import list_first
 from mtlv.plan.tagging import OUTSIDE
 
 ALLOWED = (
@@ -335,7 +335,7 @@ def _is_other(name: str, column: Sequence[object], proposals: Proposals) -> bool
 def _numbers_note(one: Learned) -> str:
     """Return the note on a column of tags that are numbers."""
     names = [f"{number} is {name}" for number, name in enumerate(one.classes)]
-    read = f", read as if {enumerated(names, 10)}" if OUTSIDE in one.classes else ""
+    read = f", read as if {list_first(names, 10)}" if OUTSIDE in one.classes else ""
     return f"`{shorten(one.name)}` has numbers as tags{read}; put their names into `classes`, in order"
 
 

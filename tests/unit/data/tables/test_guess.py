@@ -212,7 +212,7 @@ def tagged(folder: Path, marks: list[list[str | int]], **columns: list[str]) -> 
     """Return the guess for words with these tags, in lists; a row has the marks of one row of `marks`."""
     words = [[DRAWS.choice(WORDS) for _ in marks[n % len(marks)]] + [f"w{n}"] for n in range(COUNT)]
     rows = [
-        {"tokens": row, "tags": [*marks[n % len(marks)], marks[0][0]]}
+        {"tokens": row, "tags": [*marks[n % len(marks)], marks[0][0]], "names": [f"a{n}", f"b{n}"]}
         | {name: [value[ord(word[0]) % len(value)] for word in row] for name, value in columns.items()}
         for n, row in enumerate(words)
     ]
