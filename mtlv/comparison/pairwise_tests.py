@@ -74,7 +74,7 @@ def compare_main_scores(comparison: Comparison) -> tuple[PairwiseTest, ...]:
 
 
 @lru_cache(maxsize=1)  # several sections show them
-def tested_pairs(comparison: Comparison) -> tuple[PairwiseTest, ...]:
+def compare_with_intervals(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """Return `compare_main_scores` with intervals over documents of the runs shown at first."""
     shown = set(comparison.shown)
     tasks = {task.name: task for task in comparison.tasks}
@@ -110,7 +110,7 @@ def gain_intervals(comparison: Comparison) -> dict[tuple[str, str], Interval]:
     base = comparison.run(comparison.baseline)
     return {
         (pair.run.key, name): interval
-        for pair in tested_pairs(comparison)
+        for pair in compare_with_intervals(comparison)
         if pair.other is base and pair.documents is not None
         if len(siblings(pair.run, base)) == len(pair.run.children) == len(base.children)
         for name, interval in pair.documents.tasks.items()

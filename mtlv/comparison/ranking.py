@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from statistics import fmean
 
-from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
 from mtlv.comparison.sections.parts import finite_mean_and_sd, learned_nothing
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
@@ -44,7 +44,7 @@ class Standing:
     @property
     def tested(self) -> bool:
         """Whether tests over folds and seeds decide, and not only the interval over test documents."""
-        return self.pair is not None and tests_decide(self.pair)
+        return self.pair is not None and is_decided_by_tests(self.pair)
 
     @property
     def difference(self) -> float:
@@ -115,10 +115,10 @@ def standings(comparison: Comparison) -> list[Standing]:
 
 def by_runs(comparison: Comparison) -> dict[frozenset[str], PairwiseTest]:
     """Return the test of two runs by their keys."""
-    return {frozenset((pair.run.key, pair.other.key)): pair for pair in tested_pairs(comparison)}
+    return {frozenset((pair.run.key, pair.other.key)): pair for pair in compare_with_intervals(comparison)}
 
 
-def tests_decide(pair: PairwiseTest) -> bool:
+def is_decided_by_tests(pair: PairwiseTest) -> bool:
     """Whether the tests over folds and seeds decide, and not the interval over test documents."""
     return decides(pair.verdict, pair.values.n)
 
@@ -127,7 +127,7 @@ def is_shown_worse(run: ComparedRun, pair: PairwiseTest | None) -> bool | None:
     """Whether `run` is shown to be worse than the other run of `pair`; None if nothing can decide."""
     if pair is None:
         return None
-    if tests_decide(pair):
+    if is_decided_by_tests(pair):
         return pair.verdict.sign == (-1 if pair.run is run else 1)
     interval = interval_of(run, pair)
     return None if interval is None else interval[1] < 0

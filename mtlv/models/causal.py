@@ -52,7 +52,7 @@ def _change_by_next_token(module: Any) -> float:
     return float((one - other)[:, :-1].abs().max() / one.abs().max())
 
 
-def said_causal(name: str) -> bool:
+def is_causal_by_config(name: str) -> bool:
     """Whether the local config of encoder `name` says that it is causal; False if unknown."""
     path = None if name in known_names() else config_file(name)
     if path is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mtlv.data.targets import TARGETS
 from mtlv.errors import EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
-from mtlv.models.causal import need_seeing, said_causal
+from mtlv.models.causal import is_causal_by_config, need_seeing
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
@@ -144,7 +144,7 @@ def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
         features = settings.encoder.features
         need_seeing(settings.encoder.name, features=features, tagged=tagged, hidden=hidden)
     except EncoderError:
-        if said_causal(settings.encoder.name):
+        if is_causal_by_config(settings.encoder.name):
             raise
 
 

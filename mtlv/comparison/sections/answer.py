@@ -12,10 +12,10 @@ from mtlv.comparison.ranking import (
     Standing,
     by_runs,
     following,
+    is_decided_by_tests,
     is_shown_worse,
     recommend,
     standings,
-    tests_decide,
 )
 from mtlv.comparison.sections.bag_of_words import not_shown, score_text
 from mtlv.comparison.sections.gains import gains, in_brackets, way_of
@@ -261,7 +261,7 @@ def _factors(comparison: Comparison, ranked: Sequence[Standing]) -> str:
         pair = pairs.get(frozenset((run.key, control.key)))
         if pair is None or not is_shown_worse(control, pair):
             return "not shown to be better than"
-        return "better than" if tests_decide(pair) else "better on these test documents than"
+        return "better than" if is_decided_by_tests(pair) else "better on these test documents than"
 
     return in_words_of_factors([standing.run for standing in ranked], comparison.runs, better)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.pairwise_tests import PairwiseTest, tested_pairs
+from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
 from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, tip
 from mtlv.comparison.sections.parts import learned_nothing, open_ends
 from mtlv.comparison.verdicts import dependence, finding, follows, interval_text
@@ -46,7 +46,7 @@ MICRO = TableColumn("documents_micro", "the same, micro F1", "text")
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no two runs have the same data and a common fold and seed."""
-    tested = tested_pairs(comparison)
+    tested = compare_with_intervals(comparison)
     if not tested:
         return None
     blocks: list[Block] = [TextBlock(finding(tested) + open_ends(comparison), "finding")]

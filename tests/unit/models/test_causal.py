@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from mtlv.errors import ConfigError, EncoderError
-from mtlv.models.causal import SEEING, UNSEEING, need_seeing, said_causal
+from mtlv.models.causal import SEEING, UNSEEING, is_causal_by_config, need_seeing
 from mtlv.models.encoder import load_encoder
 from mtlv.models.pooling import FEATURES, RELATION_FEATURES
 from mtlv.models.tiny import build_tiny
@@ -65,14 +65,14 @@ def write(name: str, folder: Path) -> Path:
 def test_what_a_config_says_is_what_the_encoder_does(name: str, tmp_path: Path) -> None:
     folder = str(write(name, tmp_path))
     assert load_encoder(folder).causal == (name in CAUSAL)
-    assert said_causal(folder) == (name in CAUSAL and name not in UNSAID)
+    assert is_causal_by_config(folder) == (name in CAUSAL and name not in UNSAID)
 
 
 def test_of_names_and_broken_folders_no_config_says_anything(tmp_path: Path) -> None:
-    assert not said_causal("minilm")
-    assert not said_causal("somebody/something")
+    assert not is_causal_by_config("minilm")
+    assert not is_causal_by_config("somebody/something")
     (tmp_path / "config.json").write_text("{")
-    assert not said_causal(str(tmp_path))
+    assert not is_causal_by_config(str(tmp_path))
 
 
 def test_what_is_allowed_instead_is_all_the_others() -> None:

@@ -63,7 +63,7 @@ def answered(monkeypatch):
     """The section of runs and of their tests."""
 
     def build(runs, pairs=(), nothing=(), words=None, early=(), tried=(), gains=(), lags=()):
-        monkeypatch.setattr(ranking, "tested_pairs", lambda _: tuple(pairs))
+        monkeypatch.setattr(ranking, "compare_with_intervals", lambda _: tuple(pairs))
         for module in (answer, ranking):
             left = [run for run in runs if run.name in nothing]
             monkeypatch.setattr(module, "learned_nothing", lambda _, left=left: left)

@@ -108,7 +108,7 @@ def test_gains_have_the_intervals_over_test_documents(comparison_of: Make, basel
     comparison = comparison_of(baseline=baseline)
     of = {
         (pair.run.key, name): interval
-        for pair in pairwise_tests.tested_pairs(comparison)
+        for pair in pairwise_tests.compare_with_intervals(comparison)
         if pair.documents is not None and pair.other.key == baseline
         for name, interval in pair.documents.tasks.items()
     }
