@@ -9,6 +9,7 @@ KEYS = {
     "grouping.place": TAG,
     "training.probe": TAG,
     "evaluation.transferability": TAG,
+    "execution.devices_per_unit": f"a unit is trained on one device; {TAG}",
 }
 FEATURES = {
     "gradient_affinity": TAG,
