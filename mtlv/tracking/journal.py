@@ -16,11 +16,12 @@ import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mtlv.disk import digest_of
 from mtlv.errors import TrackingError
 from mtlv.foreign import parse_json
 from mtlv.locks import hold, release
@@ -30,21 +31,12 @@ from mtlv.tracking.traces import discard, write_trace
 
 FOLDER = "journal"
 """Folder of the journals in a store."""
-FORMAT = 2
+FORMAT = 3
 CALLS, SENT, ABOUT, FILES, BROKEN = "calls.jsonl", "sent", "journal.json", "files", "broken.jsonl"
 LOCK, SENDING = "lock", "sending"
 """Locks of the process that writes a journal, and of the one that uploads it."""
 MAX_LINE_BYTES = 500_000_000  # maximum bytes of a line, which is held in memory
-CHUNK_BYTES = 2**20  # bytes of a file that are read together
-HEAD_BYTES = len('{"crc":"01234567",')
-
-
-@dataclass(frozen=True)
-class Destination:
-    """Destination of calls: the store's address without secrets (`kept_address`), and the experiment."""
-
-    uri: str
-    experiment: str
+TAB = b"\t"  # between the parts of a line; JSON has none
 
 
 @dataclass(frozen=True)
@@ -53,21 +45,23 @@ class JournalRecord:
 
     number: int  # its position in the journal, from 1
     call: str  # name of the tracker's method
-    run: str  # uid of the run; empty for calls about the experiment
-    content: Mapping[str, Any]
-    files: Mapping[str, Sequence[int]]  # size in bytes and CRC-32 of the files in `files/NUMBER/`, by name
+    run: str  # uid of the run, also of one to open; empty for calls about the experiment
+    content: Sequence[Any]  # the other arguments, for JSON
+    files: Mapping[str, str]  # SHA-256 of the files in `files/NUMBER/`, by name
 
 
 def line_of(record: JournalRecord) -> bytes:
-    """Return `record` as a line of strict JSON that begins with the CRC-32 of the rest.
+    """Return `record` as a line that begins with the CRC-32 of the rest. Dataclasses become mappings.
 
     Raises:
-        ValueError: a number that JSON does not support, invalid Unicode text, or a line that is too long.
+        TypeError, ValueError: content that JSON does not support, invalid Unicode text, or a line that is too
+            long.
     """
-    body = json.dumps(vars(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    if len(body) > MAX_LINE_BYTES - HEAD_BYTES:
+    content, files = (json.dumps(p, ensure_ascii=False, default=vars) for p in (record.content, record.files))
+    body = "\t".join((str(record.number), record.call, record.run, content, files)).encode()
+    if len(body) > MAX_LINE_BYTES:
         raise ValueError(f"{len(body):,} bytes, more than {MAX_LINE_BYTES:,}")
-    return f'{{"crc":"{zlib.crc32(body):08x}",'.encode() + body[1:] + b"\n"
+    return b"%08x\t%s\n" % (zlib.crc32(body), body)
 
 
 def record_of(line: bytes) -> JournalRecord:
@@ -76,13 +70,12 @@ def record_of(line: bytes) -> JournalRecord:
     Raises:
         ValueError: it is incomplete or was changed.
     """
-    body = b"{" + line[HEAD_BYTES:].removesuffix(b"\n")
-    if line[:HEAD_BYTES] != f'{{"crc":"{zlib.crc32(body):08x}",'.encode():
+    crc, _, body = line.removesuffix(b"\n").partition(TAB)
+    if crc != b"%08x" % zlib.crc32(body):
         raise ValueError("its checksum does not match")
-    try:
-        return JournalRecord(**parse_json(body, MAX_LINE_BYTES))
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    number, call, run, content, files = body.split(TAB)
+    arguments = parse_json(content, MAX_LINE_BYTES)
+    return JournalRecord(int(number), call.decode(), run.decode(), arguments, parse_json(files))
 
 
 class Journal:
@@ -93,7 +86,7 @@ class Journal:
     """
 
     def __init__(self, root: Path, uri: str, experiment: str) -> None:
-        self.to = Destination(kept_address(uri), experiment)
+        self.uri, self.experiment = kept_address(uri), experiment
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(3)}"
         self.folder, making = root / name, root / f".{name}"
         self.written = 0
@@ -111,13 +104,14 @@ class Journal:
 
     @property
     def _about(self) -> dict[str, object]:
-        return {"format": FORMAT, "host": socket.gethostname(), **asdict(self.to)}
+        there = {"uri": self.uri, "experiment": self.experiment}
+        return {"format": FORMAT, "host": socket.gethostname(), **there}
 
     def append(
         self,
         call: str,
         run: str,
-        content: Mapping[str, Any],
+        content: Sequence[Any],
         files: Mapping[str, Path] | None = None,
         *,
         link: bool = False,
@@ -142,18 +136,18 @@ class Journal:
             try:
                 kept = {name: self._keep(path, folder / name, link) for name, path in (files or {}).items()}
                 self._write(line_of(JournalRecord(number, call, run, content, kept)))
-            except (OSError, ValueError) as error:
+            except (OSError, TypeError, ValueError) as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 if isinstance(error, OSError):
                     raise _unwritable(self.folder, error) from error
                 raise TrackingError(f"`{call}` cannot be written to the journal: {error}") from error
             self.written = number
             if call == "open_run":
-                self._runs[content["uid"]] = content["name"]
-                write_trace(self.folder, self.to.experiment, self._runs)
+                self._runs[run] = content[0].name
+                write_trace(self.folder, self.experiment, self._runs)
             return number
 
-    def _keep(self, source: Path, target: Path, link: bool) -> tuple[int, int]:
+    def _keep(self, source: Path, target: Path, link: bool) -> str:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             if not link:
@@ -161,7 +155,7 @@ class Journal:
             os.link(source.resolve(), target)
         except OSError:
             shutil.copyfile(source, target)
-        return size_and_crc(target)
+        return digest_of(target)
 
     def _write(self, line: bytes) -> None:
         try:
@@ -186,15 +180,6 @@ class Journal:
         os.close(self._file)
         release(self._lock)
         self._file = -1
-
-
-def size_and_crc(path: Path) -> tuple[int, int]:
-    """Return the size of a file in bytes, and the CRC-32 of its content."""
-    size = crc = 0
-    with path.open("rb") as file:
-        while block := file.read(CHUNK_BYTES):
-            size, crc = size + len(block), zlib.crc32(block, crc)
-    return size, crc
 
 
 def _unwritable(folder: Path, error: OSError) -> TrackingError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections import deque
 from collections.abc import Iterable
@@ -22,12 +21,11 @@ from mtlv.tracking.journal import (
     CALLS,
     FILES,
     FORMAT,
-    HEAD_BYTES,
     LOCK,
     MAX_LINE_BYTES,
     SENDING,
     SENT,
-    Destination,
+    TAB,
     JournalRecord,
     record_of,
 )
@@ -35,8 +33,7 @@ from mtlv.tracking.traces import Tell, discard
 
 ASIDE = "set-aside"
 MAX_POINTS = 1000  # maximum points of one request to MLflow
-OPENS_OR_CLOSES = re.compile(rb'"call":"(open_run|close)"')
-BYTES_BEFORE_RUN = 60  # bytes of a line after its checksum that hold number and call
+OPENS_OR_CLOSES = ([b"open_run"], [b"close"])
 MAX_INVALID_BYTES = 1_000_000  # bytes of an invalid line that are kept
 
 
@@ -83,17 +80,17 @@ class JournalReader:
         try:
             for name in (SENDING,) if live else (LOCK, SENDING):
                 self._take_lock(folder / name)
-            self._stop_if_delivered()
-            self.to, records, self.host = _about(folder)
+            if not folder.exists():  # uploaded and removed by the holder of the lock
+                raise BlockingIOError("delivered")
+            self.uri, self.experiment, self.host, records = _about(folder)
             self.sent, self._offset, self.runs = self._read_sent()
         except BaseException:
             self._release()
             raise
         if not live:
-            self._report_cut(records)
+            self._report_cut(max(records, self.sent))
         self._read, self._next = self._offset, self.sent + 1
         self._waiting: deque[tuple[JournalRecord, int]] = deque()
-        self._remove_files(up_to=self.sent)
 
     def _take_lock(self, path: Path) -> None:
         try:
@@ -104,15 +101,6 @@ class JournalReader:
             raise BlockingIOError("another process")
         self._locks.append(lock)
 
-    def _stop_if_delivered(self) -> None:
-        if not self.folder.exists():  # uploaded and removed by the holder of the lock
-            raise BlockingIOError("delivered")
-        if not (self.folder / CALLS).exists():
-            raise TrackingError(
-                f"the tracking journal `{self.folder}` has lost its file of calls, `{CALLS}`",
-                then="restore the file, or delete the folder: its records are missing in MLflow",
-            )
-
     def _release(self) -> None:
         while self._locks:
             release(self._locks.pop())
@@ -122,7 +110,7 @@ class JournalReader:
         taken: list[JournalRecord] = []
         points = 0
         for record, _ in self._waiting:
-            points += len(record.content.get("points", ())) if record.call == "metrics" else MAX_POINTS
+            points += len(record.content[0]) if record.call == "metrics" else MAX_POINTS
             if taken and (points > MAX_POINTS or (record.call, record.run) != (taken[0].call, taken[0].run)):
                 break
             taken.append(record)
@@ -150,8 +138,11 @@ class JournalReader:
 
     def count_left(self) -> int:
         """Return the number of calls that have not been uploaded yet."""
+        return self._count_lines(self._offset)
+
+    def _count_lines(self, offset: int) -> int:
         with suppress(FileNotFoundError), (self.folder / CALLS).open("rb") as file:
-            file.seek(self._offset)
+            file.seek(offset)
             return sum(1 for _ in file)
         return 0
 
@@ -225,25 +216,17 @@ class JournalReader:
         self._tell(f"record {which} of `{self.folder}` was moved to `{target}`: {shorten(why, 300)}")
 
     def _read_sent(self) -> tuple[int, int, dict[str, str]]:
-        size = (self.folder / CALLS).stat().st_size
         position = read_sealed(self.folder / SENT, self._tell, "this whole journal is uploaded again")
         if position is None:
-            position = {"sent": 0, "offset": 0, "runs": {}}
-        elif position["offset"] > size:
-            self._tell(
-                f"`{self.folder / CALLS}` was cut to {size:,} bytes, of which {position['offset']:,} were "
-                "uploaded: what followed is lost, and missing in MLflow"
-            )
-            position["offset"] = size
-        return position["sent"], position["offset"], position["runs"]
+            return 0, 0, {}
+        size = (self.folder / CALLS).stat().st_size
+        return position["sent"], min(position["offset"], size), position["runs"]
 
-    def _report_cut(self, records: int | None) -> None:
-        """Report missing records at the end; `records` is the number of records, None if unknown."""
-        with (self.folder / CALLS).open("rb") as file:
-            lines = sum(1 for _ in file)
-        if lines < (1 if records is None else records):
+    def _report_cut(self, least: int) -> None:
+        lines = self._count_lines(0)
+        if lines < least:
             self._tell(
-                f"`{self.folder / CALLS}` has {lines} records, but had {records or 'more'}: the others are "
+                f"`{self.folder / CALLS}` has {lines} records, but had at least {least}: the others are "
                 "lost, and missing in MLflow"
             )
 
@@ -251,40 +234,33 @@ class JournalReader:
         position = {"sent": self.sent, "offset": self._offset, "runs": self.runs}
         write_sealed(self.folder / SENT, position, flushed=True)
 
-    def _remove_files(self, up_to: int) -> None:
-        """Remove files of uploaded calls that an interrupted process left behind."""
-        with suppress(FileNotFoundError):
-            for path in (self.folder / FILES).iterdir():
-                if path.name.isdecimal() and int(path.name) <= up_to:
-                    shutil.rmtree(path, ignore_errors=True)
-
 
 def open_runs(folder: Path) -> dict[str, str]:
     """Return the names, by uid, of the runs of a journal that it opens and does not close."""
     runs: dict[str, str] = {}
     with suppress(FileNotFoundError), (folder / CALLS).open("rb") as file:
         for line in iter(partial(file.readline, MAX_LINE_BYTES), b""):
-            if not OPENS_OR_CLOSES.search(line, 0, HEAD_BYTES + BYTES_BEFORE_RUN):
+            if line.split(TAB, 3)[2:3] not in OPENS_OR_CLOSES:
                 continue
             with suppress(ValueError):  # a damaged line, which is set aside when it is uploaded
                 record = record_of(line)
                 if record.call == "close":
                     runs.pop(record.run, None)
-                elif record.call == "open_run":
-                    runs[record.content["uid"]] = record.content["name"]
+                else:
+                    runs[record.run] = record.content[0]["name"]
     return runs
 
 
-def _about(folder: Path) -> tuple[Destination, int | None, str | None]:
-    """Return where a journal goes, the number of its records if its writer has closed it, and its host."""
+def _about(folder: Path) -> tuple[str, str, str, int]:
+    """Return a journal's destination without secrets, experiment, host and least number of records."""
     try:
         about = unseal((folder / ABOUT).read_bytes(), earlier=frozenset({"format", "uri", "experiment"}))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this release reads {FORMAT}")
-        to = Destination(str(about["uri"]), str(about["experiment"]))
-        return to, about.get("records"), about.get("host")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        (folder / CALLS).stat()
+        return str(about["uri"]), str(about["experiment"]), str(about["host"]), about.get("records", 1)
+    except (OSError, ValueError, KeyError) as error:
         raise TrackingError(
-            f"the tracking journal `{folder}` cannot be read: {shorten(error)}",
+            f"the tracking journal `{folder}` cannot be read: {shorten(str(error), 300)}",
             then="upload it with the release that wrote it, or delete the folder to discard it",
         ) from error

@@ -58,7 +58,7 @@ def sync_store(
     places: dict[str, list[JournalReader]] = {}
     for reader in readers:
         if reader.count_left() or reader.left_open:
-            places.setdefault(kept_address(uri) if uri else reader.to.uri, []).append(reader)
+            places.setdefault(kept_address(uri) if uri else reader.uri, []).append(reader)
         else:
             reader.close()
     lost = len(unreadable) + deleted

@@ -35,7 +35,7 @@ class RunSpec:
     began_ms: int = 0  # start time in milliseconds since 1970; 0 means now
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metric:
     """One point of a curve."""
 

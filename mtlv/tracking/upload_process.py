@@ -176,7 +176,7 @@ class _Deliverer:
         report_deleted(root, self._tell)
         here = []
         for reader in dead_journals(root, self._tell):
-            here.append(reader) if reader.to.uri == kept_address(self._uri) else reader.close()
+            here.append(reader) if reader.uri == kept_address(self._uri) else reader.close()
         return here
 
     def _tracker(self, experiment: str) -> TrackingStore:

@@ -129,7 +129,7 @@ class Uploader:
         for reader in self._outboxes:
             reader.read()  # once per round; otherwise each new point would be sent alone
         for reader in self._outboxes:
-            while reader.to.experiment not in self._refused and not self._stopped:
+            while reader.experiment not in self._refused and not self._stopped:
                 records = reader.take()
                 if not records:
                     break
@@ -141,7 +141,7 @@ class Uploader:
                 self._end_left_open(reader)
 
     def _deliver(self, reader: JournalReader, records: list[JournalRecord]) -> None:
-        tracker = self._store(reader.to.experiment)
+        tracker = self._store(reader.experiment)
         try:
             call = call_of(records, reader.runs, reader.folder)
         except UnplayableError as error:
@@ -149,7 +149,7 @@ class Uploader:
             return
         if records[0].call == "open_run":
             with hold_lock(reader.folder.parent / OPENING_SUFFIX, wait=True):
-                reader.runs[records[0].content["uid"]] = call(tracker)
+                reader.runs[records[0].run] = call(tracker)
         else:
             call(tracker)
         reader.mark_uploaded(records)
@@ -173,7 +173,7 @@ class Uploader:
 
     def _end_run(self, reader: JournalReader, uid: str) -> bool:
         try:
-            store = self._store(reader.to.experiment)
+            store = self._store(reader.experiment)
             return store.end_if_running(reader.runs[uid], int(1000 * reader.written_at))
         except RefusedError:  # the run or its experiment was deleted
             return False
@@ -184,10 +184,10 @@ class Uploader:
         return self._trackers[experiment]
 
     def _refuse(self, reader: JournalReader, records: list[JournalRecord], error: RefusedError) -> None:
-        if self._set_aside and reader.to.experiment in self._trackers:
+        if self._set_aside and reader.experiment in self._trackers:
             reader.put_aside(records[0], str(error))
             return
-        self.problem = self._refused[reader.to.experiment] = error
+        self.problem = self._refused[reader.experiment] = error
         which = f"record {records[0].number} (`{records[0].call}`) of `{reader.folder}`"
         self._tell(f"{error} The tracking store rejected {which}; it stays there, with all later records")
 

@@ -321,22 +321,19 @@ def test_earlier_journals_go_first_so_that_the_newest_word_stands(root, told):
 
 
 DAMAGED = {
-    "an unknown call": (JournalRecord(2, "erase", "u", {}, {}), "the call is unknown"),
-    "a missing argument": (
-        JournalRecord(2, "text", "u", {"name": "a"}, {}),
-        "its content is invalid",
-    ),
-    "points that are none": (JournalRecord(2, "metrics", "u", {"points": [1]}, {}), "its content"),
-    "a run that was never opened": (JournalRecord(2, "describe", "x", {"text": ""}, {}), "was not opened"),
+    "an unknown call": (JournalRecord(2, "erase", "u", [], {}), "the call is unknown"),
+    "a call that is no record": (JournalRecord(2, "__init__", "u", [], {}), "the call is unknown"),
+    "a missing argument": (JournalRecord(2, "text", "u", ["a"], {}), "its content is invalid"),
+    "an argument of another type": (JournalRecord(2, "text", "u", ["a", 1], {}), "its content is invalid"),
+    "points that are none": (JournalRecord(2, "metrics", "u", [[1]], {}), "its content is invalid"),
+    "a run that was never opened": (JournalRecord(2, "describe", "x", [""], {}), "was not opened"),
+    "no run": (JournalRecord(2, "describe", "", [""], {}), "was not opened"),
     "a file that is not there": (
-        JournalRecord(2, "artifact", "u", {"name": "a", "folder": ""}, {"a": (3, 0)}),
+        JournalRecord(2, "artifact", "u", ["a", ""], {"a": "00"}),
         "is missing, incomplete or changed",
     ),
-    "a file outside": (
-        JournalRecord(2, "image", "u", {"name": "../../../x", "key": "k"}, {"../../../x": (3, 0)}),
-        "name",
-    ),
-    "a folder outside": (JournalRecord(2, "artifact", "u", {"name": "../..", "folder": ""}, {}), "name"),
+    "a file outside": (JournalRecord(2, "image", "u", ["../../../x", "k"], {"../../../x": "00"}), "name"),
+    "a folder outside": (JournalRecord(2, "artifact", "u", ["../..", ""], {}), "name"),
 }
 
 
@@ -346,7 +343,7 @@ def test_a_damaged_record_is_named_and_set_aside_and_the_rest_goes_on(record, sa
     store = Store()
     journal = Journal(root, "http://h", "e")
     JournalTracker(journal).open_run(RunSpec("u", "n"))
-    after = JournalRecord(3, "close", "u", {"status": "FINISHED", "ended_ms": 1}, {})
+    after = JournalRecord(3, "close", "u", ["FINISHED", 1], {})
     with (journal.folder / CALLS).open("ab") as file:
         file.write(line_of(record) + line_of(after))
     journal.close()
@@ -374,22 +371,6 @@ def test_files_go_when_they_are_delivered_and_stay_until_then(root, told, tmp_pa
         time.sleep(0.005)
     assert list(files.iterdir()) == []
     assert uploader.close(PATIENCE) == 0
-
-
-def test_what_a_kill_left_between_note_and_removal_is_removed(root, told, tmp_path):
-    tracker = JournalTracker(Journal(root, "http://h", "e"))
-    tracker.open_run(RunSpec("u", "n"))
-    (tmp_path / "f").write_text("f")
-    tracker.artifact("u", tmp_path / "f")
-    reader = JournalReader(tracker.journal.folder, told.append, live=True)
-    reader.read()
-    for _ in range(2):
-        reader.mark_uploaded(reader.take())
-    left = tracker.journal.folder / FILES / "2"
-    left.mkdir()
-    reader.close()
-    JournalReader(tracker.journal.folder, told.append, live=True)
-    assert not left.exists()
 
 
 def test_waits_grow_to_a_limit_and_vary(root, told):
@@ -431,7 +412,7 @@ def killed(root, *, host=None):
     parent = tracker.open_run(RunSpec("p", "suite", "suite member"))
     for uid in ("c", "d"):
         child = tracker.open_run(RunSpec(uid, f"fold {uid}", parent=parent))
-        tracker.text(child, '"call":"close"', "a.txt")
+        tracker.text(child, "\tclose\t", "a.txt")
         if uid == "c":
             tracker.close(child)
     release(journal._lock)
