@@ -271,8 +271,10 @@ def _balancing(settings: Settings, model: ModelSpec) -> dict[str, object]:
     balancer = balancer_of(chosen.name, chosen.per, model.heads)
     if balancer.plain:
         return {}
-    rate = {"learning_rate": chosen.learning_rate} if balancer.learns else {}
-    return {"objective": {"name": chosen.name, "per": chosen.per} | rate}
+    parts: dict[str, object] = {"name": chosen.name, "per": chosen.per}
+    parts |= {"learning_rate": chosen.learning_rate} if balancer.learns else {}
+    parts |= {"version": balancer.version} if balancer.version > 1 else {}
+    return {"objective": parts}
 
 
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:

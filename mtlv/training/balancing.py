@@ -35,6 +35,8 @@ class Balancer:
     """Whether `learning_rate` is used."""
     gradients: ClassVar[bool] = False
     """Whether the factors of a step follow from its gradients; `compare` is then called before `factors`."""
+    version: ClassVar[int] = 1
+    """Part of the key of units from 2 on; raised when the same settings give other factors."""
     starts: ClassVar[Mapping[str, float]] = {}
     """The state by name: [K] of its value at the start."""
 

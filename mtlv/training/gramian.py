@@ -36,6 +36,7 @@ class GramianBalancer(Balancer):
     """Factors from the gradients of a step: K times the weights of their mean by TorchJD."""
 
     gradients = True
+    version = 2  # by TorchJD
     weighting: ClassVar[str]
     """Name of a class of `torchjd.aggregation`."""
 

@@ -225,6 +225,17 @@ def test_a_balancer_is_part_of_the_key_of_models_with_several_losses(keys: Calla
     assert keys("architecture=stl", "training.objective=dwa") == keys("architecture=stl")
 
 
+def test_another_version_of_a_balancer_trains_its_units_again(
+    keys: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = "architecture=mtl", "training.objective=dwa"
+    before, plain = keys(*changes), keys("architecture=mtl")
+    monkeypatch.setattr(DWA, "version", 2)
+    assert keys(*changes) != before
+    assert keys("architecture=mtl") == plain
+    assert all(BALANCERS[name].version == 2 for name in EVERY if BALANCERS[name].gradients)  # by TorchJD
+
+
 @dataclass
 class Trained:
     """What is left of a trained MTL model: objective, record of the last epoch, a weight of the encoder."""
