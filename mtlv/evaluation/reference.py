@@ -72,8 +72,8 @@ class BesideWords:
         known = {pair: both for pair, both in self.mains.items() if all(map(isfinite, both))}
         if not known:
             return None
-        own, words = ({pair: both[side] for pair, both in known.items()} for side in (0, 1))
-        values = compare_pairs(by_fold(own), by_fold(words))
+        run, words = ({pair: both[side] for pair, both in known.items()} for side in (0, 1))
+        values = compare_pairs(by_fold(run), by_fold(words))
         (verdict,) = verdicts([values])
         if decides(verdict, values.n):
             return Gain(values.mean, values.interval, verdict.sign > 0)
@@ -90,5 +90,5 @@ class BesideWords:
 
 
 def _means(pairs: Iterable[Pair]) -> Pair:
-    own, words = zip(*pairs, strict=True)
-    return fmean(own), fmean(words)
+    scores, words = zip(*pairs, strict=True)
+    return fmean(scores), fmean(words)
