@@ -383,6 +383,7 @@ def test_a_closed_terminal_marks_the_runs_killed(small, mtlv, run_statuses):
 
 
 def _own_the_terminal() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 

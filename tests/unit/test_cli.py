@@ -171,9 +171,10 @@ def test_ctrl_c_is_130_and_sigterm_143_and_a_closed_terminal_129(
     assert said == f"mtlv: stopped; to go on where it stopped: mtlv run {config}\n"
 
     def terminated(*_: object, **__: object) -> None:
-        os.kill(os.getpid(), number)
-        signal.pause()
+        signal.raise_signal(number)  # to this thread, which handles it next
+        raise AssertionError("the signal was not noticed")
 
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
     monkeypatch.setattr(f"{HOMES['run_suite']}.run_suite", terminated)
     assert main(["run", config]) == code
 

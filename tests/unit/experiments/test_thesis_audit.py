@@ -298,8 +298,6 @@ def test_the_command_trains_reports_and_goes_on(changes: list[str], tmp_path: Pa
         "audit.csv",
         "audit.md",
         "audit.png",
-        "audit.svg",
-        "audit.pdf",
         "seeds.csv",
         "about.json",
     }

@@ -106,8 +106,8 @@ def test_a_unit_on_which_another_process_works_is_waited_for(
 def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
     path = tmp_path / "locks" / "unit.lock"
     code = (
-        "import sys, time; from pathlib import Path; from mtlv.locks import held\n"
-        "with held(Path(sys.argv[1])) as mine: print(mine, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from mtlv.locks import hold_lock\n"
+        "with hold_lock(Path(sys.argv[1])) as mine: print(mine, flush=True); time.sleep(600)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
