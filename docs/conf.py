@@ -47,7 +47,7 @@ ELSEWHERE = (  # links to files outside this folder: to the page with their text
     (re.compile(r"\]\((?:\.\./)+mtlv/settings/defaults\.yml\)"), "](/reference/config.md)"),
     (re.compile(r"\]\((?:\.\./)+config\)"), "](/reference/examples.md)"),
     (
-        re.compile(r"\[([^\]]*)\]\((?:\.\./)+((?:experiments|benchmarks)[^)]*)\)"),
+        re.compile(r"\[([^\]]*)\]\((?:\.\./)+((?:experiments|benchmarks|lab)[^)]*)\)"),
         r"\1 (`\2` in the repository)",
     ),
 )
