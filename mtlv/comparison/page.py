@@ -42,14 +42,14 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
     Content-Security-Policy allows only the two scripts with the given digests, without `eval` and without any
     request. The library is one of them: the page's script unpacks it and runs it.
     """
-    library, parts = vega.library(), "\n".join(_part(f"{name}.js") for name in SCRIPTS)
+    parts = "\n".join(_part(f"{name}.js") for name in SCRIPTS)
     script = f'(async () => {{\n"use strict";\n{parts}}})();\n'
     return Template(_part("page.html")).substitute(
         title=escape(comparison.title),
-        policy=_policy(library, script),
+        policy=_policy(vega.library(), script),
         style=_part("page.css"),
         data=compress(json.dumps(page_data(comparison, sections), ensure_ascii=False, allow_nan=False)),
-        library=compress(library),
+        library=base64.b64encode(vega.packed_library()).decode(),
         script=script,
     )
 

@@ -53,7 +53,6 @@ class KnownData:
 
     def __init__(self, corpora: Corpora | None = None) -> None:
         self._corpora = corpora or Corpora()
-        self._known: dict[str, _Known] = {}
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
         """Return the tasks that settings learn, of data without problems.
@@ -100,10 +99,8 @@ class KnownData:
 
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)
-        key = f"{data.name} {options!r}"
-        if key not in self._known:
-            self._known[key] = self._look(data.name, options)
-        return self._known[key]
+        key = ("known", data.name, repr(options))
+        return self._corpora.once(key, lambda: self._look(data.name, options))
 
     def _unsplit(self, data: DataSettings) -> tuple[str, ...]:
         """Return why a corpus cannot be split."""
