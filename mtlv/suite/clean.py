@@ -39,8 +39,13 @@ def clean_lines(folder: Path, suites: Sequence[Suite], *, delete: bool) -> list[
 
 
 def _keys(cache: InputCache, suites: Sequence[Suite]) -> set[str]:
-    members = [member for suite in suites for member in suite.members]
-    return {job.unit.key for member in resolve_all(cache, members) for job in member.jobs}
+    # Each suite by itself: names of runs are unique within a suite only.
+    return {
+        job.unit.key
+        for suite in suites
+        for member in resolve_all(cache, suite.members)
+        for job in member.jobs
+    }
 
 
 def _size(count: int) -> str:

@@ -165,6 +165,20 @@ def test_clean_deletes_only_when_told_to(littered: Store, trained: tuple) -> Non
     assert clean_lines(littered.root, [made], delete=False) == [f"{littered.root}: nothing to clean"]
 
 
+def test_clean_keeps_the_units_of_every_config(
+    littered: Store, trained: tuple, suite: Callable, table: Callable
+) -> None:
+    """Two configs may have runs of one name: what the other one trained is needed, too."""
+    made, _ = trained
+    changed = suite(table("t"), *CHANGES, "training.learning_rate=2e-3")
+    for suites in ([made, changed], [changed, made]):
+        lines = clean_lines(littered.root, suites, delete=False)
+        assert not any("a finished unit that none" in line for line in lines)
+    assert any(
+        "a finished unit that none" in line for line in clean_lines(littered.root, [changed], delete=False)
+    )
+
+
 def test_what_would_run_and_why(trained: tuple, suite: Callable, table: Callable, tmp_path: Path) -> None:
     made, _ = trained
     path, folder = made.path, tmp_path / "store"
