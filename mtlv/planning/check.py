@@ -11,7 +11,8 @@ from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
 from mtlv.planning.known_data import KnownData
 from mtlv.planning.names import nearly_known
-from mtlv.planning.outline import NO_PRIVATE, clusters, layers, outline
+from mtlv.planning.outline import outline
+from mtlv.planning.plans import NO_PRIVATE, clusters, layers
 from mtlv.planning.problems import problems_of
 from mtlv.planning.sources import check_sources
 from mtlv.settings.problems import Problem

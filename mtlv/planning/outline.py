@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.formatting import list_first, many
-from mtlv.plan import ModelSpec, Plan, Task, head_key, tree_lines, with_own_heads, with_private_layers
-from mtlv.planning.groups import grouping_spec
+from mtlv.plan import ModelSpec, Task, head_key, tree_lines
+from mtlv.planning.plans import known_plan, lacks_private_layers
 from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import budget_error, match, teachers
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
@@ -18,8 +17,6 @@ from mtlv.seeding import content_key
 if TYPE_CHECKING:
     from mtlv.settings import Member, Settings
     from mtlv.settings.schema import StageSettings
-
-NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
 
 
 @dataclass(frozen=True)
@@ -94,12 +91,6 @@ def outline(
     return MemberOutline(tuple(lines), units, learned, no_private)
 
 
-def lacks_private_layers(member: Member, models: Iterable[ModelSpec]) -> bool:
-    """Return whether a member's settings ask for private layers, but none of its models has any."""
-    has_setting = any(settings.architecture.private_layers for settings in member.settings.each_stage)
-    return has_setting and not any(head.private for model in models for head in model.heads)
-
-
 def _what_comes_before(
     member: Member,
     settings: Settings,
@@ -167,7 +158,7 @@ def _sketch_stage(
     ]
     content.append(settings.training.model_dump(mode="json"))
     start = None if stage is None or stage.start is None else before[stage.start.stage]
-    plan, names = _plan(settings, tasks), tuple(task.name for task in tasks)
+    plan, names = known_plan(settings, tasks), tuple(task.name for task in tasks)
     taught_by = _teacher_marks(settings, names, before)
     content += [taught_by] if taught_by else []
     inner = taught_by if settings.training.teach and settings.training.teach.crossfit else ()
@@ -214,78 +205,6 @@ def _start_mark(stage: StageSettings | None, model: ModelSpec, start: _Sketch | 
     if not start.models:
         return start.marks
     return start.marks[match(stage, model, start.models)], stage.start.carry
-
-
-def clusters(settings: Settings) -> bool:
-    """Return whether groups are determined when the suite runs."""
-    grouped = ARCHITECTURES[settings.architecture.name].grouped
-    return grouped and GROUPINGS[settings.grouping.method].of_names is None
-
-
-def layers(settings: Settings) -> int:
-    """Return the layers of each head: the user's number, or the architecture's default."""
-    return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
-
-
-def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence[str]]) -> Plan:
-    """Return the plan of a stage with known groups (an empty sequence if its architecture has none).
-
-    Raises:
-        PlanError: see `Plan.check`.
-    """
-    names = [task.name for task in tasks]
-    section = settings.architecture
-    plan = with_own_heads(ARCHITECTURES[section.name].build(names, groups, layers(settings)), tasks)
-    return with_private_layers(plan, section.private_layers).check(tasks)
-
-
-def _plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
-    """Return the plan, or None if its groups are determined when the suite runs."""
-    if clusters(settings):
-        return None
-    grouped = ARCHITECTURES[settings.architecture.name].grouped
-    return plan_of(settings, tasks, groups_of_names(settings, tasks) if grouped else ())
-
-
-def groups_of_names(settings: Settings, tasks: Sequence[Task]) -> list[list[str]]:
-    """Return groups that need no features; [] for other methods.
-
-    Raises:
-        GroupingError: the settings do not give every task exactly one group.
-    """
-    names, method = [task.name for task in tasks], GROUPINGS[settings.grouping.method]
-    if method.of_names is None:
-        return []
-    grouping = method.of_names(grouping_spec(settings), names)
-    return [[names[i] for i in members] for members in grouping.groups()]
-
-
-def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Return whether models have several heads, but never two of one source, hence never two in a batch."""
-    source, models = {task.name: task.source for task in tasks}, _extremes(settings, tasks)
-    most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
-    return most == 1 and any(len(model.heads) > 1 for model in models)
-
-
-def several_sources(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Return whether a model learns from several sources, or may do so if the groups are not known yet."""
-    source = {task.name: task.source for task in tasks}
-    return any(len({source[name] for name in model.tasks}) > 1 for model in _extremes(settings, tasks))
-
-
-def learns_alone(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Return whether no model has several tasks, whatever the groups are."""
-    return all(len(model.tasks) == 1 for model in _extremes(settings, tasks))
-
-
-def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
-    """Return the models of a plan; of the coarsest and the finest groups if they are not known yet.
-
-    No other groups have more heads of a source, or more sources in a model.
-    """
-    names, plan = [task.name for task in tasks], _plan(settings, tasks)
-    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
-    return [model for plan in plans for model in plan.models]
 
 
 def _describe_unknown(settings: Settings, tasks: Sequence[Task], first: str) -> tuple[tuple[str, ...], int]:

@@ -17,7 +17,7 @@ from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
 from mtlv.planning.known_data import READ_KEYS, KnownData
 from mtlv.planning.names import encoders_of, wrong_encoders
-from mtlv.planning.outline import clusters, groups_of_names, heads_never_meet, learns_alone, several_sources
+from mtlv.planning.plans import clusters, groups_of_names, heads_never_meet, learns_alone, several_sources
 from mtlv.planning.sources import check_feature
 from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.checks import touches

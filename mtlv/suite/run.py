@@ -12,7 +12,7 @@ from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, 
 from mtlv.execution.choose import executor_of
 from mtlv.formatting import list_first
 from mtlv.planning.check import check_suite
-from mtlv.planning.outline import NO_PRIVATE, lacks_private_layers
+from mtlv.planning.plans import NO_PRIVATE, lacks_private_layers
 from mtlv.planning.resolve import ResolvedMember
 from mtlv.planning.reuse import IfExists
 from mtlv.reporting.descriptions import describe_experiment

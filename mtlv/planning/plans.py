@@ -1,0 +1,94 @@
+"""Plans of stages, from settings and groups, and what they imply whatever the groups are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from mtlv.plan import ModelSpec, Plan, Task, with_own_heads, with_private_layers
+from mtlv.planning.groups import grouping_spec
+from mtlv.registries import ARCHITECTURES, GROUPINGS
+
+if TYPE_CHECKING:
+    from mtlv.settings import Member, Settings
+
+NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
+
+
+def clusters(settings: Settings) -> bool:
+    """Return whether groups are determined when the suite runs."""
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    return grouped and GROUPINGS[settings.grouping.method].of_names is None
+
+
+def layers(settings: Settings) -> int:
+    """Return the layers of each head: the user's number, or the architecture's default."""
+    return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
+
+
+def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence[str]]) -> Plan:
+    """Return the plan of a stage with known groups (an empty sequence if its architecture has none).
+
+    Raises:
+        PlanError: see `Plan.check`.
+    """
+    names = [task.name for task in tasks]
+    section = settings.architecture
+    plan = with_own_heads(ARCHITECTURES[section.name].build(names, groups, layers(settings)), tasks)
+    return with_private_layers(plan, section.private_layers).check(tasks)
+
+
+def known_plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
+    """Return the plan, or None if its groups are determined when the suite runs."""
+    if clusters(settings):
+        return None
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    return plan_of(settings, tasks, groups_of_names(settings, tasks) if grouped else ())
+
+
+def groups_of_names(settings: Settings, tasks: Sequence[Task]) -> list[list[str]]:
+    """Return groups that need no features; [] for other methods.
+
+    Raises:
+        GroupingError: the settings do not give every task exactly one group.
+    """
+    names, method = [task.name for task in tasks], GROUPINGS[settings.grouping.method]
+    if method.of_names is None:
+        return []
+    grouping = method.of_names(grouping_spec(settings), names)
+    return [[names[i] for i in members] for members in grouping.groups()]
+
+
+def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Return whether models have several heads, but never two of one source, hence never two in a batch."""
+    source, models = {task.name: task.source for task in tasks}, _extremes(settings, tasks)
+    most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
+    return most == 1 and any(len(model.heads) > 1 for model in models)
+
+
+def several_sources(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Return whether a model learns from several sources, or may do so if the groups are not known yet."""
+    source = {task.name: task.source for task in tasks}
+    return any(len({source[name] for name in model.tasks}) > 1 for model in _extremes(settings, tasks))
+
+
+def learns_alone(settings: Settings, tasks: Sequence[Task]) -> bool:
+    """Return whether no model has several tasks, whatever the groups are."""
+    return all(len(model.tasks) == 1 for model in _extremes(settings, tasks))
+
+
+def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
+    """Return the models of a plan; of the coarsest and the finest groups if they are not known yet.
+
+    No other groups have more heads of a source, or more sources in a model.
+    """
+    names, plan = [task.name for task in tasks], known_plan(settings, tasks)
+    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
+    return [model for plan in plans for model in plan.models]
+
+
+def lacks_private_layers(member: Member, models: Iterable[ModelSpec]) -> bool:
+    """Return whether a member's settings ask for private layers, but none of its models has any."""
+    has_setting = any(settings.architecture.private_layers for settings in member.settings.each_stage)
+    return has_setting and not any(head.private for model in models for head in model.heads)
