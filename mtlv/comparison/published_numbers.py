@@ -10,12 +10,12 @@ from pathlib import Path
 
 from mtlv.errors import DataError, MtlvError, nearest
 from mtlv.evaluation.comparison import ComparedRun, Published
-from mtlv.evaluation.metrics import PlanMetrics
+from mtlv.evaluation.metrics import SHOWN_OF_TASKS, PlanMetrics
 
 NEEDED = ("row", "metric", "value")
 ALSO = ("spread", "note")
 TAGS = ("run", "architecture", "encoder", "dataset")
-OF_TASKS = ("f1", "precision", "recall", "average_precision", "roc_auc", "support_share")
+OF_TASKS = ("f1", *SHOWN_OF_TASKS, "support_share")
 OF_KINDS = (  # metrics of tasks that are not yes/no, and of plans with some of them
     "score",
     *("accuracy", "f1_micro", "f1_macro", "f1_micro_positive"),

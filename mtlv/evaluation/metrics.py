@@ -16,6 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from mtlv.errors import PlanError, TrainingError
 from mtlv.plan.scores import Scores
 
+SHOWN_OF_PLANS = ("score", "f1_macro", "f1_micro", "subset_accuracy", "hamming_score")
+SHOWN_OF_TASKS = ("precision", "recall", "average_precision", "roc_auc")
+"""Metrics in the tables of a terminal, the comparison page and MLflow, beside F1 for a yes/no task."""
+
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,8 @@ SCORE_SAID = (
 
 def metric_title(figure: str) -> str:
     """Return the readable name of a metric: `average precision`, `F1 macro`."""
-    words = figure.replace("roc_auc", "AUROC").replace("_", " ").replace("f1", "F1")
+    words = figure.replace("_", " ").replace("roc auc", "AUROC")
+    words = words.replace("f1", "F1").replace("hamming", "Hamming")
     return words.title() if words in NAMES_OF_PERSONS else words
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtlv.evaluation.learned import CONSTANT, OF_WORDS
+from mtlv.evaluation.metrics import SHOWN_OF_TASKS
 from mtlv.evaluation.scoring import all_need_thresholds
 from mtlv.plan import slugs
 from mtlv.planning.resolve import ResolvedMember
@@ -28,7 +29,7 @@ BEFORE_TASKS = (
 AFTER_TASKS = ("time", "cost", "pictures")
 """Chart sections that MLflow creates from metric keys, up to the last `/`; tasks are in between."""
 OF_TASKS = (
-    *("f1", "precision", "recall", "average_precision", "roc_auc", "support", "threshold"),
+    *("f1", *SHOWN_OF_TASKS, "support", "threshold"),
     *(CONSTANT, OF_WORDS),
 )
 JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)

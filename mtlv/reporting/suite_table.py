@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
+from mtlv.evaluation.metrics import SHOWN_OF_PLANS
 from mtlv.formatting import csv_text, plain
+from mtlv.reporting.metric_titles import metric_title
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,7 @@ class SuiteColumn:
 
 
 COLUMNS = (
-    SuiteColumn("score", "score"),
-    SuiteColumn("f1_macro", "F1 macro"),
-    SuiteColumn("f1_micro", "F1 micro"),
-    SuiteColumn("subset_accuracy", "subset accuracy"),
-    SuiteColumn("hamming_score", "Hamming score"),
+    *(SuiteColumn(name, metric_title(name)) for name in SHOWN_OF_PLANS),
     SuiteColumn("train_seconds", "training s", best="low", digits=1),
     SuiteColumn("documents_per_second", "documents/s", digits=0),
 )

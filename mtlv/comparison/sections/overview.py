@@ -21,19 +21,16 @@ from mtlv.comparison.sections.parts import (
 from mtlv.comparison.sections.times import KEY, training
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
+from mtlv.evaluation.metrics import SHOWN_OF_PLANS
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING, note
-from mtlv.reporting.metric_titles import APART, SCORE_SAID, plan_title
+from mtlv.reporting.metric_titles import APART, SCORE_SAID, metric_title, plan_title
 
 NAME = TableColumn("name", "run", kind="text")
 FIGURES = (
-    TableColumn("score", "score", best="high"),
-    TableColumn("f1_macro", "F1 macro", best="high"),
-    TableColumn("f1_micro", "F1 micro", best="high"),
-    TableColumn("subset_accuracy", "subset accuracy", best="high"),
-    TableColumn("hamming_score", "Hamming score", best="high"),
+    *(TableColumn(name, metric_title(name), best="high") for name in SHOWN_OF_PLANS),
     TableColumn("average_precision_macro", "average precision", best="high"),
 )
 BESIDE = (

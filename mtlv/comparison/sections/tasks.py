@@ -32,6 +32,7 @@ from mtlv.comparison.sections.parts import (
 )
 from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.metrics import SHOWN_OF_TASKS
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.scoring import SCORING, all_need_thresholds
 from mtlv.evaluation.significance import ALPHA, Interval
@@ -45,13 +46,9 @@ from mtlv.reporting.metric_titles import (
     metric_title,
 )
 
-FIGURES = ("precision", "recall", "average_precision", "roc_auc", "threshold")
 LEAST = 4  # minimum number of yes/no tasks, if there are others, for the figure of rare and frequent ones
 OF_LABELS = (
-    TableColumn("precision", "precision"),
-    TableColumn("recall", "recall"),
-    TableColumn("average_precision", "average precision"),
-    TableColumn("roc_auc", "AUROC"),
+    *(TableColumn(name, metric_title(name)) for name in SHOWN_OF_TASKS),
     TableColumn("threshold", "threshold", digits=2),
 )
 OF_OTHERS = (TableColumn("others", "other metrics", kind="text"),)
@@ -95,7 +92,7 @@ def _rows(run: ComparedRun, task: TaskInfo, *, joint: bool) -> list[dict[str, An
         return []
     figures: dict[str, Any] = {"judged_by": metric_title(task.main_metric), "others": _others(run, task)}
     if joint:
-        figures = {name: finite_mean(run.of_task(task.name, name)) for name in FIGURES}
+        figures = {column.key: finite_mean(run.of_task(task.name, column.key)) for column in OF_LABELS}
     fields = {"task": task.name, "value": mean, "sd": sd, "children": len(values)}
     fields |= {"support": finite_or_none(task.support), "frequency": finite_or_none(task.frequency)}
     return [of_run(run) | fields | figures]
