@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.grouping import (
-    Elbow,
-    Grouping,
-    GroupingSpec,
-    elbow,
-    group,
-    scale,
-)
+from mtlv.grouping import Elbow, Grouping, GroupingSpec, group
+from mtlv.grouping.elbow import elbow_of
+from mtlv.grouping.methods import Space, group_into
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import FEATURES, GROUPINGS
 
@@ -76,16 +71,17 @@ def task_groups(view: VectorSource) -> TaskGroups:
     if method.search is not None and feature.kind != "vectors":
         grouping = method.search(raw, None if spec.k == "auto" else spec.k, spec)
         return TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
-    scaled = np.asarray(scale(raw, spec.scaling), dtype=np.float64)
+    space = Space.of(raw, spec)
+    scaled = space.features
     if not method.takes_k:
         grouping = group(raw, spec)
         return TaskGroups(
             names, grouping, None, scaled, {}, f"{spec.method} found {grouping.k} groups by itself"
         )
     distinct = len(np.unique(scaled, axis=0))  # more groups cannot be distinguished
-    curve = elbow(raw, spec, k_max=min(section.k_max, distinct))
+    curve = elbow_of(space, min(section.k_max, distinct))
     k = curve.recommended if spec.k == "auto" else spec.k
-    grouping = group(raw, spec, k=k)
+    grouping = group_into(space, k)
     reason = curve.reason if spec.k == "auto" else f"k = {k} is set; the elbow recommends {curve.recommended}"
     return TaskGroups(names, grouping, curve, scaled, _stability(view, spec, raw, grouping), reason)
 
