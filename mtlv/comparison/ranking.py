@@ -140,7 +140,7 @@ def recommend(ranked: Sequence[Standing]) -> Standing | None:
     is high by chance, so a control is recommended only if all others are shown to be worse.
 
     Args:
-        found: `standings`, highest first.
+        ranked: `standings`, highest first.
     """
     if len(ranked) < 2:
         return None

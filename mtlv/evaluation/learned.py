@@ -225,6 +225,8 @@ def learning(
         scores: the main metric and that of the constant answer of a task, one pair per fold and seed that has
             both.
         beside: its scores and those of a bag of words.
+        average_precision: the average precisions of a task, by its name, one per fold and seed; empty if it
+            has none.
     """
     pairs = [(task, values) for task in tasks if (values := scores(task))]
     unlearned = (
