@@ -34,6 +34,11 @@ def duration(seconds: float) -> str:
     return f"{total // 3600} h {total % 3600 // 60:02d} min"
 
 
+def with_spread(mean: float, sd: float | None, digits: int) -> str:
+    """Format a mean with its standard deviation, if it is known: `0.912 ± 0.005`."""
+    return f"{mean:.{digits}f}" + ("" if sd is None else f" ± {sd:.{digits}f}")
+
+
 def safe(text: str) -> str:
     """Return `text` on one line, with control characters escaped."""
     return shorten(text, sys.maxsize)

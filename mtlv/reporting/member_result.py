@@ -11,6 +11,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from mtlv.evaluation.bootstrap import document_interval
+from mtlv.evaluation.comparison import mean_and_sd
 from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW, Learning, learning, training_end
 from mtlv.evaluation.reference import BesideWords, ReferenceScores
 from mtlv.evaluation.scoring import all_need_thresholds
@@ -172,14 +173,9 @@ def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
     return make_rows(as_members(results))
 
 
-def spread_of(values: Sequence[float]) -> float | None:
-    """Return the standard deviation with ddof 1; None for one value."""
-    return stdev(values) if len(values) > 1 else None
-
-
 def error_bars(values: Sequence[Sequence[float]]) -> list[float]:
     """Return the standard deviation of each; NaN, which draws no bar, for one value."""
-    return [nan if (sd := spread_of(scores)) is None else sd for scores in values]
+    return [nan if (sd := mean_and_sd(scores)[1]) is None else sd for scores in values]
 
 
 def _figures(outcome: PlanResult) -> dict[str, float]:

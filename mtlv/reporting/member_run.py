@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+from mtlv.evaluation.comparison import mean_and_sd
 from mtlv.figures.per_task import draw_per_task
 from mtlv.figures.splittings import draw_splittings
 from mtlv.reporting.descriptions import describe_parent
@@ -17,7 +18,6 @@ from mtlv.reporting.member_result import (
     main_metric_title,
     member_rows,
     parent_metrics,
-    spread_of,
 )
 from mtlv.reporting.metrics import MetricNames
 from mtlv.reporting.suite_table import as_csv
@@ -78,8 +78,7 @@ def _per_task_table(result: MemberResult) -> TableFile:
         values = (
             task,
             *(() if result.joint else (main_of[task],)),
-            fmean(result.main(task)),
-            spread_of(result.main(task)),
+            *mean_and_sd(result.main(task)),
             *map(of_task.get, others),
             fmean(result.of_task(task, "support")),
             number_of.get(task, ""),

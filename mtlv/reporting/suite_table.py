@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
 
+from mtlv.evaluation.comparison import mean_and_sd
 from mtlv.evaluation.metrics import SHOWN_OF_PLANS
-from mtlv.formatting import csv_text, plain
+from mtlv.formatting import csv_text, plain, with_spread
 from mtlv.reporting.metric_titles import metric_title
 
 
@@ -79,17 +79,13 @@ def _cell(member: SuiteMember, key: str) -> Cell:
     more = "earlier_stages_seconds" if key == "train_seconds" else ""
     numbers = (float(child[key] + child.get(more, 0.0)) for child in member.children if key in child)
     values = [value for value in numbers if not math.isnan(value)]
-    if not values:
-        return Cell(math.nan, None, 0)
-    return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+    mean, sd = mean_and_sd(values)
+    return Cell(math.nan if mean is None else mean, sd, len(values))
 
 
 def format_cell(cell: Cell, column: SuiteColumn) -> str:
     """Format a cell: `0.9123 ± 0.0045`, `0.9123` for one child, `-` for none."""
-    if not cell.n:
-        return "-"
-    mean = f"{cell.mean:.{column.digits}f}"
-    return mean if cell.sd is None else f"{mean} ± {cell.sd:.{column.digits}f}"
+    return with_spread(cell.mean, cell.sd, column.digits) if cell.n else "-"
 
 
 def as_text(members: Sequence[SuiteMember]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

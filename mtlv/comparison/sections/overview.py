@@ -25,6 +25,7 @@ from mtlv.evaluation.metrics import SHOWN_OF_PLANS
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.figures.palette import run_colour
+from mtlv.formatting import with_spread
 from mtlv.reporting.learned_words import NOTHING, note
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, metric_title, plan_title
 
@@ -87,7 +88,7 @@ def in_words(comparison: Comparison) -> str:
 
 def _score(one: Standing) -> str:
     """Format a run's main score, with its spread and what it is a mean of."""
-    number = f"{one.mean:.3f}" if one.sd is None else f"{one.mean:.3f} ± {one.sd:.3f}"
+    number = with_spread(one.mean, one.sd, 3)
     count = len(one.run.mains)
     return number if count == 1 else f"{number} over {count} folds and seeds"
 
