@@ -76,7 +76,7 @@ def train(args: argparse.Namespace) -> int:
             executor.expect(child.jobs)
         for name, member, child in rounds:
             try:
-                records = [executor.run(job, lambda *_: None) for job in child.jobs]
+                records = [executor.run(job) for job in child.jobs]
             except TrainingError as error:
                 executor.give_up(child.jobs)
                 failed = 1

@@ -8,8 +8,13 @@ from typing import Self
 
 from mtlv.events import UnitEnded
 from mtlv.execution.runner import OnEpoch, UnitRunner
-from mtlv.store.records import UnitRecord
+from mtlv.plan import Scores
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.job import Job
+
+
+def ignore_epoch(record: EpochRecord, scores: Scores) -> None:
+    """Ignore an epoch of a unit that no run tracks; its record has it."""
 
 
 class Executor:
@@ -30,7 +35,7 @@ class Executor:
         """Withdraw units of a member; those that no other member expects need not be trained."""
         self._expected.subtract(job.unit.key for job in jobs)
 
-    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+    def run(self, job: Job, on_epoch: OnEpoch = ignore_epoch) -> UnitRecord:
         """Run a unit; `on_epoch` is called, in this process, for each trained epoch."""
         raise NotImplementedError
 

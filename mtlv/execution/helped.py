@@ -12,6 +12,7 @@ from threading import Thread
 
 from mtlv.errors import NoRoomError, TrainingError
 from mtlv.events import Event, UnitEnded, UnitFailed, UnitStarted, WarningGiven
+from mtlv.execution.executor import ignore_epoch
 from mtlv.execution.helper import Expectation, HelperMessage, HelpRequest, UnitError
 from mtlv.execution.local import PAUSE_SECONDS, LocalExecutor
 from mtlv.execution.runner import OnEpoch, UnitRunner
@@ -98,7 +99,7 @@ class HelpedExecutor(LocalExecutor):
         super().give_up(jobs)
         self._tell_helpers(Expectation([job.unit.key for job in jobs], -1))
 
-    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+    def run(self, job: Job, on_epoch: OnEpoch = ignore_epoch) -> UnitRecord:
         """Run a unit.
 
         Raises:

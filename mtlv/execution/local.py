@@ -9,18 +9,13 @@ from typing import Self
 
 from mtlv.errors import TrainingError
 from mtlv.events import NoteGiven, UnitFailed
-from mtlv.execution.executor import Executor
+from mtlv.execution.executor import Executor, ignore_epoch
 from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
 from mtlv.hardware import compute_threads
-from mtlv.plan import Scores
-from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job
 
 PAUSE_SECONDS = 1.0  # seconds between checks of a unit that another process trains
-
-
-def ignore_epoch(record: EpochRecord, scores: Scores) -> None:
-    """Ignore an epoch of a unit that nobody has requested yet; its record has it."""
 
 
 class LocalExecutor(Executor):
@@ -43,7 +38,7 @@ class LocalExecutor(Executor):
     def __exit__(self, *_: object) -> None:
         self._threads.__exit__(None, None, None)
 
-    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+    def run(self, job: Job, on_epoch: OnEpoch = ignore_epoch) -> UnitRecord:
         """Run a unit; train others while another process trains it.
 
         Raises:
@@ -121,7 +116,7 @@ class LocalExecutor(Executor):
                 return self._runner.train(job, self._numbers[job.unit.key], on_epoch)
             except UnitMissing as missing:
                 needed = missing.job
-            self.run(needed, ignore_epoch)
+            self.run(needed)
 
     def _fail(self, job: Job, error: TrainingError) -> None:
         has_been_reported = job.unit.key in self.failed  # by a helper that tried it at the same time

@@ -98,7 +98,7 @@ class ModelKeeper:
             return self.store.weights_of(record)
 
         while (files := self.store.read_or_quarantine(record.key, read, warn)) is None:
-            record = self.executor.run(job, lambda *_: None)
+            record = self.executor.run(job)
         return files
 
     def _with_figures(

@@ -132,7 +132,7 @@ def _run_child(
             warner(session.callback),
         )
         # A unit of an earlier stage has no run of its own.
-        earlier = [session.executor.run(job, lambda *_: None) for job in child.earlier]
+        earlier = [session.executor.run(job) for job in child.earlier]
         inputs = session.models.cache.inputs(settings)
         trained = []
         for job in child.jobs:

@@ -150,7 +150,7 @@ def _train_first(session: SuiteContext, turn: SuiteRound, turns: SuiteRounds) ->
         session.executor.expect(jobs)
         try:
             for job in jobs:
-                session.executor.run(job, lambda *_: None)
+                session.executor.run(job)
         except TrainingError as error:
             session.executor.give_up(jobs)
             turns.leave_out(name)

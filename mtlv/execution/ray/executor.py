@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mtlv.errors import MtlvError, TrainingError
 from mtlv.events import Event, NoteGiven, UnitEnded, UnitFailed, UnitStarted, WarningGiven
-from mtlv.execution.executor import Executor
+from mtlv.execution.executor import Executor, ignore_epoch
 from mtlv.execution.ray.cluster import RayHead, connect, request_of
 from mtlv.execution.ray.nodes import NodeRequest, check_room, require_equal_nodes, size
 from mtlv.execution.ray.task import EpochScored, RayTask, SharedObjects, keep, start_mailbox, train
@@ -110,7 +110,7 @@ class RayExecutor(Executor):
             if self._expected[key] <= 0 and key in self._tasks:
                 ray.cancel(self._tasks.pop(key))
 
-    def run(self, job: Job, on_epoch: OnEpoch) -> UnitRecord:
+    def run(self, job: Job, on_epoch: OnEpoch = ignore_epoch) -> UnitRecord:
         """Return the record of a unit, once it is finished.
 
         Raises:
