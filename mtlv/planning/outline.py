@@ -78,7 +78,7 @@ def outline(
         if measures(stage_settings):
             first = _what_comes_before(member, stage_settings, tasks_of, members, sketches)
         sketches[name] = _sketch_stage(stage, stage_settings, tasks_of(stage_settings), sketches, first)
-        title = () if stage is None else (f"stage {name}{_start_text(stage)}{_teacher_text(stage)}",)
+        title = () if stage is None else (f"stage {name}{_learns_from(stage)}",)
         lines += [*title, *(f"{'  ' * len(title)}{line}" for line in sketches[name].lines)]
     trained = _trained_stages(settings.stages or ())
     marks = [mark for name in trained for mark in (*sketches[name].marks, *sketches[name].inner)]
@@ -132,16 +132,14 @@ def _trained_stages(stages: Sequence[StageSettings]) -> set[str]:
     return names
 
 
-def _start_text(stage: StageSettings) -> str:
-    return "" if stage.start is None else f", from stage {stage.start.stage}"
-
-
-def _teacher_text(stage: StageSettings) -> str:
-    teach = stage.training.teach
-    if teach is None:
-        return ""
-    how = "" if teach.crossfit is None else f" on {teach.crossfit} inner folds"
-    return f", taught by stage {teach.stage}{how}"
+def _learns_from(stage: StageSettings) -> str:
+    """Return the stages that a stage starts from and is taught by, in words."""
+    start, teach = stage.start, stage.training.teach
+    text = "" if start is None else f", from stage {start.stage}"
+    if teach is not None:
+        text += f", taught by stage {teach.stage}"
+        text += "" if teach.crossfit is None else f" on {teach.crossfit} inner folds"
+    return text
 
 
 def _sketch_stage(

@@ -46,10 +46,8 @@ def to_run(
     if if_exists == "rerun":
         for member in resolved:
             store.reruns.more(member.uid, warn)
-    return [_attempt(member, store, warn) for member in resolved]
-
-
-def _attempt(member: ResolvedMember, store: Store, warn: Callable[[str], None]) -> ResolvedMember:
-    """Return the member as another attempt, which has new runs every time."""
-    count = store.reruns.count(member.uid, warn)
-    return replace(member, uid=f"{member.uid}-{count}") if count else member
+    counts = [store.reruns.count(member.uid, warn) for member in resolved]
+    return [
+        replace(member, uid=f"{member.uid}-{count}") if count else member
+        for member, count in zip(resolved, counts, strict=True)
+    ]

@@ -14,7 +14,7 @@ from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.learned_words import sentences, warnings
 from mtlv.reporting.markdown import airy, cut, fitting
-from mtlv.reporting.member_result import FoldResult, MemberResult, main_metric_title, member_rows
+from mtlv.reporting.member_result import FoldResult, MemberResult, member_rows
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, format_cell
 from mtlv.tracking import View
@@ -107,7 +107,7 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     )
     headline = f"**Test {', '.join(figures)}**{spread}."
     tasks = _extremes(
-        {task: fmean(result.main(task)) for task in result.resolved.tasks}, main_metric_title(result)
+        {task: fmean(result.main(task)) for task in result.resolved.tasks}, main_title(result.resolved.known)
     )
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.

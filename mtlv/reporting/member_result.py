@@ -20,7 +20,6 @@ from mtlv.plan import Task, slugs
 from mtlv.plan.splitting import Splitting
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, reference_metrics
 from mtlv.reporting.plan_result import PlanResult, main_draws
 from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
@@ -156,11 +155,6 @@ class MemberResult:
     def joint(self) -> bool:
         """Whether its tasks are evaluated jointly."""
         return all_need_thresholds(self.resolved.known)
-
-
-def main_metric_title(result: MemberResult) -> str:
-    """Return the title of the tasks' main metric."""
-    return main_title(result.resolved.known)
 
 
 def as_members(results: Sequence[MemberResult]) -> list[SuiteMember]:

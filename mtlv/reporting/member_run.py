@@ -15,10 +15,10 @@ from mtlv.reporting.groups import write_groups
 from mtlv.reporting.member_result import (
     MemberResult,
     error_bars,
-    main_metric_title,
     member_rows,
     parent_metrics,
 )
+from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames
 from mtlv.reporting.suite_table import as_csv
 from mtlv.tracking import TableFile, Tracker
@@ -96,7 +96,7 @@ def _draw_tasks(result: MemberResult, folder: Path) -> Path:
         folder / "per_task_f1.png",
         title=result.title,
         spread=error_bars([result.main(task) for task in tasks]),
-        figure=main_metric_title(result),
+        figure=main_title(result.resolved.known),
     )
 
 

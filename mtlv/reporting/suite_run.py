@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from mtlv import __version__
 from mtlv.figures.suite import draw_suite
 from mtlv.reporting.descriptions import describe_comparison
-from mtlv.reporting.member_result import MemberResult, error_bars, main_metric_title, member_rows
+from mtlv.reporting.member_result import MemberResult, error_bars, member_rows
+from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import as_csv, as_markdown
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.reader import comparison_run
@@ -49,6 +50,7 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
     tasks = results[0].resolved.tasks
     if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
         return False  # metrics on different test sets are not comparable
+    figure = main_title(results[0].resolved.known)
     with TemporaryDirectory() as folder:
         macro = [[outcome.metrics.plan.main for outcome in result.outcomes] for result in results]
         path = draw_suite(
@@ -58,9 +60,9 @@ def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
             [fmean(results[0].of_task(task, "support")) for task in tasks],
             [fmean(values) for values in macro],
             Path(folder) / "comparison.png",
-            title=f"Test {main_metric_title(results[0])} on {results[0].title.split(' on ', 1)[1]}",
+            title=f"Test {figure} on {results[0].title.split(' on ', 1)[1]}",
             micro=_micro(results),
-            figure=main_metric_title(results[0]),
+            figure=figure,
             macro_spread=error_bars(macro),
         )
         tracker.artifact(run, path)

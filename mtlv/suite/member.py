@@ -83,12 +83,6 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
     return result
 
 
-def child_name(resolved: ResolvedMember, child: FoldRun) -> str:
-    """Return the name of a child, with fold and seed first, because nested names are cut off."""
-    seeds = f" · seed {child.seed}" if len(resolved.member.settings.seeds) > 1 else ""
-    return f"fold {child.fold.index}{seeds} · {resolved.name}"
-
-
 def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
     """Restrict a record to the documents of a fold; it may come from a suite with other sources."""
     try:
@@ -111,9 +105,10 @@ def _run_child(
     session: SuiteContext, resolved: ResolvedMember, child: FoldRun, corpus: Corpus, parent: str
 ) -> FoldResult:
     settings = resolved.member.settings
+    seed = f" · seed {child.seed}" if len(settings.seeds) > 1 else ""
     spec = RunSpec(
         uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
-        name=child_name(resolved, child),
+        name=f"fold {child.fold.index}{seed} · {resolved.name}",  # these first: nested names are cut off
         kind="fold",
         parent=parent,
         params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},

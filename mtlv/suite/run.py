@@ -27,7 +27,7 @@ from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
-from mtlv.suite.search import Trial, best_line, check_search, search_json, search_members, trial
+from mtlv.suite.search import GRID, Trial, best_line, import_optuna, search_json, search_members, trial
 from mtlv.suite.tuned import keep_best_of_each_run, tried_lines
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import SERVER_SCHEMES, compare_url, scheme
@@ -92,8 +92,8 @@ def _run(
     if_exists: IfExists,
     corpora: Corpora,
 ) -> SuiteResult:
-    if suite.search is not None:
-        check_search(suite.search)
+    if suite.search is not None and suite.search.sampler != GRID:
+        import_optuna()  # fails before training if it is not installed
     store = Store(suite.members[0].settings.store.folder)
     cache = InputCache(store, warner(callback), noter(callback), corpora)
     turns = SuiteRounds(suite, cache, if_exists)

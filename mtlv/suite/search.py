@@ -44,7 +44,7 @@ def search_members(
         for place in range(most):
             run(place)
         return
-    optuna = _optuna()
+    optuna = import_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     values = {key: {json.dumps(value): value for value in choices} for key, choices in search.over.items()}
     numbers = {_combination(values, member): number for number, member in enumerate(members)}
@@ -74,7 +74,12 @@ def _combination(values: Mapping[str, Mapping[str, Any]], member: Member) -> tup
     )
 
 
-def _optuna() -> Any:
+def import_optuna() -> Any:
+    """Return the package of all samplers but `grid`.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
     try:
         import optuna
     except ImportError as error:
@@ -112,13 +117,3 @@ def search_json(trials: Sequence[Trial]) -> str:
     order = sorted(trials, key=lambda trial: -trial.value)
     content = [{"name": t.name, "validation": t.value, "figure": t.figure, "runs": t.runs} for t in order]
     return json.dumps(content, indent=1, ensure_ascii=False)
-
-
-def check_search(search: SearchSettings) -> None:
-    """Check before training that the search can run.
-
-    Raises:
-        ConfigError: the package of the sampler is not installed.
-    """
-    if search.sampler != GRID:
-        _optuna()

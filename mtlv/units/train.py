@@ -198,6 +198,10 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
     job, validation = checkpointing.job, checkpointing.validation
     settings, order_seed = job.settings.training, job.unit.draw_seed("order")
     tell = partial(_tell, job.name, validation.callbacks)
+
+    def tell_pieces(pieces: int) -> None:
+        tell(f"a batch does not fit in the device's memory and is split into {pieces} pieces")
+
     try:
         train(
             checkpointing.trained,
@@ -209,7 +213,7 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
             clip_norm=settings.clip_norm,
             hooks=[validation, checkpointing],
             progress=checkpointing.go_on(),
-            on_pieces=partial(_tell_pieces, job, validation) if settings.auto_batch else None,
+            on_pieces=tell_pieces if settings.auto_batch else None,
             graphed=partial(Graphed, tell=tell) if graphs else None,
         )
     except torch.cuda.OutOfMemoryError as error:
@@ -245,11 +249,6 @@ def _graphs_suit(job: Job, device: torch.device) -> bool:
 
 def _tell(name: str, callbacks: UnitCallbacks, text: str) -> None:
     callbacks.on_event(NoteGiven(f"{name}: {shorten(text)}"))
-
-
-def _tell_pieces(job: Job, validation: ValidationHook, pieces: int) -> None:
-    text = f"a batch does not fit in the device's memory and is split into {pieces} pieces"
-    _tell(job.name, validation.callbacks, text)
 
 
 def _add_masking(job: Job, inputs: UnitInputs) -> UnitInputs:

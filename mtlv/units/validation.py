@@ -69,7 +69,9 @@ class ValidationHook(Hook):
         self.job, self.model, self.inputs, self.callbacks = job, model, inputs, callbacks
         self.records: list[EpochRecord] = []
         self.curve: list[Outputs] = []
-        self.selection = _selection(job)
+        training, names = job.settings.training, job.unit.model.tasks
+        groups = {"model": (tuple(names),), "task": tuple((name,) for name in names)}[training.select_per]
+        self.selection = EpochSelection(groups, training.select == "best", training.patience)
         self._validation = inputs.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [inputs.tasks[name] for name in job.unit.model.tasks]
         self._shown = "AP" if all_need_thresholds(self._tasks) else "score"
@@ -147,12 +149,6 @@ class ValidationHook(Hook):
     def _scores(self, outputs: Outputs) -> Scores:
         rows = self.job.fold.validation
         return self.inputs.scores(self.job.unit.key, "validation", rows, self._validation, outputs)
-
-
-def _selection(job: Job) -> EpochSelection:
-    training, names = job.settings.training, job.unit.model.tasks
-    groups = {"model": (tuple(names),), "task": tuple((name,) for name in names)}[training.select_per]
-    return EpochSelection(groups, training.select == "best", training.patience)
 
 
 def _plain(values: NDArray) -> Any:
