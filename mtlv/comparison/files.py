@@ -109,7 +109,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     yield ",\n"
     yield from _list("published", map(asdict, comparison.published))
     yield ",\n"
-    yield from _list("sections", (section_data(section, _block) for section in sections))
+    yield from _list("sections", (section_data(section, _json_block) for section in sections))
     yield "\n}\n"
 
 
@@ -141,7 +141,7 @@ def _fields(record: object, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}
 
 
-def _block(block: Block) -> dict[str, Any]:
+def _json_block(block: Block) -> dict[str, Any]:
     return describe_block(block) | (
         {"columns": columns_of(block.rows)} if isinstance(block, WITH_ROWS) else {}
     )

@@ -71,7 +71,7 @@ class UnitRunner:
             TrackingError: it cannot be read for another reason.
         """
         key = job.unit.key
-        return self.store.read_or_quarantine(key, lambda: self.store.load(key), partial(self._warn, job))
+        return self.store.read_or_set_aside(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
         """Train a unit whose needed units are finished, unless another process trains or has trained it.
@@ -133,7 +133,7 @@ class UnitRunner:
             return None
         key = job.start.unit.key
         read, warn = partial(self._weights, key), partial(self._warn, job.start)
-        weights = self.store.read_or_quarantine(key, read, warn)
+        weights = self.store.read_or_set_aside(key, read, warn)
         if weights is None:
             raise UnitMissing(job.start)
         return weights
@@ -165,7 +165,7 @@ class UnitRunner:
             )
         for teacher in job.teachers:
             read = partial(self.teacher_outputs, teacher)
-            teacher_outputs = self.store.read_or_quarantine(
+            teacher_outputs = self.store.read_or_set_aside(
                 teacher.unit.key, read, partial(self._warn, teacher)
             )
             if teacher_outputs is None:

@@ -258,5 +258,5 @@ class Resolver:
         if store is None or not self.reads(key) or not store.has(key):
             return None
         if key not in self._read:
-            self._read[key] = store.read_or_quarantine(key, partial(store.load, key), self.cache.warn)
+            self._read[key] = store.read_or_set_aside(key, partial(store.load, key), self.cache.warn)
         return self._read[key]

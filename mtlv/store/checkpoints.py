@@ -13,12 +13,12 @@ from typing import Any
 
 from mtlv.disk import cannot_write, flush, open_regular, tensor_bytes, write_atomically
 from mtlv.errors import shorten
-from mtlv.sealed import CHANGED
+from mtlv.sealed import CHANGED, set_aside
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
 END_BYTES = len(MARK) + 64
 KEPT_CHECKPOINTS = 2  # if the last one is damaged, the previous one is used
-ENDING, BROKEN = ".ckpt", ".broken"
+ENDING = ".ckpt"
 
 
 class Checkpoints:
@@ -35,9 +35,7 @@ class Checkpoints:
             try:
                 return read(path)
             except (OSError, ValueError) as error:
-                aside = path.with_suffix(BROKEN)
-                path.replace(aside)
-                warn(f"the checkpoint {path} cannot be used ({error}); it was renamed to `{aside.name}`")
+                warn(f"the checkpoint {path} cannot be used ({error}); {set_aside(path)}")
         return None
 
     def write(self, step: int, state: Mapping[str, Any]) -> None:

@@ -152,7 +152,7 @@ class Store:
             folder.replace(place)
         return f"it was moved to {place} and is trained again"
 
-    def read_or_quarantine(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
+    def read_or_set_aside(self, key: str, read: Callable[[], T], warn: Callable[[str], None]) -> T | None:
         """Return `read()` for a finished unit; if the unit is damaged, move it aside and call `warn`.
 
         Returns:

@@ -97,7 +97,7 @@ class ModelKeeper:
         def read() -> dict[str, Path]:
             return self.store.weights_of(record)
 
-        while (files := self.store.read_or_quarantine(record.key, read, warn)) is None:
+        while (files := self.store.read_or_set_aside(record.key, read, warn)) is None:
             record = self.executor.run(job)
         return files
 

@@ -16,7 +16,7 @@ import torch
 
 from mtlv.errors import TrackingError
 from mtlv.store import checkpoints
-from mtlv.store.checkpoints import BROKEN, ENDING, Checkpoints, read
+from mtlv.store.checkpoints import ENDING, Checkpoints, read
 
 STATE = {
     "weights": torch.arange(6.0),
@@ -64,7 +64,7 @@ def test_a_torn_file_is_set_aside_and_the_one_before_it_used(tmp_path: Path, cut
     assert found["step"] == 1
     assert str(last) in warnings[0]
     assert "truncated" in warnings[0]
-    assert last.with_suffix(BROKEN).exists()
+    assert last.with_name(last.name + ".damaged").exists()
     assert newest(tmp_path)[1] == []
 
 

@@ -196,14 +196,14 @@ def test_while_another_process_has_a_damaged_unit_it_is_left_to_that(damaged: tu
     said: list[str] = []
     with Store(store.root).lock_unit(key) as other:
         assert other
-        assert store.read_or_quarantine(key, lambda: store.load(key), said.append) is None
+        assert store.read_or_set_aside(key, lambda: store.load(key), said.append) is None
         assert not said
         assert store.has(key)
-    assert store.read_or_quarantine(key, lambda: store.load(key), said.append) is None
+    assert store.read_or_set_aside(key, lambda: store.load(key), said.append) is None
     assert len(said) == 1
     assert not store.has(key)
     assert (
-        store.read_or_quarantine(key, lambda: store.load(key), said.append) is None
+        store.read_or_set_aside(key, lambda: store.load(key), said.append) is None
     )  # it is gone, and nothing is said
     assert len(said) == 1
 
@@ -219,7 +219,7 @@ def test_what_another_process_has_trained_again_meanwhile_is_taken(
         return held(self, key)
 
     monkeypatch.setattr(Store, "lock_unit", late)
-    found = store.read_or_quarantine(key, lambda: store.load(key), said.append)
+    found = store.read_or_set_aside(key, lambda: store.load(key), said.append)
     assert found is not None
     assert found.key == key
     assert not said
@@ -260,7 +260,7 @@ def test_a_file_that_may_not_be_read_is_no_damage(
 
     monkeypatch.setattr(unit_files, "open_regular", refuse)
     with pytest.raises(TrackingError, match=r"cannot be read .*Permission denied.*; fix this, or") as caught:
-        store.read_or_quarantine(key, lambda: store.load(key), pytest.fail)
+        store.read_or_set_aside(key, lambda: store.load(key), pytest.fail)
     assert not isinstance(caught.value, DamagedError)
     assert store.has(key)
 
