@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.channels import dots, only, tip
-from mtlv.comparison.sections.parts import finite_or_none, of_run
-from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes, numbering
+from mtlv.comparison.parts import finite_or_none, of_run
+from mtlv.comparison.parts.channels import dots, only, tip
+from mtlv.comparison.parts.shared_groups import GroupNumbers, group_shapes, numbering
 from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import Comparison, is_random
 from mtlv.formatting import duration, many

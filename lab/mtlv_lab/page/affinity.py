@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import (
+from mtlv.comparison.parts import of_run
+from mtlv.comparison.parts.channels import (
     GREY,
     ZERO,
     dots,
@@ -20,9 +21,8 @@ from mtlv.comparison.sections.channels import (
     tip,
     with_value,
 )
-from mtlv.comparison.sections.heatmap import CELL, ink, slanted_axis
-from mtlv.comparison.sections.parts import of_run
-from mtlv.comparison.sections.shared_groups import GroupNumbers, group_shapes
+from mtlv.comparison.parts.heatmap import CELL, ink, slanted_axis
+from mtlv.comparison.parts.shared_groups import GroupNumbers, group_shapes
 from mtlv.comparison.sections.transfer.matrix import LIGHT, NARROW, hatching
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.transfer import POINTS

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import GREY, ZERO, dots, number, of_rows, tip
-from mtlv.comparison.sections.parts import ROWS, of_run
+from mtlv.comparison.parts import ROWS, of_run
+from mtlv.comparison.parts.channels import GREY, ZERO, dots, number, of_rows, tip
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import list_first, many
 from mtlv_lab.predicted import Validated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mtlv.comparison.blocks import TableBlock, TableColumn
-from mtlv.comparison.sections.parts import of_run
+from mtlv.comparison.parts import of_run
 from mtlv_lab.predicted import Validated
 from mtlv_lab.predictors import FEWEST, REPEATED, SIZE, RankCorrelation
 

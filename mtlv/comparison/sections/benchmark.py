@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.parts import (
     finite_mean_and_sd,
     finite_or_none,
     join_with_and,

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import each_draw
+from mtlv.comparison.parts import learned_nothing, of_run, open_ends
+from mtlv.comparison.parts.channels import GREY, dots, number, run_header, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
-from mtlv.comparison.sections.channels import GREY, dots, number, run_header, small_multiples, tip
-from mtlv.comparison.sections.parts import learned_nothing, of_run, open_ends
 from mtlv.evaluation.bootstrap import Floats, document_interval
 from mtlv.evaluation.calibration import (
     BINS,

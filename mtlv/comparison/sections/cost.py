@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
-from mtlv.comparison.sections.channels import GREY, dots, number, tip, with_value
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.parts import (
     capital,
     finite_mean,
     finite_mean_and_sd,
@@ -17,7 +16,8 @@ from mtlv.comparison.sections.parts import (
     of_run,
     open_ends,
 )
-from mtlv.comparison.sections.times import Unit, unit_of
+from mtlv.comparison.parts.channels import GREY, dots, number, tip, with_value
+from mtlv.comparison.parts.times import Unit, unit_of
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section
-from mtlv.comparison.sections.channels import (
+from mtlv.comparison.parts import STEPS, band, capital, curves_of, of_run, whole_runs
+from mtlv.comparison.parts.channels import (
     PANELS,
     dots,
     number,
@@ -17,8 +18,7 @@ from mtlv.comparison.sections.channels import (
     whole_ticks,
     with_value,
 )
-from mtlv.comparison.sections.parts import STEPS, band, capital, curves_of, of_run, whole_runs
-from mtlv.comparison.sections.text_scores import text_scores
+from mtlv.comparison.parts.text_scores import text_scores
 from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import list_first

@@ -7,9 +7,9 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
+from mtlv.comparison.parts import of_run
+from mtlv.comparison.parts.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
-from mtlv.comparison.sections.channels import PANELS, dots, number, of_rows, small_multiples, tip
-from mtlv.comparison.sections.parts import of_run
 from mtlv.evaluation.calibration import known_pairs
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps

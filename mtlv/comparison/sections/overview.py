@@ -8,9 +8,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Row, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import compare_main_scores
-from mtlv.comparison.ranking import Standing, following, score_runs
-from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.parts import (
     finite_mean,
     finite_mean_and_sd,
     join_with_and,
@@ -18,7 +16,9 @@ from mtlv.comparison.sections.parts import (
     of_run,
     open_ends,
 )
-from mtlv.comparison.sections.times import KEY, training
+from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
+from mtlv.comparison.parts.times import KEY, training
+from mtlv.comparison.ranking import Standing, following, score_runs
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
 from mtlv.evaluation.metrics import SHOWN_OF_PLANS

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.parts import of_run
+from mtlv.comparison.parts.channels import GREY, dots, label, number, tip
 from mtlv.comparison.published_numbers import is_fraction, metric_values
-from mtlv.comparison.sections.channels import GREY, dots, label, number, tip
-from mtlv.comparison.sections.parts import of_run
 from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
 

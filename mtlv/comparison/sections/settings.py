@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import join_with_and, of_run
+from mtlv.comparison.parts import join_with_and, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import many

@@ -7,8 +7,8 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
-from mtlv.comparison.sections.channels import GREY, dots, label, number, run_axis, tip
-from mtlv.comparison.sections.parts import learned_nothing, open_ends
+from mtlv.comparison.parts import learned_nothing, open_ends
+from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, tip
 from mtlv.comparison.verdicts import dependence, finding, follows, interval_text
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
 from mtlv.evaluation.comparison import Comparison

@@ -17,10 +17,7 @@ from mtlv.comparison.blocks import (
     TextBlock,
 )
 from mtlv.comparison.pairwise_tests import gain_intervals
-from mtlv.comparison.same_documents import same_documents
-from mtlv.comparison.sections.channels import dots, number, tip
-from mtlv.comparison.sections.heatmap import HeatmapCells, heatmap
-from mtlv.comparison.sections.parts import (
+from mtlv.comparison.parts import (
     capital,
     finite_mean,
     finite_mean_and_sd,
@@ -30,6 +27,9 @@ from mtlv.comparison.sections.parts import (
     of_run,
     open_ends,
 )
+from mtlv.comparison.parts.channels import dots, number, tip
+from mtlv.comparison.parts.heatmap import HeatmapCells, heatmap
+from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.metrics import SHOWN_OF_TASKS

@@ -8,8 +8,8 @@ from statistics import fmean
 import pytest
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.parts.random_groups import in_words, random_figure, random_table
 from mtlv.comparison.sections import answer, groups
-from mtlv.comparison.sections.random_groups import in_words, random_figure, random_table
 from mtlv.evaluation.chance import AgainstRandom, against_random
 from mtlv.evaluation.comparison import ComparedGroups, ComparedRun, Comparison
 

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.elbows import elbows
+from mtlv.comparison.parts import finite_or_none, join_with_and, of_run
+from mtlv.comparison.parts.random_groups import random_figure, random_table
+from mtlv.comparison.parts.shared_groups import GroupNumbers, numbering, together
 from mtlv.comparison.sections.groups.agreement import agreements
+from mtlv.comparison.sections.groups.elbows import elbows
 from mtlv.comparison.sections.groups.maps import task_maps
-from mtlv.comparison.sections.parts import finite_or_none, join_with_and, of_run
-from mtlv.comparison.sections.random_groups import random_figure, random_table
-from mtlv.comparison.sections.shared_groups import GroupNumbers, numbering, together
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 

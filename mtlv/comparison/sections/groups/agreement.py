@@ -9,9 +9,9 @@ from itertools import combinations, product
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import label, number, run_axis, run_names, tip
-from mtlv.comparison.sections.heatmap import CELL, cell_width, run_columns, text_layer
-from mtlv.comparison.sections.parts import of_run, order_shown_first
+from mtlv.comparison.parts import of_run, order_shown_first
+from mtlv.comparison.parts.channels import label, number, run_axis, run_names, tip
+from mtlv.comparison.parts.heatmap import CELL, cell_width, run_columns, text_layer
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import SEQUENTIAL
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import (
+from mtlv.comparison.parts import of_run, order_shown_first, shared_panels
+from mtlv.comparison.parts.channels import (
     GREY,
     PANELS,
     dots,
@@ -20,8 +21,7 @@ from mtlv.comparison.sections.channels import (
     tip,
     with_value,
 )
-from mtlv.comparison.sections.parts import of_run, order_shown_first, shared_panels
-from mtlv.comparison.sections.shared_groups import PLAIN, GroupNumbers, group_shapes
+from mtlv.comparison.parts.shared_groups import PLAIN, GroupNumbers, group_shapes
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.canvas import wrap_name
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.sections.parts import join_with_and
+from mtlv.comparison.parts import join_with_and
 from mtlv.comparison.sections.transfer.graph import graph
 from mtlv.comparison.sections.transfer.matrix import matrix
 from mtlv.evaluation.comparison import Comparison

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import GREY, dots, label, number
+from mtlv.comparison.parts.channels import GREY, dots, label, number
 from mtlv.comparison.sections.transfer.layout import COLOURS, DASHES, ORDER, Edge, circle, edges
 from mtlv.comparison.sections.transfer.matrix import tips
 from mtlv.evaluation.transfer import TransferEffect, Transfers, numbers

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import GREY, ZERO, dots, label, number, only, task_axis, tip
-from mtlv.comparison.sections.heatmap import ink, slanted_axis
+from mtlv.comparison.parts.channels import GREY, ZERO, dots, label, number, only, task_axis, tip
+from mtlv.comparison.parts.heatmap import ink, slanted_axis
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer.words import RULE, pairs_text
 from mtlv.figures.palette import DIVERGING

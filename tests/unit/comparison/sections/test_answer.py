@@ -12,10 +12,10 @@ from mtlv.api.comparison import ComparisonPage
 from mtlv.comparison import ranking
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.load.compare import Compared
+from mtlv.comparison.parts.shared_groups import numbering, together
 from mtlv.comparison.ranking import MARGIN, Standing, is_shown_worse, recommend, recommend_run
 from mtlv.comparison.sections import answer
 from mtlv.comparison.sections.answer import answer_of, passes
-from mtlv.comparison.sections.shared_groups import numbering, together
 from mtlv.comparison.verdicts import format_signed
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd

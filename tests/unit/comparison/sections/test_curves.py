@@ -12,8 +12,9 @@ from comparisons import a_comparison
 from drawing import block
 from looking import drawn
 
-from mtlv.comparison.sections import channels, parts
-from mtlv.comparison.sections.channels import whole_ticks
+from mtlv.comparison import parts
+from mtlv.comparison.parts import channels
+from mtlv.comparison.parts.channels import whole_ticks
 from mtlv.comparison.sections.curves import build
 from mtlv.evaluation.comparison import Comparison
 from mtlv.plan import group_name

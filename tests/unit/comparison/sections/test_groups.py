@@ -11,10 +11,10 @@ from drawing import block
 from looking import drawn, findings
 from sklearn.metrics import adjusted_rand_score
 
+from mtlv.comparison.parts.shared_groups import ALL, ALONE, numbering
 from mtlv.comparison.sections.groups import agreement as agreement_of_runs
 from mtlv.comparison.sections.groups import build, maps
 from mtlv.comparison.sections.groups.agreement import agreement
-from mtlv.comparison.sections.shared_groups import ALL, ALONE, numbering
 from mtlv.evaluation.comparison import ComparedGroups, Comparison
 
 Make = Callable[..., Comparison]

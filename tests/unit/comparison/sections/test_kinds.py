@@ -12,13 +12,13 @@ from looking import drawn, findings
 from mixed import EACH, TASKS, a_mixed_comparison
 
 from mtlv.comparison.blocks import FigureBlock
+from mtlv.comparison.parts import shared_groups
 from mtlv.comparison.sections import (
     cost,
     curves,
     each_section,
     errors,
     overview,
-    shared_groups,
     significance,
     tasks,
 )

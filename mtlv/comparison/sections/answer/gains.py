@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mtlv.comparison.pairwise_tests import PairwiseTest
+from mtlv.comparison.parts import join_with_and
 from mtlv.comparison.ranking import Standing, difference_of, interval_of
-from mtlv.comparison.sections.parts import join_with_and
 from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mtlv.comparison.sections.parts import capital, join_with_and
+from mtlv.comparison.parts import capital, join_with_and
 from mtlv.evaluation.comparison import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import list_first, many

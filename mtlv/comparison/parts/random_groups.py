@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, TableBlock, TableColumn
-from mtlv.comparison.sections.channels import GREY, dots, label, number, of_rows, run_axis, run_names, tip
-from mtlv.comparison.sections.heatmap import CELL
-from mtlv.comparison.sections.parts import capital, of_run
+from mtlv.comparison.parts import capital, of_run
+from mtlv.comparison.parts.channels import GREY, dots, label, number, of_rows, run_axis, run_names, tip
+from mtlv.comparison.parts.heatmap import CELL
 from mtlv.evaluation.chance import ENOUGH, LEVEL, AgainstRandom, against_random
 from mtlv.evaluation.comparison import Comparison, mean_and_sd
 from mtlv.figures.palette import run_colour

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mtlv.comparison.parts import capital
 from mtlv.comparison.ranking import Standing
-from mtlv.comparison.sections.parts import capital
 from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.formatting import list_first, many

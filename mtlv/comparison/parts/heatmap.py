@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mtlv.comparison.sections.channels import GREY, label, number, run_names, task_axis, tip
+from mtlv.comparison.parts.channels import GREY, label, number, run_names, task_axis, tip
 from mtlv.evaluation.comparison import Comparison
 from mtlv.reporting.metric_titles import describe_support
 

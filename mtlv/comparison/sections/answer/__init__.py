@@ -7,6 +7,11 @@ from statistics import fmean
 from typing import Any
 
 from mtlv.comparison.blocks import Block, GroupsBlock, Section, TableBlock, TableColumn, TextBlock
+from mtlv.comparison.parts import finite_mean, join_with_and, learned_nothing, of_run, open_ends
+from mtlv.comparison.parts.random_groups import in_words as in_words_of_chance
+from mtlv.comparison.parts.random_groups import random_figure
+from mtlv.comparison.parts.shared_groups import colours, numbering
+from mtlv.comparison.parts.times import KEY, training
 from mtlv.comparison.ranking import (
     MARGIN,
     Standing,
@@ -17,14 +22,9 @@ from mtlv.comparison.ranking import (
     recommend,
     standings,
 )
-from mtlv.comparison.sections.bag_of_words import not_shown, score_text
-from mtlv.comparison.sections.gains import gains, in_brackets, way_of
-from mtlv.comparison.sections.parts import finite_mean, join_with_and, learned_nothing, of_run, open_ends
-from mtlv.comparison.sections.random_groups import in_words as in_words_of_chance
-from mtlv.comparison.sections.random_groups import random_figure
-from mtlv.comparison.sections.shared_groups import colours, numbering
-from mtlv.comparison.sections.stages import in_words
-from mtlv.comparison.sections.times import KEY, training
+from mtlv.comparison.sections.answer.advice import in_words
+from mtlv.comparison.sections.answer.bag_of_words import not_shown, score_text
+from mtlv.comparison.sections.answer.gains import gains, in_brackets, way_of
 from mtlv.comparison.verdicts import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.channels import (
+from mtlv.comparison.parts import finite_or_none, of_run, shared_panels
+from mtlv.comparison.parts.channels import (
     GREY,
     dots,
     label,
@@ -17,7 +18,6 @@ from mtlv.comparison.sections.channels import (
     tip,
     whole_ticks,
 )
-from mtlv.comparison.sections.parts import finite_or_none, of_run, shared_panels
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mtlv.comparison.blocks import TableColumn
-from mtlv.comparison.sections.parts import finite_mean
+from mtlv.comparison.parts import finite_mean
 from mtlv.evaluation.comparison import Comparison
 
 KEY = "train_seconds"  # field of a table's rows
