@@ -1,9 +1,16 @@
-"""The settings that identify a member, without those that say where or how it is trained."""
+"""Keys of a member's settings.
+
+`work_key` ignores only groupings that no model reads: equal members of a suite run once. `settings_key`
+ignores places and machines: it finds the run of a member again. `ResolvedMember.uid`
+(`mtlv.planning.resolve`) also has the data, so that runs of changed data are others. `Unit.key`
+(`mtlv.plan.unit`) has only what shapes the weights of one model, which members share.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
 
 if TYPE_CHECKING:
@@ -25,3 +32,11 @@ def settings_key(settings: Settings) -> str:
     It is known before any data is read.
     """
     return content_key(settings.model_dump(mode="json", exclude=IGNORED_KEYS))
+
+
+def work_key(settings: Settings) -> str:
+    """Return a key that is equal for members with the same work."""
+    values = settings.model_dump(mode="json")
+    if not ARCHITECTURES[settings.architecture.name].grouped:
+        del values["grouping"]
+    return content_key(values)

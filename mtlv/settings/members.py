@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.formatting import list_first, many
-from mtlv.registries import ARCHITECTURES
-from mtlv.seeding import content_key
+from mtlv.settings.identity import work_key
 from mtlv.settings.names import is_read, make_names, with_number
 from mtlv.settings.schema import Settings
 
@@ -45,20 +44,12 @@ class Unnamed:
     tuned: int | None = None
 
 
-def identity(settings: Settings) -> str:
-    """Return a key that is equal for members with the same work."""
-    values = settings.model_dump(mode="json")
-    if not ARCHITECTURES[settings.architecture.name].grouped:
-        del values["grouping"]
-    return content_key(values)
-
-
 def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
     """Remove members that repeat an earlier one; also return a note about them."""
     first: dict[str, Member] = {}
     repeated: dict[str, list[str]] = {}  # names of those left out
     for member in members:
-        key = identity(member.settings)
+        key = work_key(member.settings)
         if key in first:
             repeated.setdefault(key, []).append(member.name)
             tuned = dict.fromkeys((*first[key].tuned, *member.tuned))
@@ -68,7 +59,7 @@ def collapse(members: Sequence[Member]) -> tuple[list[Member], list[str]]:
         return list(first.values()), []
     names = "; ".join(_describe_left_out(first[key].name, others) for key, others in repeated.items())
     ungrouped = any(
-        member.settings.grouping != first[identity(member.settings)].settings.grouping for member in members
+        member.settings.grouping != first[work_key(member.settings)].settings.grouping for member in members
     )
     why = " (`grouping` does not concern stl and mtl)" if ungrouped else ""
     left_out = len(members) - len(first)
@@ -97,11 +88,11 @@ def _drop_equal_runs(members: Sequence[Member]) -> list[Member]:
 def name_members(members: Sequence[Unnamed]) -> list[Member]:
     """Name each member: by the config, or by the settings that differ."""
     made = make_names([member.settings for member in members], [member.changes for member in members])
-    taken = {member.config_name: identity(member.settings) for member in members if member.config_name}
+    taken = {member.config_name: work_key(member.settings) for member in members if member.config_name}
     out: list[Member] = []
     for member, marked_name in zip(members, made, strict=True):
         kept = {key: value for key, value in member.changes.items() if is_read(key, member.settings)}
-        key, number = identity(member.settings), 1
+        key, number = work_key(member.settings), 1
         name = member.config_name or with_number(marked_name, None)
         while not member.config_name and taken.setdefault(name, key) != key:  # by a name of the config, say
             number += 1
