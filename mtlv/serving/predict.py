@@ -15,14 +15,14 @@ from mtlv.serving.manifest import DESCRIPTION
 from mtlv.serving.texts import InputTexts
 from mtlv.tracking.mlflow_model import fetch_model
 from mtlv.tracking.mlflow_reader import MlflowReader
-from mtlv.tracking.reader import FOLD, MEMBER, StoredRun, experiment_id, find_by_prefix
+from mtlv.tracking.reader import FOLD, KIND, MEMBER, UID, experiment_id, find_by_id_prefix, find_by_prefix
 
 if TYPE_CHECKING:
     from mtlv.serving.answers import PredictionTable
     from mtlv.serving.model import ServedPlan
-    from mtlv.tracking.reader import RunReader
+    from mtlv.tracking.reader import RunReader, StoredRun
 
-KIND, NAME, UID = "mtlv.kind", "mlflow.runName", "mtlv.uid"
+NAME = "mlflow.runName"
 FULL_ID = re.compile(r"[0-9a-f]{32}")
 PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 
@@ -107,12 +107,9 @@ def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> Stored
     if same:
         return same[0]
     if PART_OF_ID.fullmatch(text):
-        every = [*members, *reader.runs(within, {KIND: FOLD})]
-        begins = [run for run in every if run.id.startswith(text)]
-        if len(begins) == 1:
-            return begins[0]
-        if begins:
-            raise TrackingError(f"`{text}` is the prefix of {len(begins)} run ids", then="give more digits")
+        run = find_by_id_prefix(text, [*members, *reader.runs(within, {KIND: FOLD})])
+        if run is not None:
+            return run
     known = dict.fromkeys(run.name for run in members)
     like = find_by_prefix(text, known)
     if like is not None:

@@ -18,7 +18,7 @@ from mtlv.tracking.mlflow_moved import ARTIFACTS
 from mtlv.tracking.mlflow_pages import keep_data, keep_image, keep_table, served_release, with_links
 from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.mlflow_views import PREFIX, reads_views, view_tags
-from mtlv.tracking.reader import PARENT
+from mtlv.tracking.reader import KIND, PARENT, UID
 from mtlv.tracking.tracker import DataPart, Metric, RunSpec, Status, TableFile, TrackedModel
 from mtlv.tracking.views import View
 
@@ -208,7 +208,7 @@ class MlflowTracker:
             shown[NOTE] = spec.description
         if spec.colour:
             shown["mlflow.runColor"] = spec.colour
-        return {**shown, **spec.tags, "mtlv.uid": spec.uid, "mtlv.kind": spec.kind}
+        return {**shown, **spec.tags, UID: spec.uid, KIND: spec.kind}
 
     def _set_tags(self, run: str, tags: Mapping[str, str]) -> None:
         from mlflow.entities import RunTag

@@ -13,7 +13,11 @@ from mtlv.seeding import content_key
 from mtlv.tracking.tracker import RunSpec
 
 MEMBER, FOLD, COMPARISON = "suite member", "fold", "comparison"
-"""Kinds of runs, as in the tag `mtlv.kind`."""
+"""Kinds of runs, as in the tag `KIND`."""
+KIND, UID = "mtlv.kind", "mtlv.uid"
+"""Tags with the kind of a run, and with the key of its settings and data."""
+SHORTEST_ID = 6
+"""Digits of a run's id that a user has to give."""
 PARENT = "mlflow.parentRunId"
 """Tag with the id of the parent run."""
 
@@ -41,6 +45,18 @@ def find_by_prefix(text: str, names: Iterable[str]) -> str | None:
             then="give more of the name",
         )
     return matches[0] if matches else None
+
+
+def find_by_id_prefix(text: str, runs: Iterable[StoredRun]) -> StoredRun | None:
+    """Return the run whose id starts with `text`, of `SHORTEST_ID` digits or more; None if there is none.
+
+    Raises:
+        TrackingError: several runs match.
+    """
+    begin = [run for run in runs if run.id.startswith(text)] if len(text) >= SHORTEST_ID else []
+    if len(begin) > 1:
+        raise TrackingError(f"`{text}` is the prefix of {len(begin)} run ids", then="give more digits")
+    return begin[0] if begin else None
 
 
 def comparison_run(members: Sequence[str], tags: Mapping[str, str] | None = None) -> RunSpec:
@@ -80,7 +96,7 @@ class StoredRun:
 
     @property
     def kind(self) -> str:
-        return self.tags.get("mtlv.kind", "")
+        return self.tags.get(KIND, "")
 
     @property
     def parent(self) -> str | None:

@@ -16,7 +16,7 @@ from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import load_vl_convert
 from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
-from mtlv.comparison.load.select_runs import SETTINGS, UID, RunQuery, SelectedRuns, choose
+from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
 from mtlv.comparison.load.tuned import keep_best_of_each_run
 from mtlv.comparison.published_numbers import read_expected
@@ -38,11 +38,12 @@ from mtlv.tracking.address import is_remote
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.mlflow_user import store_uri
-from mtlv.tracking.reader import COMPARISON, RunReader, StoredRun, comparison_run, find_by_prefix
+from mtlv.tracking.reader import COMPARISON, SHORTEST_ID, UID, comparison_run, find_by_prefix
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
     from mtlv.tracking import Tracker
+    from mtlv.tracking.reader import RunReader, StoredRun
 
 FOLDER = "mtlv-compare"
 IN_TABLE = ("test/", "time/", "cost/")
@@ -190,7 +191,7 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: s
         run
         for run in runs
         if name_or_id in (run.name, uids.get(run.run_id))
-        or (len(name_or_id) >= 6 and run.run_id.startswith(name_or_id))
+        or (len(name_or_id) >= SHORTEST_ID and run.run_id.startswith(name_or_id))
     ]
     names = [run.name for run in runs]
     like = None if same else find_by_prefix(name_or_id, names)

@@ -22,10 +22,9 @@ from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import list_first
 from mtlv.plan import Scores, Task
 from mtlv.plan.shape import StageShape
-from mtlv.tracking.reader import FOLD, RunReader, StoredRun
+from mtlv.tracking.reader import FOLD, KIND, PARENT, RunReader, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
-KIND, PARENT = "mtlv.kind", "mlflow.parentRunId"
 TASK_METRICS = "test.tasks."
 ONE_BY_ONE = 20  # with more members, all folds are requested together
 WITHOUT_FILE = ("train/loss", "val/f1_macro", "val/score")  # curves of a run that has not ended

@@ -12,14 +12,23 @@ from mtlv.errors import TrackingError, nearest
 from mtlv.settings.describe import Scalar
 from mtlv.settings.identity import settings_key
 from mtlv.settings.names import distinguish
-from mtlv.tracking.reader import COMPARISON, FOLD, MEMBER, RunReader, StoredRun, experiment_id, find_by_prefix
+from mtlv.tracking.reader import (
+    COMPARISON,
+    FOLD,
+    KIND,
+    MEMBER,
+    UID,
+    experiment_id,
+    find_by_id_prefix,
+    find_by_prefix,
+)
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Suite
+    from mtlv.tracking.reader import RunReader, StoredRun
 
-KIND, SETTINGS, UID = "mtlv.kind", "mtlv.settings", "mtlv.uid"  # tags
+SETTINGS = "mtlv.settings"  # tag
 LONGEST_ID = 32  # hexadecimal digits of MLflow's run ids
-SHORTEST_ID = 6
 PLACES = ("tracking.", "store.", "execution.")  # settings that say nothing of what a run trained
 
 
@@ -154,13 +163,9 @@ def _one_of(name: str, members: Sequence[StoredRun], experiments: Mapping[str, s
         )
     if same:
         return same[0]  # the newest
-    begins = [run for run in members if run.id.startswith(name)] if len(name) >= SHORTEST_ID else []
-    if len(begins) == 1:
-        return begins[0]
-    if begins:
-        raise TrackingError(
-            f"`{name}` is the prefix of {len(begins)} run ids", then="give more of its digits"
-        )
+    run = find_by_id_prefix(name, members)
+    if run is not None:
+        return run
     known = dict.fromkeys(run.name for run in members)
     like = find_by_prefix(name, known)
     if like is not None:
