@@ -28,7 +28,7 @@ from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import GRID, Trial, best_line, import_optuna, search_json, search_members, trial
-from mtlv.suite.tuned import keep_best_of_each_run, tried_lines
+from mtlv.suite.tuned import keep_best_members, tried_lines
 from mtlv.tracking import Tracker
 from mtlv.tracking.address import SERVER_SCHEMES, compare_url, scheme
 from mtlv.tracking.mlflow_user import store_uri, without_autologging
@@ -128,7 +128,7 @@ def _run(
         compared = tuple(sorted(results, key=lambda result: turns.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         # With `only-missing`, not all that try values are there.
-        compared, tried = keep_best_of_each_run(compared) if if_exists != "only-missing" else (compared, [])
+        compared, tried = keep_best_members(compared) if if_exists != "only-missing" else (compared, [])
         _write_comparison(session, compared, trials)
     where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in compared})

@@ -10,7 +10,7 @@ from mtlv.planning.measured import validation_score
 from mtlv.reporting.member_result import FoldResult, MemberResult
 
 
-def keep_best_of_each_run(results: Sequence[MemberResult]) -> tuple[tuple[MemberResult, ...], list[Tried]]:
+def keep_best_members(results: Sequence[MemberResult]) -> tuple[tuple[MemberResult, ...], list[Tried]]:
     """Return the members that are compared, and all that try values; test scores choose nothing."""
     runs = {result.name: result.resolved.member.tuned for result in results}
     tried = choose(

@@ -18,7 +18,7 @@ from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
-from mtlv.comparison.load.tuned import keep_best_of_each_run
+from mtlv.comparison.load.tuned import keep_best_runs
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
@@ -123,7 +123,7 @@ def compare(
     if ask.figures:
         load_vl_convert()
     chosen = choose(reader, ask.query)
-    loaded, chosen, tried = keep_best_of_each_run(read_runs(reader, chosen.runs), chosen)
+    loaded, chosen, tried = keep_best_runs(read_runs(reader, chosen.runs), chosen)
     baseline = _baseline(loaded.runs, chosen, ask.baseline)
     with ExitStack() as ending:
         stored = next(run for run in chosen.runs if run.id == baseline.run_id)

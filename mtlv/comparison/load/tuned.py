@@ -11,7 +11,7 @@ from mtlv.evaluation.comparison import ComparedRun
 from mtlv.plan.tuning import Candidate, Tried, choose
 
 
-def keep_best_of_each_run(
+def keep_best_runs(
     loaded: LoadedRuns, selected: SelectedRuns
 ) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
     """Return what is compared, and what was tried; test scores choose nothing."""

@@ -8,7 +8,7 @@ from comparisons import a_comparison
 
 from mtlv.comparison.load.read_runs import LoadedRuns
 from mtlv.comparison.load.select_runs import SelectedRuns
-from mtlv.comparison.load.tuned import keep_best_of_each_run
+from mtlv.comparison.load.tuned import keep_best_runs
 from mtlv.tracking.reader import StoredRun
 
 
@@ -30,7 +30,7 @@ def test_the_others_stay_and_have_new_keys() -> None:
     found, stored, (a, b, c, d) = loaded(0.3, 0.4, 0.9, 0.8)
     names = [run.name for run in found.runs]
     selected = SelectedRuns(stored, tuned={a: [(0, 0)], b: [(0, 0)], d: [(1, 0)]}, asked={c})
-    compared, left, tried = keep_best_of_each_run(found, selected)
+    compared, left, tried = keep_best_runs(found, selected)
     assert [(run.name, run.key) for run in compared.runs] == [
         (names[1], "r0"), (names[2], "r1"), (names[3], "r2"),
     ]  # fmt: skip
@@ -42,14 +42,14 @@ def test_the_others_stay_and_have_new_keys() -> None:
 
 def test_a_run_that_failed_is_not_chosen() -> None:
     found, stored, (a, b) = loaded(0.3, 0.4, r1="FAILED")
-    compared, _, _ = keep_best_of_each_run(found, SelectedRuns(stored, tuned={a: [(0, 0)], b: [(0, 0)]}))
+    compared, _, _ = keep_best_runs(found, SelectedRuns(stored, tuned={a: [(0, 0)], b: [(0, 0)]}))
     assert [run.run_id for run in compared.runs] == [a]
 
 
 def test_a_run_of_two_suites_counts_in_both() -> None:
     found, stored, (a, b, c) = loaded(0.3, 0.4, 0.5)
     selected = SelectedRuns(stored, tuned={a: [(0, 0)], b: [(0, 0), (1, 0)], c: [(1, 0)]})
-    compared, _, tried = keep_best_of_each_run(found, selected)
+    compared, _, tried = keep_best_runs(found, selected)
     assert [run.run_id for run in compared.runs] == [b, c]
     assert [each.chosen for each in tried] == [False, True, False, True]
 
@@ -57,4 +57,4 @@ def test_a_run_of_two_suites_counts_in_both() -> None:
 def test_a_run_that_is_asked_for_stays() -> None:
     found, stored, (a, b) = loaded(0.3, 0.4)
     selected = SelectedRuns(stored, tuned={a: [(0, 0)], b: [(0, 0)]}, asked={a})
-    assert [run.run_id for run in keep_best_of_each_run(found, selected)[0].runs] == [a, b]
+    assert [run.run_id for run in keep_best_runs(found, selected)[0].runs] == [a, b]
