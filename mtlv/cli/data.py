@@ -13,7 +13,7 @@ from mtlv.errors import MtlvError
 
 def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
     """List the corpora of the catalog."""
-    from mtlv.units.corpora import list_lines
+    from mtlv.suite.data import list_lines
 
     say(*list_lines())
     return OK
@@ -21,7 +21,7 @@ def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
 
 def show(args: argparse.Namespace) -> int:
     """Show the description of a corpus."""
-    from mtlv.units.corpora import show_lines
+    from mtlv.suite.data import show_lines
 
     say(*show_lines(args.name))
     return OK
@@ -30,7 +30,7 @@ def show(args: argparse.Namespace) -> int:
 def fetch(args: argparse.Namespace) -> int:
     """Download a corpus from its source."""
     from mtlv.display.download import DownloadBar
-    from mtlv.units.corpora import fetch_lines
+    from mtlv.suite.data import fetch_lines
 
     with DownloadBar(console(stderr=True), args.name) as download:
         lines = fetch_lines(args.name, args.to, progress=download.update)
@@ -41,7 +41,7 @@ def fetch(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> int:
     """Count the content of a corpus, or of those in a config."""
     from mtlv.settings import load_overrides, load_suite
-    from mtlv.units.corpora import check_data
+    from mtlv.suite.data import check_data
 
     overrides = list(args.overrides)
     if args.path is not None:
@@ -66,7 +66,7 @@ def check(args: argparse.Namespace) -> int:
 
 def _lengths(settings: Any, corpus: Any) -> Any:
     from mtlv.errors import EncoderError
-    from mtlv.planning.token_lengths import token_lengths
+    from mtlv.suite.data import token_lengths
 
     try:
         return token_lengths(settings, corpus)

@@ -9,7 +9,8 @@ from mtlv.data import catalog
 from mtlv.errors import DataError
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.draft import defaults
-from mtlv.units.corpora import check_data, fetch_lines, list_lines, read_corpus, read_folds, show_lines
+from mtlv.suite.data import check_data, fetch_lines, list_lines, show_lines
+from mtlv.units.corpora import read_corpus, read_folds
 
 
 def settings(**changes):
