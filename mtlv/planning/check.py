@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from mtlv.data import catalog
 from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
+from mtlv.planning.encoder_names import nearly_known
 from mtlv.planning.known_data import KnownData
-from mtlv.planning.names import nearly_known
 from mtlv.planning.outline import outline
 from mtlv.planning.plans import NO_PRIVATE, clusters, layers
 from mtlv.planning.problems import problems_of

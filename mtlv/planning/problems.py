@@ -15,8 +15,8 @@ from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
+from mtlv.planning.encoder_names import encoders_of, wrong_encoders
 from mtlv.planning.known_data import READ_KEYS, KnownData
-from mtlv.planning.names import encoders_of, wrong_encoders
 from mtlv.planning.plans import clusters, groups_of_names, heads_never_meet, learns_alone, several_sources
 from mtlv.planning.sources import check_feature
 from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
