@@ -17,9 +17,9 @@ from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import SCORING, all_need_thresholds
 from mtlv.plan import Plan, Scores, Task, slug, slugs
-from mtlv.planning.stage_shapes import stage_shapes
 from mtlv.registries import GROUPINGS
 from mtlv.reporting.plan_result import PlanResult, plan_loss
+from mtlv.reporting.stage_shapes import stage_shapes
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
 from mtlv.store.records import EpochRecord, UnitRecord

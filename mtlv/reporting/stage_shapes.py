@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.plan.shape import StageShape
@@ -11,18 +10,16 @@ from mtlv.registries import ARCHITECTURES
 if TYPE_CHECKING:
     from mtlv.planning.resolve import FoldRun
     from mtlv.settings import Settings
-    from mtlv.units.job import Job
 
 
 def stage_shapes(settings: Settings, child: FoldRun) -> list[StageShape]:
     """Return what each stage of a child learned, in order, without those that the last does not need."""
-    jobs: dict[str, list[Job]] = {}
-    for job in (*child.earlier, *child.jobs):
-        jobs.setdefault(job.unit.stage, []).append(job)
-    return [_shape(name, of_stage, settings) for name, of_stage in jobs.items()]
+    names = dict.fromkeys(job.unit.stage for job in (*child.earlier, *child.jobs))
+    return [_shape(name, child, settings) for name in names]
 
 
-def _shape(name: str, jobs: Sequence[Job], settings: Settings) -> StageShape:
+def _shape(name: str, child: FoldRun, settings: Settings) -> StageShape:
+    jobs = [job for job in (*child.earlier, *child.jobs) if job.unit.stage == name]
     models = {job.unit.model.name for job in jobs}  # several teachers of one model are alike
     tasks = {task for job in jobs for task in job.unit.model.tasks}
     texts = {f"{data.called}.text" for data in settings.data.each_source}
