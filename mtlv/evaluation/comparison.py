@@ -11,9 +11,9 @@ from statistics import fmean, stdev
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS, Learning, learning, training_end
 from mtlv.evaluation.reference import BesideWords
 from mtlv.evaluation.significance import Interval
+from mtlv.evaluation.tuning import Tried
 from mtlv.plan import Scores, Task
 from mtlv.plan.shape import StageShape
-from mtlv.plan.tuning import Tried
 from mtlv.registries import GROUPINGS
 
 SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines are hard to distinguish

@@ -1,4 +1,4 @@
-"""Descriptions of runs: texts in Markdown as MLflow shows them."""
+"""Markdown that fits MLflow's pages, which cut long texts; the description of a comparison of any runs."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class Member:
     # where each key was written, such as `config.yml:12`; without keys at their default
     places: Mapping[str, str] = field(default_factory=dict)
     made: str = ""  # the name with a mark for the number of groups; empty for a name of the config
-    # numbers of the runs for which it has one of the values to try, see `mtlv.plan.tuning`; None is a run
-    # that tries none. Several runs may have the same member.
+    # numbers of the runs for which it has one of the values to try, see `mtlv.evaluation.tuning`; None is a
+    # run that tries none. Several runs may have the same member.
     tuned: tuple[int | None, ...] = (None,)
 
     def name_with_groups(self, groups: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from mtlv.plan.tuning import Candidate, Tried, choose
+from mtlv.evaluation.tuning import Candidate, Tried, choose
 from mtlv.planning.measured import validation_score
 from mtlv.reporting.member_result import FoldResult, MemberResult
 

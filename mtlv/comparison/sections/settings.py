@@ -9,8 +9,8 @@ from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, Text
 from mtlv.comparison.parts import join_with_and, of_run
 from mtlv.evaluation.comparison import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
+from mtlv.evaluation.tuning import Tried
 from mtlv.formatting import many
-from mtlv.plan.tuning import Tried
 
 # These identify where a run is stored and which child it is, or change its speed, not its results.
 FOR_SPEED = ("training.cuda_graphs", "training.compile")  # the latter was a setting before

@@ -21,8 +21,8 @@ from mtlv.evaluation.comparison import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
 from mtlv.evaluation.reference import Gain, Lag
 from mtlv.evaluation.significance import Interval
+from mtlv.evaluation.tuning import Tried
 from mtlv.plan.shape import StageShape
-from mtlv.plan.tuning import Tried
 from mtlv.reporting.learned_words import NOTHING
 
 

@@ -8,7 +8,7 @@ from drawing import block
 
 from mtlv.comparison.blocks import TextBlock
 from mtlv.comparison.sections import settings
-from mtlv.plan.tuning import Tried
+from mtlv.evaluation.tuning import Tried
 
 
 def texts(section, tone):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mtlv.data.windowed import Window, cut, owners, put_together, spans_in, windows
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import SCHEMES, Tags
-from mtlv.plan.windows import Window, cut, owners, put_together, spans_in, windows
 
 TYPES = ("X", "Y")
 sizes = st.integers(1, 12).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))

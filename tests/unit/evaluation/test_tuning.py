@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mtlv.plan.tuning import Candidate, choose
+from mtlv.evaluation.tuning import Candidate, choose
 
 
 def chosen(*candidates: Candidate) -> list[str]:
