@@ -73,7 +73,7 @@ def encoder_files(store: Store, cache: InputCache, encoder: Encoder) -> EncoderF
 
 def _write_encoder(store: Store, encoder: Encoder, warn: Callable[[str], None]) -> EncoderFiles:
     digest = tokenizer_digest(encoder.tokenizer)
-    folder = store.root / "encoders" / f"{encoder.digest}-{digest}"
+    folder = store.encoders / f"{encoder.digest}-{digest}"
     if folder.is_dir():
         try:
             check_files(folder)

@@ -46,14 +46,14 @@ def leftovers(
 
 
 def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
-    for path in sorted([*store.units.glob(".*-*"), *(store.root / "checkpoints").glob(".*-*")]):
+    for path in sorted([*store.units.glob(".*-*"), *store.unfinished.glob(".*-*")]):
         if not store.busy(path.name.lstrip(".").split("-")[0]):
             yield path, "an incomplete unit: its process ended while writing or deleting it"
-    for path in sorted(store.aside.glob("*")):
+    for path in sorted(store.damaged.glob("*")):
         yield path, "a damaged unit that was moved aside"
     for path in sorted(store.root.glob(f"*/*{DAMAGED}")):
         yield path, "a damaged file that was moved aside"
-    for path in sorted((store.root / "journal").glob(".*-*")):
+    for path in sorted(store.journal.glob(".*-*")):
         if time.time() - path.stat().st_mtime > MAX_WRITE_SECONDS:
             yield path, "an incomplete journal: its process ended while creating or deleting it"
     for path in TokenCache(store.tokens).half_written():
@@ -61,7 +61,7 @@ def _half_written(store: Store) -> Iterator[tuple[Path, str]]:
 
 
 def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
-    for folder in _folders(store.root / "checkpoints"):
+    for folder in _folders(store.unfinished):
         if store.busy(folder.name):
             continue
         if store.has(folder.name):
@@ -73,8 +73,8 @@ def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
 
 
 def _find_unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
-    for kind, what in (("units", "a finished unit"), ("checkpoints", "checkpoints of a unit")):
-        for folder in _folders(store.root / kind):
+    for kind, what in ((store.units, "a finished unit"), (store.unfinished, "checkpoints of a unit")):
+        for folder in _folders(kind):
             if folder.name not in needed and not store.busy(folder.name):
                 yield folder, f"{what} that none of the configs needs"
 

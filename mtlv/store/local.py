@@ -42,11 +42,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ASIDE = "damaged"  # folder of damaged units that were moved aside
-
 
 class Store:
-    """A folder of finished units, splits and tokens.
+    """A folder of finished units, and of what else is kept between runs.
+
+    Beside the folders named here, it has `status` (`mtlv.store.progress`: the last suites, for `mtlv status`)
+    and `traces` (`mtlv.tracking.traces`: the order of calls to upload).
 
     Raises:
         TrackingError: the folder cannot be created or written.
@@ -54,12 +55,17 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.units = root / "units"
-        self.aside = root / ASIDE
-        self.splits = root / "splits"
-        self.tokens = root / "tokens"
-        self.timestamps = EpochTimestamps(root / "ledger")
-        self.reruns = RerunCounter(root / "attempts")
+        self.units = root / "units"  # finished units: `KEY/unit.json` and the files that it lists
+        self.unfinished = root / "checkpoints"  # of unfinished units: `KEY/STEP.ckpt`
+        self.locks = root / "locks"  # `KEY.lock`, held by the process that works on the unit
+        self.damaged = root / "damaged"  # units that were moved aside: `KEY-NUMBER`
+        self.splits = root / "splits"  # by corpus and settings, `split_file.py`
+        self.tokens = root / "tokens"  # of corpora, `token_cache.py`
+        self.encoders = root / "encoders"  # files of encoders, shared by logged models
+        self.references = root / "references"  # scores of bags of words
+        self.journal = root / "journal"  # calls to upload to MLflow, written by `mtlv.tracking`
+        self.timestamps = EpochTimestamps(root / "ledger")  # `KEY.jsonl`
+        self.reruns = RerunCounter(root / "attempts")  # of `--if-exists rerun`
         try:
             for folder in (self.units, self.splits):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +101,7 @@ class Store:
 
     def checkpoints(self, key: str) -> Checkpoints:
         """Return the checkpoints of an unfinished unit."""
-        return Checkpoints(self.root / "checkpoints" / key)
+        return Checkpoints(self.unfinished / key)
 
     def last_step(self, key: str) -> int | None:
         """Return the step of the last checkpoint of a unit, or None."""
@@ -103,7 +109,7 @@ class Store:
 
     def lock(self, key: str) -> Path:
         """Return the lock file of a unit; the process that works on the unit holds it, see `lock_unit`."""
-        return self.root / "locks" / f"{key}.lock"
+        return self.locks / f"{key}.lock"
 
     def lock_unit(self, key: str) -> AbstractContextManager[bool]:
         """Lock a unit until the block ends; yield whether no other process held the lock."""
@@ -122,7 +128,7 @@ class Store:
 
     def forget(self, key: str) -> None:
         """Remove everything of a unit, so that it is trained again."""
-        for folder in (self.units / key, self.root / "checkpoints" / key):
+        for folder in (self.units / key, self.unfinished / key):
             remove(folder)
         self.timestamps.forget(key)
 
@@ -146,8 +152,8 @@ class Store:
     def set_aside(self, key: str) -> str:
         """Move a damaged unit aside; return a message with its new location."""
         folder = self.units / key
-        self.aside.mkdir(exist_ok=True)
-        place = next(place for n in count(1) if not (place := self.aside / f"{key}-{n}").exists())
+        self.damaged.mkdir(exist_ok=True)
+        place = next(place for n in count(1) if not (place := self.damaged / f"{key}-{n}").exists())
         with suppress(FileNotFoundError):
             folder.replace(place)
         return f"it was moved to {place} and is trained again"

@@ -18,7 +18,6 @@ from mtlv.units.input_cache import InputCache
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOLDER = "references"  # in the store
 METHOD = 2  # changes with the numbers of `mtlv.units.bag_of_words`
 
 
@@ -55,4 +54,4 @@ def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path |
             settings.evaluation.model_dump(mode="json"),
         ]
     )
-    return cache.store.root / FOLDER / f"{key}.json"
+    return cache.store.references / f"{key}.json"

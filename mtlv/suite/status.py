@@ -54,7 +54,7 @@ def _describe_units(folder: Path) -> Iterator[str]:
     store = Store(folder)
     finished = sorted(path.name for path in store.units.iterdir() if not path.name.startswith("."))
     damaged = [key for key in finished if store.missing(key) or store.damage(key)]
-    begun = {path.parent for path in (folder / "checkpoints").glob(f"*/*{ENDING}")}
+    begun = {path.parent for path in store.unfinished.glob(f"*/*{ENDING}")}
     yield (
         f"in the store: {many(len(finished) - len(damaged), 'finished unit')}, {len(damaged)} damaged, "
         f"{len(begun)} with a checkpoint; `mtlv run CONFIG` continues, `mtlv status CONFIG --next` shows "

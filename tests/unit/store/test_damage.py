@@ -117,12 +117,12 @@ def test_what_was_set_aside_is_kept_each_time_and_can_be_cleaned(single: Whole, 
     run_suite(single.suite(store.root), again, MemoryTracker())
     assert not again.trained + again.warned
     assert len(told.trained) == 2
-    assert sorted(path.name for path in store.aside.iterdir()) == [f"{key}-1", f"{key}-2"]
+    assert sorted(path.name for path in store.damaged.iterdir()) == [f"{key}-1", f"{key}-2"]
     found = leftovers(store)
     assert {each.why for each in found} == {"a damaged unit that was moved aside"}
     for each in found:
         each.delete()
-    assert not list(store.aside.iterdir())
+    assert not list(store.damaged.iterdir())
     assert store.has(key)
 
 
@@ -223,7 +223,7 @@ def test_what_another_process_has_trained_again_meanwhile_is_taken(
     assert found is not None
     assert found.key == key
     assert not said
-    assert not store.aside.exists()
+    assert not store.damaged.exists()
 
 
 def test_a_run_waits_for_the_process_that_trains_a_damaged_unit_again(
