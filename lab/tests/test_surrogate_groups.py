@@ -12,7 +12,7 @@ from listening import Watcher
 from mtlv_lab.measured_runs import predictions_of
 from mtlv_lab.surrogate import need_meetings, surrogate
 
-from mtlv.comparison.load.compare import ComparisonOptions, compare_store
+from mtlv.comparison.compare import ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.sections import each_section
 from mtlv.errors import ConfigError, GroupingError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mtlv.api.arguments import of_type
 from mtlv.api.result import Result
 from mtlv.api.training import SuiteRun
-from mtlv.comparison.load.compare import Compared, ComparisonOptions, compare_store
+from mtlv.comparison.compare import Compared, ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.comparison.ranking import recommend_run
 from mtlv.errors import ConfigError, TrackingError

@@ -14,7 +14,7 @@ OVERRIDE = re.compile(r"[\w.]+=")  # key=value; a run's name may also contain `k
 
 def compare(args: argparse.Namespace) -> int:
     """Compare runs on one page."""
-    from mtlv.comparison.load import compare as comparing
+    from mtlv.comparison import compare as comparing
     from mtlv.settings import load_overrides, load_suite
     from mtlv.suite.placement import find_runs
 

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compare(suite: Suite) -> None:
     """Write the page of the members, and print its answer; the run itself has succeeded."""
-    from mtlv.comparison.load.compare import ComparisonOptions, RunQuery, compare_store
+    from mtlv.comparison.compare import ComparisonOptions, RunQuery, compare_store
 
     try:
         result = compare_store(suite.members[0].settings.tracking.uri, ComparisonOptions(RunQuery((suite,))))

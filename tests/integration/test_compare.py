@@ -173,7 +173,7 @@ def test_texts_of_documents_can_be_left_out(inside):
 
 def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, capsys, monkeypatch):
     """Who may write to a server could name a file here, whose texts the logged page would show there."""
-    monkeypatch.setattr("mtlv.comparison.load.compare.is_remote", lambda _: True)
+    monkeypatch.setattr("mtlv.comparison.compare.is_remote", lambda _: True)
     texts = [text[:60] for text in texts_of(inside / "c.yml")]
     named = {
         "by its runs": (["--experiment", "side by side"], False),

@@ -22,7 +22,7 @@ from mtlv.errors import DataError, TrackingError
 
 ROOT = Path(__file__).resolve().parents[2]
 HOMES = {
-    "compare_store": "mtlv.comparison.load.compare",
+    "compare_store": "mtlv.comparison.compare",
     "check_suite": "mtlv.planning.check",
     "cluster_suite": "mtlv.suite.cluster",
     "run_suite": "mtlv.suite.run",
@@ -404,7 +404,7 @@ def test_a_terminal_without_utf_8_gets_escapes() -> None:
 def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.comparison.load import compare
+    from mtlv.comparison import compare
 
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)
@@ -417,7 +417,7 @@ def test_compare_takes_the_name_of_a_run_that_holds_an_equals_sign(
 def test_compare_takes_targets_on_both_sides_of_an_option(
     config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mtlv.comparison.load import compare
+    from mtlv.comparison import compare
 
     stand_in = Fake(error=DataError("enough"))
     monkeypatch.setattr(compare, "compare_store", stand_in)

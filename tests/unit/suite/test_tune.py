@@ -11,7 +11,7 @@ import rates
 from memory_tracker import MemoryTracker
 from pixel import draw_nothing
 
-from mtlv.comparison.load.compare import ComparisonOptions, compare_store
+from mtlv.comparison.compare import ComparisonOptions, compare_store
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.events import ignore
 from mtlv.settings import Suite

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mtlv.comparison.load import compare
+from mtlv.comparison import compare
 
 
 @pytest.mark.parametrize(

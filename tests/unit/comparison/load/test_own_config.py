@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtlv.comparison.load.compare import ComparisonOptions, _own_config
+from mtlv.comparison.compare import ComparisonOptions, _own_config
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.identity import settings_key

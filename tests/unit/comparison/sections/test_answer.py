@@ -11,7 +11,7 @@ import pytest
 from mtlv.api.comparison import ComparisonPage
 from mtlv.comparison import ranking
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.load.compare import Compared
+from mtlv.comparison.compare import Compared
 from mtlv.comparison.parts.shared_groups import numbering, together
 from mtlv.comparison.ranking import MARGIN, Standing, is_shown_worse, recommend, recommend_run
 from mtlv.comparison.sections import answer
