@@ -12,7 +12,7 @@ from statistics import fmean, variance
 import numpy as np
 
 from mtlv.errors import GroupingError
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, is_random
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, is_random
 from mtlv.planning.measured import Measured
 from mtlv.registries import FEATURES
 from mtlv_lab.prediction import Floats, Prediction

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from mtlv.evaluation.chance import MAY_DIFFER
-from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import alike, comparable
 from mtlv.evaluation.scoring import SCORING
 from mtlv_lab.prediction import Prediction

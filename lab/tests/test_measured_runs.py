@@ -14,7 +14,7 @@ from mtlv_lab.surrogate import fit_surrogate
 from predictions import TASKS, World, a_run, compared, planted
 from scipy.stats import norm, ttest_ind
 
-from mtlv.evaluation.comparison import ComparedGroups, ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedGroups, ComparedRun, Comparison
 from mtlv.grouping import random_groups
 
 ABC = ("a", "b", "c")

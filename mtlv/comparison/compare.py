@@ -24,7 +24,13 @@ from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.data.catalog import CORPORA, card
 from mtlv.errors import DataError, TrackingError, nearest, shorten
-from mtlv.evaluation.comparison import SHOWN_AT_FIRST, ComparedFold, ComparedRun, Comparison, shown_at_first
+from mtlv.evaluation.compared_runs import (
+    SHOWN_AT_FIRST,
+    ComparedFold,
+    ComparedRun,
+    Comparison,
+    shown_at_first,
+)
 from mtlv.formatting import many
 from mtlv.plan import ascii_slug
 from mtlv.reporting.learned_words import warnings

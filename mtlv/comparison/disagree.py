@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mtlv.comparison.blocks import Block, Disagreement, DocumentRow, Section, ShownOutput
 from mtlv.comparison.output_readers import READINGS, describe_distances
 from mtlv.comparison.pooled_scores import PooledScores, PooledTask, by_document
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.mixed import by_source
 from mtlv.evaluation.pairs import comparable, tasks_of
 from mtlv.plan import Task

@@ -16,7 +16,7 @@ from mtlv.comparison.blocks import Block, FigureBlock, Section
 from mtlv.comparison.drawing import draw
 from mtlv.comparison.page import WITH_ROWS, columns_of, describe_block, page_html, section_data
 from mtlv.comparison.rows import visible
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
 from mtlv.seeding import content_key

@@ -25,7 +25,7 @@ from mtlv.comparison.blocks import (
     TableBlock,
     TextBlock,
 )
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.figures.palette import DASHES, RUNS
 from mtlv.formatting import finite
 from mtlv.reporting.metric_titles import describe_support

@@ -16,7 +16,7 @@ from mtlv.evaluation.bootstrap import (
     resample_scores,
     task_intervals,
 )
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison
 from mtlv.evaluation.pairs import pairs_of, siblings
 from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.significance import Interval, PairedComparison, by_fold, compare_pairs

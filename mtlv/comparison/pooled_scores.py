@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.output_readers import READINGS
-from mtlv.evaluation.comparison import ComparedRun
+from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.plan import Scores, Task, TaskScores
 
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from mtlv.errors import DataError, MtlvError, nearest
-from mtlv.evaluation.comparison import ComparedRun, Published
+from mtlv.evaluation.compared_runs import ComparedRun, Published
 from mtlv.evaluation.metrics import SHOWN_OF_TASKS, PlanMetrics
 
 NEEDED = ("row", "metric", "value")

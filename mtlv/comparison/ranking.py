@@ -9,7 +9,7 @@ from statistics import fmean
 
 from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
 from mtlv.comparison.parts import finite_mean_and_sd, learned_nothing
-from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.verdict import decides

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.seeding import content_key
 
 

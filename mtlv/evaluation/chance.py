@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, is_random, mean_and_sd
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, is_random, mean_and_sd
 from mtlv.evaluation.pairs import alike
 
 Pairs = frozenset[tuple[int, int]]  # folds and seeds

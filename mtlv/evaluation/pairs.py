@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison
 
 PART = " · "  # between the parts of a run's name
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 
 # Okabe and Ito's palette without black and yellow (invisible on one of the backgrounds), then colours from
 # Paul Tol's muted palette, the darkest made lighter for dark backgrounds.

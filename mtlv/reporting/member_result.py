@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from mtlv.evaluation.bootstrap import document_interval
-from mtlv.evaluation.comparison import mean_and_sd
+from mtlv.evaluation.compared_runs import mean_and_sd
 from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW, Learning, learning, training_end
 from mtlv.evaluation.reference import BesideWords, ReferenceScores
 from mtlv.evaluation.scoring import all_need_thresholds

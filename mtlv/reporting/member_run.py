@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from mtlv.evaluation.comparison import mean_and_sd
+from mtlv.evaluation.compared_runs import mean_and_sd
 from mtlv.figures.per_task import draw_per_task
 from mtlv.figures.splittings import draw_splittings
 from mtlv.reporting.descriptions import describe_parent

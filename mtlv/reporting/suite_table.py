@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mtlv.evaluation.comparison import mean_and_sd
+from mtlv.evaluation.compared_runs import mean_and_sd
 from mtlv.evaluation.metrics import SHOWN_OF_PLANS
 from mtlv.formatting import csv_text, plain, with_spread
 from mtlv.reporting.metric_titles import metric_title

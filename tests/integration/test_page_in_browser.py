@@ -16,7 +16,7 @@ from mtlv.comparison.blocks import Baseline, FigureBlock, GroupsBlock, Section
 from mtlv.comparison.page import page_data, page_html
 from mtlv.comparison.rows import visible
 from mtlv.comparison.sections import each_section
-from mtlv.evaluation.comparison import Comparison, mean_and_sd
+from mtlv.evaluation.compared_runs import Comparison, mean_and_sd
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
 from comparisons import a_comparison

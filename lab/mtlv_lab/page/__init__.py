@@ -11,8 +11,8 @@ from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, Tabl
 from mtlv.comparison.parts import finite_or_none, of_run
 from mtlv.comparison.parts.channels import dots, only, tip
 from mtlv.comparison.parts.shared_groups import GroupNumbers, group_shapes, numbering
-from mtlv.comparison.verdicts import format_signed
-from mtlv.evaluation.comparison import Comparison, is_random
+from mtlv.comparison.verdict_words import format_signed
+from mtlv.evaluation.compared_runs import Comparison, is_random
 from mtlv.formatting import duration, many
 from mtlv_lab.measured_runs import predictions_of
 from mtlv_lab.page.affinity import matrix, tree

@@ -24,7 +24,7 @@ from mtlv.comparison.parts.channels import (
 from mtlv.comparison.parts.heatmap import CELL, ink, slanted_axis
 from mtlv.comparison.parts.shared_groups import GroupNumbers, group_shapes
 from mtlv.comparison.sections.transfer.matrix import LIGHT, NARROW, hatching
-from mtlv.evaluation.comparison import ComparedRun
+from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.evaluation.transfer import POINTS
 from mtlv.figures.palette import DIVERGING
 from mtlv_lab.prediction import Floats, Prediction

@@ -11,7 +11,7 @@ from mtlv_lab.prediction import Prediction
 from mtlv_lab.surrogate import fit_surrogate
 
 from mtlv.comparison.blocks import Section
-from mtlv.evaluation.comparison import ComparedFold, ComparedGroups, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedGroups, ComparedRun, Comparison, TaskInfo
 from mtlv.grouping import best_partition, random_groups
 
 TASKS = tuple("abcdefghi")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mtlv.evaluation.comparison import Curve, TaskInfo
+from mtlv.evaluation.compared_runs import Curve, TaskInfo
 from mtlv.evaluation.scoring import SCORING
 
 

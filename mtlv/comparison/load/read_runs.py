@@ -15,7 +15,7 @@ from mtlv.comparison.load.kept_scores import kept_scores
 from mtlv.comparison.load.select_runs import unique_names
 from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
-from mtlv.evaluation.comparison import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
+from mtlv.evaluation.compared_runs import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
 from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW
 from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json

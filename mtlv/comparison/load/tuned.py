@@ -7,7 +7,7 @@ from statistics import fmean
 
 from mtlv.comparison.load.read_runs import LoadedRuns
 from mtlv.comparison.load.select_runs import SelectedRuns
-from mtlv.evaluation.comparison import ComparedRun
+from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.evaluation.tuning import Candidate, Tried, choose
 
 

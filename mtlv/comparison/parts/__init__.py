@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve, mean_and_sd
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve, mean_and_sd
 from mtlv.formatting import list_first
 
 ROWS = 30_000  # maximum of a figure; it leaves out further runs, to keep the page small

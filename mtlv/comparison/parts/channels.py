@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 
 PANELS = 24  # maximum panels of a figure; the task filter of the page shows others
 LETTER = 7.5  # pixels of a bold letter in headers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtlv.comparison.parts.channels import GREY, label, number, run_names, task_axis, tip
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.reporting.metric_titles import describe_support
 
 CELL, WIDE, NARROW = 20, 110, 46  # pixels: height of a cell, and its width with few and with many runs

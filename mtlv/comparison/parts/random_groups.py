@@ -9,7 +9,7 @@ from mtlv.comparison.parts import capital, of_run
 from mtlv.comparison.parts.channels import GREY, dots, label, number, of_rows, run_axis, run_names, tip
 from mtlv.comparison.parts.heatmap import CELL
 from mtlv.evaluation.chance import ENOUGH, LEVEL, AgainstRandom, against_random
-from mtlv.evaluation.comparison import Comparison, mean_and_sd
+from mtlv.evaluation.compared_runs import Comparison, mean_and_sd
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title
 

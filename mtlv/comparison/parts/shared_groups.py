@@ -12,7 +12,7 @@ from mtlv.comparison.parts import of_run, whole_runs
 from mtlv.comparison.parts.channels import label, task_axis, tip
 from mtlv.comparison.parts.heatmap import CELL, cell_width, run_columns, text_layer
 from mtlv.comparison.ranking import control_of
-from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, TaskInfo
 from mtlv.figures.palette import GROUPS
 from mtlv.formatting import list_first
 

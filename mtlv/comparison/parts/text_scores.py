@@ -8,7 +8,7 @@ from typing import Any
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.parts import capital, finite_mean_and_sd, of_run
 from mtlv.comparison.parts.channels import dots, number, tip
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.metric_titles import plan_title

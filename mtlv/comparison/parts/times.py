@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mtlv.comparison.blocks import TableColumn
 from mtlv.comparison.parts import finite_mean
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 
 KEY = "train_seconds"  # field of a table's rows
 SHORT = 120  # seconds; if every run takes less, times are shown in seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from mtlv.comparison.blocks import Section
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.registries import SECTIONS
 
 BuildSection = Callable[[Comparison], Section | Sequence[Section] | None]

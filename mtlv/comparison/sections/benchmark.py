@@ -14,7 +14,7 @@ from mtlv.comparison.parts import (
     of_run,
     open_ends,
 )
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB, blurb_score, type_means
 from mtlv.evaluation.metrics import decide, f1_micro
 from mtlv.reporting.learned_words import NOTHING

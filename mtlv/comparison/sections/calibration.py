@@ -24,7 +24,7 @@ from mtlv.evaluation.calibration import (
     squared_errors,
     temperature,
 )
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, mean_and_sd
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.pairs import comparable, siblings
 from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.significance import Interval

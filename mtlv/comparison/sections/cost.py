@@ -18,7 +18,7 @@ from mtlv.comparison.parts import (
 )
 from mtlv.comparison.parts.channels import GREY, dots, number, tip, with_value
 from mtlv.comparison.parts.times import Unit, unit_of
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING

@@ -19,7 +19,7 @@ from mtlv.comparison.parts.channels import (
     with_value,
 )
 from mtlv.comparison.parts.text_scores import text_scores
-from mtlv.evaluation.comparison import ComparedRun, Comparison, Curve
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import list_first
 from mtlv.plan import ascii_slug, group_name

@@ -11,7 +11,7 @@ from mtlv.comparison.parts import of_run
 from mtlv.comparison.parts.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
 from mtlv.evaluation.calibration import known_pairs
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.scoring import tasks_with_threshold

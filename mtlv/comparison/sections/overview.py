@@ -19,7 +19,7 @@ from mtlv.comparison.parts import (
 from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
 from mtlv.comparison.parts.times import KEY, training
 from mtlv.comparison.ranking import Standing, following, score_runs
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
 from mtlv.evaluation.metrics import SHOWN_OF_PLANS
 from mtlv.evaluation.pairs import different_tasks

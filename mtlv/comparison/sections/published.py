@@ -9,8 +9,8 @@ from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn
 from mtlv.comparison.parts import of_run
 from mtlv.comparison.parts.channels import GREY, dots, label, number, tip
 from mtlv.comparison.published_numbers import is_fraction, metric_values
-from mtlv.comparison.verdicts import format_signed
-from mtlv.evaluation.comparison import Comparison, Published, mean_and_sd
+from mtlv.comparison.verdict_words import format_signed
+from mtlv.evaluation.compared_runs import Comparison, Published, mean_and_sd
 
 PUBLISHED, MEASURED = "published", "measured"
 COLOURS = {PUBLISHED: "#D55E00", MEASURED: "#0072B2"}  # Okabe and Ito

@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.parts import join_with_and, of_run
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.tuning import Tried
 from mtlv.formatting import many

@@ -9,9 +9,9 @@ from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, Tabl
 from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
 from mtlv.comparison.parts import learned_nothing, open_ends
 from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, tip
-from mtlv.comparison.verdicts import dependence, finding, follows, interval_text
+from mtlv.comparison.verdict_words import dependence, finding, follows, interval_text
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.evaluation.pairs import short_names
 from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
 from mtlv.formatting import list_first

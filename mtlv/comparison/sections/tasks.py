@@ -30,8 +30,8 @@ from mtlv.comparison.parts import (
 from mtlv.comparison.parts.channels import dots, number, tip
 from mtlv.comparison.parts.heatmap import HeatmapCells, heatmap
 from mtlv.comparison.same_documents import same_documents
-from mtlv.comparison.verdicts import format_signed, interval_text
-from mtlv.evaluation.comparison import ComparedRun, Comparison, TaskInfo
+from mtlv.comparison.verdict_words import format_signed, interval_text
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.metrics import SHOWN_OF_TASKS
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.scoring import SCORING, all_need_thresholds

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH, Pair, Transfers, TransferText, in_order
 from mtlv.plan import Task
 

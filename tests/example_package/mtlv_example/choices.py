@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import Section, TextBlock
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.grouping.cluster import GroupLabels
 from mtlv.grouping.methods import GroupingMethod, Space
 from mtlv.plan.architectures import Groups, architecture

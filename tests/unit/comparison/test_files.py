@@ -22,7 +22,7 @@ from mtlv.comparison.blocks import (
 )
 from mtlv.comparison.files import own_folder, write_figures, write_page
 from mtlv.comparison.page import page_html
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.formatting import csv_text
 
 SPEC = {

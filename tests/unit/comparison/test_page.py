@@ -24,7 +24,7 @@ from mtlv.comparison.blocks import (
 )
 from mtlv.comparison.page import compress, pack_rows, page_data, page_html
 from mtlv.comparison.sections import each_section
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 
 NASTY = "</script><script>alert(1)</script> <!-- & \u2028 ' \""
 

@@ -11,7 +11,7 @@ from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.parts.random_groups import in_words, random_figure, random_table
 from mtlv.comparison.sections import answer, groups
 from mtlv.evaluation.chance import AgainstRandom, against_random
-from mtlv.evaluation.comparison import ComparedGroups, ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedGroups, ComparedRun, Comparison
 
 GROUPS = (("a", "b"), ("c",))
 TURNED = (("b",), ("a", "c"))

@@ -8,7 +8,7 @@ from math import isnan
 
 import pytest
 
-from mtlv.evaluation.comparison import SHOWN_AT_FIRST, Comparison, TaskInfo, mean_and_sd
+from mtlv.evaluation.compared_runs import SHOWN_AT_FIRST, Comparison, TaskInfo, mean_and_sd
 from mtlv.evaluation.metrics import evaluate
 
 

@@ -18,7 +18,7 @@ from unmeasured import as_run
 
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
-from mtlv.evaluation.comparison import ComparedRun, Published
+from mtlv.evaluation.compared_runs import ComparedRun, Published
 from mtlv.planning.check import check_suite
 from mtlv.settings import Suite, load_suite
 

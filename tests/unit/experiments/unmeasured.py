@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mtlv.evaluation.comparison import ComparedRun
+from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.settings import Member, flatten
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.evaluation.comparison import ComparedFold, ComparedGroups, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedGroups, ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.metrics import evaluate
 from mtlv.evaluation.thresholds import fit_thresholds, grid_values
 from mtlv.plan import Scores, group_name

@@ -11,7 +11,7 @@ from drawing import svg
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
 from mtlv.comparison.rows import visible
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 
 
 def drawn(figure: FigureBlock, comparison: Comparison, **changes: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mtlv.data.targets import spans_column
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.plan import Scores, TaskScores
 from mtlv.plan.spans import Span

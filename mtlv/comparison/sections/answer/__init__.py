@@ -25,9 +25,9 @@ from mtlv.comparison.ranking import (
 from mtlv.comparison.sections.answer.advice import in_words
 from mtlv.comparison.sections.answer.bag_of_words import not_shown, score_text
 from mtlv.comparison.sections.answer.gains import gains, in_brackets, way_of
-from mtlv.comparison.verdicts import format_signed, interval_text
+from mtlv.comparison.verdict_words import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
-from mtlv.evaluation.comparison import ComparedRun, Comparison, is_random
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
 from mtlv.evaluation.random_factors import in_words as in_words_of_factors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mtlv.comparison.parts import capital, join_with_and
-from mtlv.evaluation.comparison import ComparedRun
+from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import list_first, many
 from mtlv.plan.shape import StageShape

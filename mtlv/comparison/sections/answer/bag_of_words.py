@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mtlv.comparison.parts import capital
 from mtlv.comparison.ranking import Standing
-from mtlv.comparison.verdicts import format_signed, interval_text
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.comparison.verdict_words import format_signed, interval_text
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.formatting import list_first, many
 from mtlv.reporting.learned_words import WORDS
 

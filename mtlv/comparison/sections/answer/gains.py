@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from mtlv.comparison.pairwise_tests import PairwiseTest
 from mtlv.comparison.parts import join_with_and
 from mtlv.comparison.ranking import Standing, difference_of, interval_of
-from mtlv.comparison.verdicts import format_signed, interval_text
-from mtlv.evaluation.comparison import ComparedRun
+from mtlv.comparison.verdict_words import format_signed, interval_text
+from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 
 READING = ("encoder.name", "data.max_length")

@@ -12,7 +12,7 @@ from mtlv.comparison.parts.shared_groups import GroupNumbers, numbering, togethe
 from mtlv.comparison.sections.groups.agreement import agreements
 from mtlv.comparison.sections.groups.elbows import elbows
 from mtlv.comparison.sections.groups.maps import task_maps
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 
 

@@ -12,7 +12,7 @@ from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.parts import of_run, order_shown_first
 from mtlv.comparison.parts.channels import label, number, run_axis, run_names, tip
 from mtlv.comparison.parts.heatmap import CELL, cell_width, run_columns, text_layer
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.figures.palette import SEQUENTIAL
 
 MOST = 40  # maximum number of groupings compared in pairs: 1,600 cells

@@ -18,7 +18,7 @@ from mtlv.comparison.parts.channels import (
     tip,
     whole_ticks,
 )
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
 
 PANEL = 210, 130  # width and height of a panel in pixels

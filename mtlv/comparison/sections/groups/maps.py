@@ -22,7 +22,7 @@ from mtlv.comparison.parts.channels import (
     with_value,
 )
 from mtlv.comparison.parts.shared_groups import PLAIN, GroupNumbers, group_shapes
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.figures.canvas import wrap_name
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
 

@@ -8,7 +8,7 @@ from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, Text
 from mtlv.comparison.parts import join_with_and
 from mtlv.comparison.sections.transfer.graph import graph
 from mtlv.comparison.sections.transfer.matrix import matrix
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
 from mtlv.evaluation.transfer import POINTS, Transfers, effects, points
 from mtlv.evaluation.transfer.detection import transfers_of

@@ -16,8 +16,8 @@ from mtlv.comparison.parts.shared_groups import numbering, together
 from mtlv.comparison.ranking import MARGIN, Standing, is_shown_worse, recommend, recommend_run
 from mtlv.comparison.sections import answer
 from mtlv.comparison.sections.answer import answer_of, passes
-from mtlv.comparison.verdicts import format_signed
-from mtlv.evaluation.comparison import ComparedGroups, Comparison
+from mtlv.comparison.verdict_words import format_signed
+from mtlv.evaluation.compared_runs import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
 from mtlv.evaluation.reference import Gain, Lag
 from mtlv.evaluation.significance import Interval

@@ -11,7 +11,7 @@ from drawing import block
 
 from mtlv.comparison.blocks import Section, TextBlock
 from mtlv.comparison.sections.benchmark import build
-from mtlv.evaluation.comparison import Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB
 from mtlv.plan import Scores, TaskScores
 

@@ -16,7 +16,7 @@ from mtlv.comparison import parts
 from mtlv.comparison.parts import channels
 from mtlv.comparison.parts.channels import whole_ticks
 from mtlv.comparison.sections.curves import build
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 from mtlv.plan import group_name
 
 Make = Callable[..., Comparison]

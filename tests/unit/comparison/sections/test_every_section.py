@@ -13,7 +13,7 @@ from looking import marks
 from mixed import a_mixed_comparison
 
 from mtlv.comparison.blocks import FigureBlock, Section, TableBlock
-from mtlv.evaluation.comparison import Comparison
+from mtlv.evaluation.compared_runs import Comparison
 
 SECTIONS = ("overview", "curves", "tasks", "groups", "calibration")
 SIZES = ({"runs": 1, "children": 1, "tasks": 3}, {}, {"runs": 14, "children": 2, "tasks": 7}, None)

@@ -15,7 +15,7 @@ from mtlv.comparison.parts.shared_groups import ALL, ALONE, numbering
 from mtlv.comparison.sections.groups import agreement as agreement_of_runs
 from mtlv.comparison.sections.groups import build, maps
 from mtlv.comparison.sections.groups.agreement import agreement
-from mtlv.evaluation.comparison import ComparedGroups, Comparison
+from mtlv.evaluation.compared_runs import ComparedGroups, Comparison
 
 Make = Callable[..., Comparison]
 

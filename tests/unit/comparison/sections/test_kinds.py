@@ -22,7 +22,7 @@ from mtlv.comparison.sections import (
     significance,
     tasks,
 )
-from mtlv.evaluation.comparison import ComparedFold, Comparison, TaskInfo
+from mtlv.evaluation.compared_runs import ComparedFold, Comparison, TaskInfo
 
 
 @pytest.fixture(scope="module")

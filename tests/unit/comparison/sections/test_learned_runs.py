@@ -14,7 +14,7 @@ from looking import findings
 from mtlv.comparison.files import json_lines
 from mtlv.comparison.pairwise_tests import compare_main_scores
 from mtlv.comparison.sections import cost, overview, significance, tasks
-from mtlv.evaluation.comparison import ComparedFold, ComparedRun, Comparison, Curve
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, Curve
 from mtlv.evaluation.reference import Gain, Lag
 from mtlv.evaluation.significance import Interval
 from mtlv.reporting.learned_words import NOTHING

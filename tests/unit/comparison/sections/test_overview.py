@@ -12,7 +12,7 @@ from looking import drawn, findings
 
 from mtlv.comparison.blocks import FigureBlock
 from mtlv.comparison.sections.overview import build, in_words
-from mtlv.evaluation.comparison import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 
 Make = Callable[..., Comparison]
 

@@ -9,7 +9,7 @@ import pytest
 from drawing import block, svg
 
 from mtlv.comparison.sections import published
-from mtlv.evaluation.comparison import Published
+from mtlv.evaluation.compared_runs import Published
 
 NUMBERS = (
     Published("STL", "f1_macro", 0.9, 0.01, "r0"),

@@ -13,8 +13,8 @@ from looking import drawn, findings
 from mtlv.comparison import pairwise_tests
 from mtlv.comparison.rows import visible
 from mtlv.comparison.sections.tasks import build
-from mtlv.comparison.verdicts import format_signed
-from mtlv.evaluation.comparison import Comparison, TaskInfo
+from mtlv.comparison.verdict_words import format_signed
+from mtlv.evaluation.compared_runs import Comparison, TaskInfo
 
 Make = Callable[..., Comparison]
 

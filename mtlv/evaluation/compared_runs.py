@@ -1,4 +1,4 @@
-"""Data of `mtlv compare`: runs read from a store, as plain data."""
+"""Runs to compare and their comparison, as plain data: what the page is built from."""
 
 from __future__ import annotations
 
