@@ -116,7 +116,7 @@ def _check_member(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
     if trains.no_private:
         warnings[NO_PRIVATE] = None
     warnings |= dict.fromkeys(data.constant(member.settings.data))
-    return MemberCheck(member.name, trains.lines, trains.units, tuple(warnings), trains.learned is None)
+    return MemberCheck(member.name, trains.lines, trains.marks, tuple(warnings), trains.learned is None)
 
 
 def _warnings(settings: Settings, layers: int) -> list[str]:

@@ -25,13 +25,13 @@ class MemberOutline:
 
     Args:
         lines: the plans as trees, or how they will be made.
-        units: a mark of each model over all folds and seeds, equal if two members share it.
+        marks: a mark of each model over all folds and seeds, equal if two members share it.
         learned: tasks of each model of the last stage; None if its groups are not known yet.
         no_private: whether private layers are set, but no model will have any.
     """
 
     lines: tuple[str, ...]
-    units: frozenset[str]
+    marks: frozenset[str]
     learned: tuple[tuple[str, ...], ...] | None = None
     no_private: bool = False
 
@@ -81,14 +81,14 @@ def outline(
         title = () if stage is None else (f"stage {name}{_learns_from(stage)}",)
         lines += [*title, *(f"{'  ' * len(title)}{line}" for line in sketches[name].lines)]
     trained = _trained_stages(settings.stages or ())
-    marks = [mark for name in trained for mark in (*sketches[name].marks, *sketches[name].inner)]
+    of_models = [mark for name in trained for mark in (*sketches[name].marks, *sketches[name].inner)]
     children = [(fold, seed) for fold in range(settings.data.folds) for seed in settings.seeds]
     last = sketches[settings.stages[-1].name if settings.stages else ""]
     learned = tuple(model.tasks for model in last.models) or None
-    units = frozenset(f"{m} {fold} {seed}" for m in marks for fold, seed in children)
+    marks = frozenset(f"{mark} {fold} {seed}" for mark in of_models for fold, seed in children)
     every = [sketch.models for sketch in sketches.values()]
     no_private = all(every) and lacks_private_layers(member, [model for models in every for model in models])
-    return MemberOutline(tuple(lines), units, learned, no_private)
+    return MemberOutline(tuple(lines), marks, learned, no_private)
 
 
 def _what_comes_before(
@@ -114,7 +114,7 @@ def _what_comes_before(
         cover(names, {frozenset(tasks) for tasks in groups if set(tasks) <= set(names)})
     runs = settings.data.folds * len(settings.seeds)
     units = sum(len(sketches[name].marks) for name in stages) * runs
-    units += len(frozenset[str]().union(*(one.units for one in outlines)))
+    units += len(frozenset[str]().union(*(one.marks for one in outlines)))
     return f"after {many(units, 'unit')} of {list_first([*stages, *(o.name for o in others)])}"
 
 

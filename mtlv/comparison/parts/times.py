@@ -13,7 +13,7 @@ SHORT = 120  # seconds; if every run takes less, times are shown in seconds
 
 
 @dataclass(frozen=True)
-class Unit:
+class TimeUnit:
     """A unit of time."""
 
     name: str
@@ -21,10 +21,10 @@ class Unit:
     seconds: int
 
 
-MINUTES, SECONDS = Unit("minutes", "min", 60), Unit("seconds", "s", 1)
+MINUTES, SECONDS = TimeUnit("minutes", "min", 60), TimeUnit("seconds", "s", 1)
 
 
-def unit_of(comparison: Comparison) -> Unit:
+def unit_of(comparison: Comparison) -> TimeUnit:
     """Return the unit for the training times of a comparison."""
     times = (finite_mean(run.seconds) for run in comparison.runs)
     longest = max((time for time in times if time is not None), default=0.0)

@@ -17,7 +17,7 @@ from mtlv.comparison.parts import (
     open_ends,
 )
 from mtlv.comparison.parts.channels import GREY, dots, number, tip, with_value
-from mtlv.comparison.parts.times import Unit, unit_of
+from mtlv.comparison.parts.times import TimeUnit, unit_of
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
@@ -44,7 +44,7 @@ class Cost:
     more: str  # a run with more of it, in the caption
 
 
-def _time(unit: Unit) -> Cost:
+def _time(unit: TimeUnit) -> Cost:
     return Cost(
         "cost",
         "seconds",
@@ -96,7 +96,7 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _drawing(
-    comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]], unit: Unit
+    comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]], unit: TimeUnit
 ) -> FigureBlock:
     figure = plan_title(comparison)
     return FigureBlock(
@@ -169,7 +169,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-def _spec(comparison: Comparison, cost: Cost, unit: Unit) -> dict[str, Any]:
+def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit) -> dict[str, Any]:
     figure = plan_title(comparison)
     x = number(
         cost.drawn,
@@ -209,7 +209,7 @@ def _front_steps(cost: Cost, figure: str, x: Mapping[str, Any], y: Mapping[str, 
     return {"mark": mark, "encoding": {"x": x, "y": {**y, "field": "best"}, "tooltip": best}}
 
 
-def _time_transforms(unit: Unit) -> list[dict[str, Any]]:
+def _time_transforms(unit: TimeUnit) -> list[dict[str, Any]]:
     return [
         {"calculate": f"isValid({seconds}) ? {seconds} / {unit.seconds} : null", "as": name}
         for seconds, name in (("datum.seconds", unit.name), ("datum.seconds_sd", f"{unit.name}_sd"))
@@ -226,7 +226,7 @@ def _front_transforms(cost: str) -> list[dict[str, Any]]:
     ]
 
 
-def _tips(figure: str, unit: Unit) -> list[dict[str, str]]:
+def _tips(figure: str, unit: TimeUnit) -> list[dict[str, str]]:
     return [
         tip("name", "run"),
         tip("score", figure, ".4f"),
