@@ -26,7 +26,7 @@ from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import each_once, starts_of
+from mtlv.units.job import each_once, needed_keys
 
 CONFIG = """\
 experiment: empty
@@ -58,7 +58,7 @@ def plain(job, number, store, threads, inputs):
 def by_executor(cache, store, jobs, slots):
     """Return the seconds of all units by the executor, requested as by a suite."""
     head = RayHead(None, slots)
-    runner = UnitRunner(cache.inputs, store, ignore, starts_of(jobs))
+    runner = UnitRunner(cache.inputs, store, ignore, needed_keys(jobs))
     executor = RayExecutor(runner, cache, jobs, request=NodeRequest(1), threads=1, head=head, task=empty)
     with executor:
         begun = time.perf_counter()

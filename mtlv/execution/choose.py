@@ -16,7 +16,7 @@ from mtlv.execution.runner import UnitRunner
 from mtlv.hardware import free_memory
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import Job, each_once, starts_of
+from mtlv.units.job import Job, each_once, needed_keys
 
 PROCESS_BYTES = 4e9  # of main memory for one more process: PyTorch, and BERT-base in training
 DOCUMENTS_WORTH_A_PROCESS = 10_000  # documents times epochs below which its start costs more than it saves
@@ -42,7 +42,7 @@ def executor_of(
     jobs = each_once(job for member in members for job in member)
     execution = jobs[0].settings.execution
     devices = {resolve_device(job.settings.training.device).type for job in jobs}
-    runner = UnitRunner(cache.inputs, store, callback, starts_of(jobs))
+    runner = UnitRunner(cache.inputs, store, callback, needed_keys(jobs))
     if execution.engine == "ray":
         check_lasting(store.root, jobs[0].settings.tracking.uri)
         return ray_executor(runner, cache, jobs, execution, devices)

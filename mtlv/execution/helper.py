@@ -23,7 +23,7 @@ from mtlv.execution.runner import UnitRunner
 from mtlv.processes import GRACE_SECONDS, Connection, Crashed, Failed, failure
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import Job, starts_of
+from mtlv.units.job import Job, needed_keys
 
 BATCH_INTERVAL_SECONDS = 0.5  # minimum seconds between events about batches
 PAUSE_SECONDS = 0.2  # seconds between checks whether a unit is free
@@ -109,7 +109,7 @@ def help_suite(messages: SimpleQueue[Any], parent: Connection) -> None:
         return
     store = Store(request.store_folder)
     inputs = InputCache(store, warner(parent.send)).inputs
-    runner = UnitRunner(inputs, store, fewer_batches(parent.send), starts_of(request.jobs))
+    runner = UnitRunner(inputs, store, fewer_batches(parent.send), needed_keys(request.jobs))
     pause = 0.0
     with HelperExecutor(runner, request, parent) as executor:
         while executor.has_room and executor.has_unfinished():

@@ -48,7 +48,7 @@ class UnitRunner:
     inputs: InputsOf  # for example `InputCache.inputs`
     store: Store  # store of finished units, which other processes may share
     callback: Callback  # called with the events of units
-    starts: Container[str]  # keys of units from which others start, whose weights are kept
+    needed_keys: Container[str]  # keys of units that others start from or learn from; their weights are kept
 
     def there(self, job: Job) -> bool:
         """Whether a unit is finished, with its weights or teacher outputs if others need them.
@@ -56,7 +56,7 @@ class UnitRunner:
         A unit that kept only teacher outputs is trained again if other units start from its weights.
         """
         key = job.unit.key
-        if not self.store.has(key) or key not in self.starts:
+        if not self.store.has(key) or key not in self.needed_keys:
             return self.store.has(key)
         return self.store.has_weights(key) or has_teacher_outputs(self.store.units / key)
 
@@ -89,9 +89,9 @@ class UnitRunner:
             elif self.store.has(key):
                 self.store.forget(key)  # an earlier run kept no weights, and others start from them
             with need_room(job):
-                inputs, start, teacher_outputs = (
+                inputs, initial_weights, teacher_outputs = (
                     self.inputs(job.settings),
-                    self._start(job),
+                    self._initial_weights(job),
                     self._teacher_outputs(job),
                 )
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
@@ -100,9 +100,9 @@ class UnitRunner:
             callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
             inputs = add_teacher_outputs(inputs, teacher_outputs)
             checkpoints = self.store.checkpoints(key)
-            record, weights = train_unit(job, inputs, callbacks, checkpoints, start)
+            record, weights = train_unit(job, inputs, callbacks, checkpoints, initial_weights)
             record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
-            kept = job.settings.store.keep_weights or key in self.starts
+            kept = job.settings.store.keep_weights or key in self.needed_keys
             self.store.save(record, weights if kept else None)
             checkpoints.remove()
         return record
@@ -127,15 +127,15 @@ class UnitRunner:
         write_teacher_outputs(self.store.units / key, outputs)
         return outputs
 
-    def _start(self, job: Job) -> dict[str, torch.Tensor] | None:
+    def _initial_weights(self, job: Job) -> dict[str, torch.Tensor] | None:
         """Return the initial weights of a unit; None for the published encoder."""
-        if job.start is None:
+        if job.start_job is None:
             return None
-        key = job.start.unit.key
-        read, warn = partial(self._weights, key), partial(self._warn, job.start)
+        key = job.start_job.unit.key
+        read, warn = partial(self._weights, key), partial(self._warn, job.start_job)
         weights = self.store.read_or_set_aside(key, read, warn)
         if weights is None:
-            raise UnitMissing(job.start)
+            raise UnitMissing(job.start_job)
         return weights
 
     def _weights(self, key: str) -> dict[str, torch.Tensor]:

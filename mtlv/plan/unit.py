@@ -26,7 +26,7 @@ class Unit:
         model: the model to train.
         fold: index of the split of the corpus.
         seed: the user's seed.
-        start: key of the initial weights.
+        start_key: key of the initial weights.
         data: digest of the documents, targets and split that are read.
         train: every setting that can change the weights, as plain values, and what else is measured.
         teachers: keys of the units that teach it, in the order of its tasks.
@@ -36,7 +36,7 @@ class Unit:
     model: ModelSpec
     fold: int
     seed: int
-    start: str
+    start_key: str
     data: str
     train: Mapping[str, object] = field(hash=False)
     teachers: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Unit:
     def key(self) -> str:
         """Content key: equal keys mean equal weights on the same kind of device."""
         heads = [head_key(head) for head in self.model.heads]
-        content = [heads, self.fold, self.seed, self.start, self.data, dict(self.train)]
+        content = [heads, self.fold, self.seed, self.start_key, self.data, dict(self.train)]
         taught = [list(self.teachers)] if self.teachers else []
         return content_key([*content, *taught])
 

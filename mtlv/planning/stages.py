@@ -113,7 +113,7 @@ class StageBuilder:
             model=model,
             fold=self.fold.index,
             seed=self.seed,
-            start=self.encoder if start_job is None else content_key([start_job.unit.key, carry]),
+            start_key=self.encoder if start_job is None else content_key([start_job.unit.key, carry]),
             data=self._data(model),
             train=what_shapes_weights(settings, _sources(corpus, model))
             | _versions(corpus, model)

@@ -24,7 +24,7 @@ def _shape(name: str, child: FoldRun, settings: Settings) -> StageShape:
     tasks = {task for job in jobs for task in job.unit.model.tasks}
     texts = {f"{data.called}.text" for data in settings.data.each_source}
     architecture = ARCHITECTURES[jobs[0].settings.architecture.name]
-    starts = [job.start.unit.stage for job in jobs if job.start is not None]
+    starts = [job.start_job.unit.stage for job in jobs if job.start_job is not None]
     teachers = [teacher.unit.stage for job in jobs for teacher in job.teachers]
     return StageShape(
         name,

@@ -23,7 +23,7 @@ class Job:
         fold: fold of the corpus.
         name: displayed name.
         rows: number of training documents of the sources of its tasks; None with one source.
-        start: job of an earlier stage, from whose weights it starts; None for the published encoder.
+        start_job: job of an earlier stage, from whose weights it starts; None for the published encoder.
         carry: which weights it takes, one of `mtlv.models.transfer_weights.CARRY`.
         teachers: jobs of an earlier stage, from whose outputs it learns.
         teaching_part: part of the fold for which it teaches: `train`, or `test` of an inner fold, which it
@@ -35,7 +35,7 @@ class Job:
     fold: Fold
     name: str = ""
     rows: int | None = None
-    start: Job | None = None
+    start_job: Job | None = None
     carry: str = "encoder"
     teachers: tuple[Job, ...] = ()
     teaching_part: str = "train"
@@ -47,8 +47,8 @@ class Job:
 
     @property
     def needs(self) -> tuple[Job, ...]:
-        """Jobs whose weights it uses: its start and its teachers."""
-        return self.teachers if self.start is None else (self.start, *self.teachers)
+        """Jobs whose weights it uses: those that it starts from, and its teachers."""
+        return self.teachers if self.start_job is None else (self.start_job, *self.teachers)
 
     @property
     def before(self) -> tuple[Job, ...]:
@@ -62,7 +62,7 @@ class Job:
         return rows * self.settings.training.epochs
 
 
-def starts_of(jobs: Iterable[Job]) -> frozenset[str]:
+def needed_keys(jobs: Iterable[Job]) -> frozenset[str]:
     """Return the keys of units whose weights others use: they start from them, or are taught by them."""
     return frozenset(need.unit.key for job in jobs for need in job.needs)
 

@@ -50,7 +50,7 @@ def train_unit(
     inputs: UnitInputs,
     callbacks: UnitCallbacks,
     checkpoints: Checkpoints,
-    start: Mapping[str, torch.Tensor] | None = None,
+    initial_weights: Mapping[str, torch.Tensor] | None = None,
 ) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
     """Train, validate and test one unit; return its record and the kept weights, by epoch.
 
@@ -62,7 +62,7 @@ def train_unit(
         inputs: inputs of the unit.
         callbacks: callbacks of the unit.
         checkpoints: checkpoints of the unit.
-        start: weights of the unit from which it starts; None uses the published encoder.
+        initial_weights: those of the unit from which it starts; None uses the published encoder.
 
     Raises:
         PlanError: the initial weights do not match this model.
@@ -75,7 +75,7 @@ def train_unit(
     with need_room(job):
         device = device_for(job)
         with _own_draws(job, device):
-            model = _build(job, inputs, start).to(device)
+            model = _build(job, inputs, initial_weights).to(device)
             graphs = _graphs_suit(job, device)
             training = _training(job, inputs, multiple=model.multiple if graphs else 1)
             trained, objective = _optimisation(job, model, inputs, training)
@@ -291,7 +291,7 @@ def _of(names: Iterable[str], columns: Mapping[str, TargetColumn]) -> dict[str, 
     return {name: columns[name] for name in names if name in columns}
 
 
-def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | None) -> Any:
+def _build(job: Job, inputs: UnitInputs, initial_weights: Mapping[str, torch.Tensor] | None) -> Any:
     """Build the unit's model, with new heads and the initial weights."""
     from mtlv.models.layers import compute_twice
     from mtlv.models.transfer_weights import take_over
@@ -305,8 +305,8 @@ def _build(job: Job, inputs: UnitInputs, start: Mapping[str, torch.Tensor] | Non
         return part.targets[task].batch(part.index)
 
     model.use_targets(targets)
-    if start is not None:  # also of the heads, so that these keep what they were adapted to
-        take_over(model, start, job.carry)
+    if initial_weights is not None:  # also of the heads, so that these keep what they were adapted to
+        take_over(model, initial_weights, job.carry)
     return model
 
 

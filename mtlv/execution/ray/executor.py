@@ -137,8 +137,8 @@ class RayExecutor(Executor):
             needs = [task for need in job.needs if (task := self._submit(self._jobs[need.unit.key]))]
             jobs = (*job.before, job)
             units = [earlier.unit for earlier in jobs]
-            starts = frozenset(unit.key for unit in units if unit.key in self._runner.starts)
-            packed, others = self._common.pack(RayTask(jobs, starts, self._terms, self._threads))
+            needed_keys = frozenset(unit.key for unit in units if unit.key in self._runner.needed_keys)
+            packed, others = self._common.pack(RayTask(jobs, needed_keys, self._terms, self._threads))
             references = [self._inputs(job), *others]
             self._tasks[key] = self._remote.remote(packed, references, self._mailbox, *needs)
         return self._tasks.get(key)

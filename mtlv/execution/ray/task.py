@@ -178,7 +178,7 @@ class RayTask:
     """A unit for a node."""
 
     jobs: tuple[Job, ...]  # those that it needs, then the unit itself
-    starts: frozenset[str]  # keys of those from which others start
+    needed_keys: frozenset[str]  # keys of those that others start or learn from
     terms: NodeRequirements  # requirements, because nodes that join later are not checked yet
     threads: int
 
@@ -266,7 +266,7 @@ def train(packed: bytes, references: Sequence[Any], mailbox: Any, *needs: None) 
         send(EpochScored(job.unit.key, record, scores))
 
     send(UnitPlaced(job.name, where()[1]))
-    runner = UnitRunner(lambda _: INPUT_CACHE.take(inputs), store, fewer_batches(send), task.starts)
+    runner = UnitRunner(lambda _: INPUT_CACHE.take(inputs), store, fewer_batches(send), task.needed_keys)
     try:
         with LocalExecutor(runner, task.jobs, threads=task.threads) as executor:
             executor.run(job, on_epoch)

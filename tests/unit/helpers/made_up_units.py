@@ -59,7 +59,7 @@ class MadeUpRunner(UnitRunner):
 def made_up_job(key: str, *teachers: Job, start: Job | None = None) -> Job:
     unit, settings = SimpleNamespace(key=key), SimpleNamespace(training=SimpleNamespace(epochs=5))
     return Job(
-        unit, settings, SimpleNamespace(train=range(10)), f"unit {key}", start=start, teachers=teachers
+        unit, settings, SimpleNamespace(train=range(10)), f"unit {key}", start_job=start, teachers=teachers
     )  # type: ignore[arg-type]
 
 

@@ -70,7 +70,7 @@ def test_equal_units_have_equal_keys_and_every_part_counts() -> None:
         replace(UNIT, model=ModelSpec((HeadSpec(("a",)), HeadSpec(("b",))))),
         replace(UNIT, fold=1),
         replace(UNIT, seed=2),
-        replace(UNIT, start="other"),
+        replace(UNIT, start_key="other"),
         replace(UNIT, data="other"),
         replace(UNIT, train={"epochs": 4}),
         replace(UNIT, teachers=("one",)),

@@ -26,7 +26,7 @@ from mtlv.suite.cluster import cluster_suite
 from mtlv.suite.run import run_suite
 from mtlv.units import corpora
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import starts_of
+from mtlv.units.job import needed_keys
 
 ALL = "matrix.architecture=[stl, mtl, gmtl, gmhl]"
 
@@ -50,7 +50,7 @@ def test_two_runs_with_one_seed_are_equal_bit_for_bit_in_any_order_of_units(
     kept = Store(tmp_path / "two")
     cache = InputCache(kept)
     jobs = [job for member in made.members for job in resolve(cache, member).jobs]
-    executor = LocalExecutor(UnitRunner(cache.inputs, kept, ignore, starts_of(jobs)), jobs)
+    executor = LocalExecutor(UnitRunner(cache.inputs, kept, ignore, needed_keys(jobs)), jobs)
     for job in reversed(jobs):
         executor.run(job, lambda *_: None)
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")

@@ -110,7 +110,7 @@ def test_training_moves_on_from_the_weights_of_the_stage_before(tmp_path: Path) 
     run_suite(suite, ignore, MemoryTracker())
     store = Store(tmp_path / "store")
     for job in resolved_of(suite)[0].children[0].jobs:
-        before, after = (load_file(str(store.weights(key))) for key in (job.start.unit.key, job.unit.key))
+        before, after = (load_file(str(store.weights(key))) for key in (job.start_job.unit.key, job.unit.key))
         encoder = [name for name in after if name.startswith("encoder.")]
         assert encoder
         assert all(after[name].allclose(before[name], atol=1e-6) for name in encoder)
@@ -123,8 +123,8 @@ def test_each_model_starts_from_the_one_with_its_tasks_and_takes_over_what_is_as
     (child,) = member.children
     assert len(child.jobs) > 1
     for job in child.jobs:
-        assert job.start is not None
-        assert job.start.unit.model.tasks == job.unit.model.tasks
+        assert job.start_job is not None
+        assert job.start_job.unit.model.tasks == job.unit.model.tasks
         assert job.carry == "encoder_and_heads"
 
 

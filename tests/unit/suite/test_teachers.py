@@ -168,8 +168,8 @@ def test_a_students_key_has_its_teachers_and_how_they_teach(tmp_path: Path) -> N
 def test_a_student_starts_from_the_published_encoder_unless_it_says(tmp_path: Path) -> None:
     anew = student_of(sources_of(tmp_path, more=teaching("{from: experts}")))
     plain = student_of(sources_of(tmp_path, more="architecture: mtl"))
-    assert anew.start is None
-    assert anew.unit.start == plain.unit.start
+    assert anew.start_job is None
+    assert anew.unit.start_key == plain.unit.start_key
     assert {purpose: anew.unit.draw_seed(purpose) for purpose in ("heads", "order", "dropout")} == {
         purpose: plain.unit.draw_seed(purpose) for purpose in ("heads", "order", "dropout")
     }
@@ -179,8 +179,8 @@ def test_a_student_starts_from_the_published_encoder_unless_it_says(tmp_path: Pa
             more=teaching("{from: experts}", "{name: experts, architecture: mtl}", ", start: experts"),
         )
     )
-    assert both.start is not None
-    assert both.needs == (both.start, *both.teachers)
+    assert both.start_job is not None
+    assert both.needs == (both.start_job, *both.teachers)
     assert len(both.before) == 1
 
 

@@ -106,7 +106,7 @@ def trained(cache: InputCache, resolved: ResolvedMember, folder: Path, stage: in
     (child,) = resolved.children
     job = (*child.earlier, *child.jobs)[stage]
     callbacks = UnitCallbacks(lambda _: None, lambda *_: None, lambda epoch: epoch)
-    return train_unit(job, cache.inputs(job.settings), callbacks, Checkpoints(folder), start=start)
+    return train_unit(job, cache.inputs(job.settings), callbacks, Checkpoints(folder), initial_weights=start)
 
 
 def test_texts_are_learned_and_the_next_stage_starts_from_them(member: Callable, tmp_path: Path) -> None:
@@ -128,7 +128,8 @@ def test_texts_are_learned_and_the_next_stage_starts_from_them(member: Callable,
     assert "embeddings.word_embeddings.weight" in changed
     (child,) = resolved.children
     assert (
-        child.jobs[0].start is child.earlier[0] or child.jobs[0].start.unit.key == child.earlier[0].unit.key
+        child.jobs[0].start_job is child.earlier[0]
+        or child.jobs[0].start_job.unit.key == child.earlier[0].unit.key
     )
     later, _ = trained(cache, resolved, tmp_path / "2", 1, weights)
     assert list(later.test.tasks) == ["heart"]
