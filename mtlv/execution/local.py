@@ -10,7 +10,8 @@ from typing import Self
 from mtlv.errors import TrainingError
 from mtlv.events import NoteGiven, UnitFailed
 from mtlv.execution.executor import Executor, ignore_epoch
-from mtlv.execution.runner import OnEpoch, UnitMissing, UnitRunner
+from mtlv.execution.needs import UnitMissing
+from mtlv.execution.runner import OnEpoch, UnitRunner
 from mtlv.hardware import compute_threads
 from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from mtlv.errors import ConfigError
 from mtlv.events import ignore
-from mtlv.execution import runner
+from mtlv.execution import needs
 from mtlv.planning import problems
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
@@ -62,7 +62,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Job]]:
         return teacher_outputs_of(job, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(runner, "teacher_outputs_of", count)
+        patched.setattr(needs, "teacher_outputs_of", count)
         yield seen
 
 
