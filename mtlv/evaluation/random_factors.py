@@ -18,7 +18,7 @@ def has_random_factors(run: ComparedRun) -> bool:
     return _balancer(run).random and _balances(run)
 
 
-def in_words(
+def describe_factors(
     ranked: Sequence[ComparedRun],
     others: Sequence[ComparedRun],
     better: Callable[[ComparedRun, ComparedRun], str],

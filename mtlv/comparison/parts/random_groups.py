@@ -48,7 +48,7 @@ def _tests(comparison: Comparison) -> list[AgainstRandom]:
     return [test for run in comparison.runs if (test := against_random(comparison, run))]
 
 
-def in_words(test: AgainstRandom) -> str:
+def compare_with_random(test: AgainstRandom) -> str:
     """Say whether chance could have done as well."""
     name, count = test.run.name, len(test.scores)
     groupings = f"random grouping{'s' if count > 1 else ''} of the same sizes"

@@ -118,7 +118,7 @@ def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: 
     if not ranked:
         return NOTHING
     left = f" Left out, because nothing was learned: {len(unranked)} of {len(comparison.runs)} runs."
-    return f"{in_words(ranked, figure)}{left if unranked else ''}{open_ends(comparison)}"
+    return f"{describe_front(ranked, figure)}{left if unranked else ''}{open_ends(comparison)}"
 
 
 def _row(run: ComparedRun) -> dict[str, Any] | None:
@@ -142,7 +142,7 @@ def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return out
 
 
-def in_words(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str:
+def describe_front(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str:
     """Describe the runs on the front."""
     best = front(rows)
     if len(rows) == 1:

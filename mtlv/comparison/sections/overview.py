@@ -51,7 +51,7 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None if there is no run."""
     if not comparison.runs:
         return None
-    finding = TextBlock(in_words(comparison), "finding")
+    finding = TextBlock(describe_ranking(comparison), "finding")
     blocks: list[Block] = [finding, *_tables(comparison)]
     intro = "The run on the test set, averaged over its folds and seeds, and its cost."
     if len(comparison.runs) > 1:
@@ -60,7 +60,7 @@ def build(comparison: Comparison) -> Section | None:
     return Section("overview", "Overview", intro, blocks)
 
 
-def in_words(comparison: Comparison) -> str:
+def describe_ranking(comparison: Comparison) -> str:
     """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
     if comparison.scored and different_tasks(comparison):
         return f"{APART}, so they cannot be ranked by one score: compare them task by task."

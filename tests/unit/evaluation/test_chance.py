@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.parts.random_groups import in_words, random_figure, random_table
+from mtlv.comparison.parts.random_groups import compare_with_random, random_figure, random_table
 from mtlv.comparison.sections import answer, groups
 from mtlv.evaluation.chance import AgainstRandom, against_random
 from mtlv.evaluation.compared_runs import ComparedGroups, ComparedRun, Comparison
@@ -92,7 +92,7 @@ def test_models_that_were_chosen_for_their_scores_show_nothing(own):
     measured = replace(own, children=(replace(first, measured=True), *others))
     chosen = compared(measured, *controls)
     assert (chosen.p, chosen.better) == (fresh.p, False)
-    assert in_words(replace(chosen, run=replace(own, name="ours"))) == (
+    assert compare_with_random(replace(chosen, run=replace(own, name="ours"))) == (
         "The groups of “ours” are not shown to be better than chance, although p = 0.050 (19 random "
         "groupings of the same sizes): some of their models were chosen for their validation scores, and "
         "may have been lucky. Train all with another seed."
@@ -113,7 +113,7 @@ def test_groupings_of_the_same_sizes_are_counted(own, sizes, possible):
     run = replace(own, name="ours", groups=ComparedGroups([[next(tasks) for _ in range(n)] for n in sizes]))
     found = AgainstRandom(run, 0.7, (run,), (0.5,))
     assert found.possible == possible
-    assert in_words(found).endswith("; 19 are needed).") == (possible > 19)
+    assert compare_with_random(found).endswith("; 19 are needed).") == (possible > 19)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_the_place_among_random_groupings_and_its_words(own, scores, as_good, p,
     others = (replace(own, groups=ComparedGroups(TURNED)),) * len(scores)
     found = AgainstRandom(replace(own, name="ours"), 0.7, others, scores)
     assert (found.as_good, found.p) == (as_good, pytest.approx(p))
-    assert in_words(found) == said
+    assert compare_with_random(found) == said
 
 
 @pytest.mark.parametrize("controls", [1, 3, 19])
@@ -175,7 +175,9 @@ def test_random_groups_that_are_the_same_are_told(own):
     other = replace(own, groups=ComparedGroups(TURNED))
     found = AgainstRandom(own, 0.7, (same, other), (0.7, 0.8))
     assert found.same == 1
-    assert in_words(found).endswith("as good or better (p = 1.00; 1 of them drew the same groups).")
+    assert compare_with_random(found).endswith(
+        "as good or better (p = 1.00; 1 of them drew the same groups)."
+    )
 
 
 def test_the_page_shows_each_grouping_with_its_controls(own):

@@ -8,8 +8,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, GroupsBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.parts import finite_mean, join_with_and, learned_nothing, of_run, open_ends
-from mtlv.comparison.parts.random_groups import in_words as in_words_of_chance
-from mtlv.comparison.parts.random_groups import random_figure
+from mtlv.comparison.parts.random_groups import compare_with_random, random_figure
 from mtlv.comparison.parts.shared_groups import colours, numbering
 from mtlv.comparison.parts.times import KEY, training
 from mtlv.comparison.ranking import (
@@ -22,15 +21,14 @@ from mtlv.comparison.ranking import (
     recommend,
     standings,
 )
-from mtlv.comparison.sections.answer.advice import in_words
+from mtlv.comparison.sections.answer.advice import describe_advice
 from mtlv.comparison.sections.answer.bag_of_words import not_shown, score_text
 from mtlv.comparison.sections.answer.gains import gains, in_brackets, way_of
 from mtlv.comparison.verdict_words import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
-from mtlv.evaluation.random_factors import has_random_factors
-from mtlv.evaluation.random_factors import in_words as in_words_of_factors
+from mtlv.evaluation.random_factors import describe_factors, has_random_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.formatting import list_first, many
 from mtlv.reporting.learned_words import (
@@ -150,7 +148,7 @@ def _advice(comparison: Comparison, ranked: Sequence[Standing], run: ComparedRun
     """
     fewer = [standing.run for standing in ranked if len(standing.run.plan) < len(run.plan)]
     perfect = [standing.run.key for standing in ranked if f"{standing.mean:.3f}" == "1.000"]
-    what = in_words(run)
+    what = describe_advice(run)
     if all(comparison.learning(other).ended for other in [run, *fewer] if other.key not in perfect):
         return f"{what}."
     return f"Train longer before you decide. So far: {what[0].lower()}{what[1:]}."
@@ -250,7 +248,7 @@ def _chance(comparison: Comparison, ranked: Sequence[Standing], chosen: Compared
             "(`grouping.method: random`), so its groups may be no better than chance."
         )
     tests = (against_random(comparison, standing.run) for standing in ranked)
-    return text + next((f" {in_words_of_chance(test)}" for test in tests if test), "")
+    return text + next((f" {compare_with_random(test)}" for test in tests if test), "")
 
 
 def _factors(comparison: Comparison, ranked: Sequence[Standing]) -> str:
@@ -263,7 +261,7 @@ def _factors(comparison: Comparison, ranked: Sequence[Standing]) -> str:
             return "not shown to be better than"
         return "better than" if is_decided_by_tests(pair) else "better on these test documents than"
 
-    return in_words_of_factors([standing.run for standing in ranked], comparison.runs, better)
+    return describe_factors([standing.run for standing in ranked], comparison.runs, better)
 
 
 def _sure(chosen: Standing) -> str:

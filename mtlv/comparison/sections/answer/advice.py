@@ -11,7 +11,7 @@ from mtlv.formatting import list_first, many
 from mtlv.plan.shape import StageShape
 
 
-def in_words(run: ComparedRun) -> str:
+def describe_advice(run: ComparedRun) -> str:
     """Return what a run learned in each of its stages, as advice without a full stop.
 
     Example:

@@ -141,16 +141,18 @@ def test_runs_of_one_size_are_not_drawn_over_it(comparison_of):
 
 
 def test_words_name_the_front_from_fast_to_slow():
-    said = cost.in_words(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)))
+    said = cost.describe_front(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)))
     assert said == (
         "3 of 4 runs are on the Pareto front, where a better macro F1 needs a longer training. From "
         "fast to slow: “run 1” (30 s, 0.500), “run 2” (5.0 min, 0.600) and “run 0” (3.3 h, 0.700)."
     )
-    assert cost.in_words(rows_of((5, 0.6))) == "There is only one run to judge: “run 0” (5.0 min, 0.600)."
-    assert cost.in_words(rows_of((5, 0.6), (6, 0.5))) == (
+    assert (
+        cost.describe_front(rows_of((5, 0.6))) == "There is only one run to judge: “run 0” (5.0 min, 0.600)."
+    )
+    assert cost.describe_front(rows_of((5, 0.6), (6, 0.5))) == (
         "“run 0” (5.0 min, 0.600) is both the fastest and the best of 2 runs."
     )
-    many = cost.in_words(rows_of(*((n, n / 10) for n in range(1, 10))))
+    many = cost.describe_front(rows_of(*((n, n / 10) for n in range(1, 10))))
     assert "“run 5”" not in many
     assert many.endswith("“run 4” (5.0 min, 0.500), 3 more and “run 8” (9.0 min, 0.900).")
 

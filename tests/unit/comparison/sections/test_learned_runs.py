@@ -44,13 +44,13 @@ def changed(comparison: Comparison, *runs: ComparedRun) -> Comparison:
 
 def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) -> None:
     comparison = comparison_of()
-    said = overview.in_words(comparison)
+    said = overview.describe_ranking(comparison)
     assert "Not trained" not in said
     assert "note" not in [column.key for column in block(overview.build(comparison), "overview").columns]
     (run, *_) = json.loads("".join(json_lines(comparison, ())))["runs"]
     assert run["not_learned"] is None
     everyone = changed(comparison, *map(known, comparison.runs))
-    assert overview.in_words(everyone) == said
+    assert overview.describe_ranking(everyone) == said
     assert len(compare_main_scores(everyone)) == len(compare_main_scores(comparison)) > 0
 
 
@@ -117,8 +117,8 @@ def test_a_run_that_learned_nothing_is_never_the_best(comparison_of: Make) -> No
     comparison = comparison_of()
     first, second, *_ = best_first(comparison)
     fallen = changed(comparison, known(first, constant=1.0))
-    assert overview.in_words(comparison).startswith(f"“{first.name}” has the highest")
-    assert overview.in_words(fallen).startswith(f"“{second.name}” has the highest")
+    assert overview.describe_ranking(comparison).startswith(f"“{first.name}” has the highest")
+    assert overview.describe_ranking(fallen).startswith(f"“{second.name}” has the highest")
     for section in (significance.build(fallen), cost.build(fallen), tasks.build(fallen)):
         assert f"“{first.name}”" not in findings(section).replace(f"Against “{first.name}”", "").replace(
             f"Not tested, because nothing was learned: “{first.name}”", ""
@@ -133,7 +133,7 @@ def test_a_run_that_learned_nothing_is_never_the_best(comparison_of: Make) -> No
 def test_one_run_that_learned_is_not_called_the_only_run(comparison_of: Make) -> None:
     comparison = comparison_of()
     first, *others = best_first(comparison)
-    said = overview.in_words(changed(comparison, *(known(run, constant=1.0) for run in others)))
+    said = overview.describe_ranking(changed(comparison, *(known(run, constant=1.0) for run in others)))
     assert said.startswith(f"“{first.name}” has a macro F1 of")
     assert said.endswith("no other run learned anything.")
 
@@ -141,7 +141,7 @@ def test_one_run_that_learned_is_not_called_the_only_run(comparison_of: Make) ->
 def test_if_no_run_learned_anything_none_is_ranked(comparison_of: Make) -> None:
     comparison = comparison_of()
     nothing = changed(comparison, *(known(run, constant=1.0) for run in comparison.runs))
-    assert overview.in_words(nothing) == NOTHING
+    assert overview.describe_ranking(nothing) == NOTHING
     assert findings(cost.build(nothing)) == NOTHING
     assert significance.build(nothing) is None
     assert findings(tasks.build(nothing)) == ""

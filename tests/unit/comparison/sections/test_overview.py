@@ -11,7 +11,7 @@ from drawing import block
 from looking import drawn, findings
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.sections.overview import build, in_words
+from mtlv.comparison.sections.overview import build, describe_ranking
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 
 Make = Callable[..., Comparison]
@@ -78,18 +78,18 @@ def test_a_status_column_appears_while_a_run_is_not_finished(comparison_of: Make
     table = block(build(comparison), "overview")
     assert "status" in [column.key for column in table.columns]
     assert table.rows[1]["status"] == "running"
-    assert "1 of 4 runs have not finished" in in_words(comparison)
+    assert "1 of 4 runs have not finished" in describe_ranking(comparison)
 
 
 def test_the_lead_is_judged_by_pairs_whatever_the_spreads(comparison_of: Make) -> None:
     """Spreads over folds are wide where folds differ, and tell nothing on paired differences."""
-    said = in_words(with_macro(comparison_of(), [0.70, 0.80, 0.90], [0.72, 0.82, 0.9201]))
+    said = describe_ranking(with_macro(comparison_of(), [0.70, 0.80, 0.90], [0.72, 0.82, 0.9201]))
     assert said.startswith("“mtl · minilm” has the highest macro F1: 0.820 ± 0.100 over 3 folds and seeds.")
     assert "“stl · minilm”, is 0.020 lower (0.800 ± 0.100" in said
     assert said.endswith(" The tests show that difference: see the section on significance.")
-    said = in_words(with_macro(comparison_of(), [0.70, 0.71, 0.72], [0.90, 0.73, 0.71]))
+    said = describe_ranking(with_macro(comparison_of(), [0.70, 0.71, 0.72], [0.90, 0.73, 0.71]))
     assert said.endswith(" The tests do not show that difference: see the section on significance.")
-    first = in_words(with_macro(comparison_of(), [0.7201, 0.82, 0.92], [0.70, 0.80, 0.90]))
+    first = describe_ranking(with_macro(comparison_of(), [0.7201, 0.82, 0.92], [0.70, 0.80, 0.90]))
     assert first.endswith(" The tests show that difference: see the section on significance.")
 
 
@@ -101,23 +101,27 @@ def test_a_lead_by_the_mean_alone_is_not_called_shown(comparison_of: Make) -> No
     ]
     comparison = replace(many, runs=tuple(runs))
     far = [0.0, *(0.51 + 0.001 * i for i in range(7))]
-    said = in_words(with_macro(comparison, [0.5] * 8, far))
+    said = describe_ranking(with_macro(comparison, [0.5] * 8, far))
     assert said.startswith("“stl · minilm” has the highest macro F1")
     assert said.endswith(" The tests do not show that difference: see the section on significance.")
 
 
 def test_a_lead_that_the_common_folds_turn_round_is_not_called_shown(comparison_of: Make) -> None:
-    said = in_words(with_macro(comparison_of(children=4), [0.5, 0.51, 0.52], [0.49, 0.499, 0.51, 0.99]))
+    said = describe_ranking(
+        with_macro(comparison_of(children=4), [0.5, 0.51, 0.52], [0.49, 0.499, 0.51, 0.99])
+    )
     assert said.startswith("“mtl · minilm” has the highest macro F1")
     assert said.endswith(" The tests do not show that difference: see the section on significance.")
 
 
 def test_one_measurement_each_is_said_to_be_one(comparison_of: Make) -> None:
-    said = in_words(with_macro(comparison_of(), [0.7], [0.9]))
+    said = describe_ranking(with_macro(comparison_of(), [0.7], [0.9]))
     assert "As both were measured only once" in said
     assert said.endswith("the variation over folds and seeds is not known.")
     assert "±" not in said
-    assert "one of them was measured only once" in in_words(with_macro(comparison_of(), [0.7, 0.8], [0.9]))
+    assert "one of them was measured only once" in describe_ranking(
+        with_macro(comparison_of(), [0.7, 0.8], [0.9])
+    )
 
 
 def test_the_next_run_is_not_a_control_if_there_is_another(comparison_of: Make) -> None:
@@ -129,35 +133,38 @@ def test_the_next_run_is_not_a_control_if_there_is_another(comparison_of: Make) 
         "params": grouped.params | {"grouping.method": "random"},
     }
     runs = (first, second, replace(third, **random), fourth)
-    said = in_words(replace(comparison, runs=runs))
+    said = describe_ranking(replace(comparison, runs=runs))
     assert f"The next that is not a control, “{fourth.name}”, is 0.200 lower (0.700)." in said
-    only = in_words(replace(comparison, runs=(first, runs[2])))
+    only = describe_ranking(replace(comparison, runs=(first, runs[2])))
     assert f"The next, “{third.name}”, is 0.100 lower (0.800)." in only
 
 
 def test_equal_means_share_the_lead(comparison_of: Make) -> None:
-    said = in_words(with_macro(comparison_of(), [0.7, 0.8], [0.8, 0.7], [0.1, 0.2]))
+    said = describe_ranking(with_macro(comparison_of(), [0.7, 0.8], [0.8, 0.7], [0.1, 0.2]))
     assert said.startswith("“stl · minilm” and “mtl · minilm” share the highest macro F1: 0.750.")
 
 
 def test_a_single_run_is_not_called_the_best(comparison_of: Make) -> None:
     comparison = with_macro(comparison_of(), [0.7, 0.8])
-    assert in_words(comparison) == "“stl · minilm” has a macro F1 of 0.750 ± 0.071 over 2 folds and seeds."
+    assert (
+        describe_ranking(comparison)
+        == "“stl · minilm” has a macro F1 of 0.750 ± 0.071 over 2 folds and seeds."
+    )
     assert not [one for one in build(comparison).blocks if isinstance(one, FigureBlock)]
 
 
 def test_nothing_measured_is_said(comparison_of: Make) -> None:
     comparison = comparison_of()
     bare = tuple(replace(run, children=()) for run in comparison.runs)
-    assert "No run has a macro F1" in in_words(replace(comparison, runs=bare))
+    assert "No run has a macro F1" in describe_ranking(replace(comparison, runs=bare))
 
 
 def test_different_data_is_said_beside_the_ranking(comparison_of: Make) -> None:
     comparison = comparison_of()
     other = replace(comparison.runs[1], data_digest="other")
-    said = in_words(replace(comparison, runs=(comparison.runs[0], other)))
+    said = describe_ranking(replace(comparison, runs=(comparison.runs[0], other)))
     assert "measured on different data" in said
-    assert "different data" not in in_words(comparison)
+    assert "different data" not in describe_ranking(comparison)
 
 
 def test_error_bars_reach_one_standard_deviation(comparison_of: Make) -> None:
@@ -181,6 +188,6 @@ def test_the_picture_names_every_run(comparison_of: Make) -> None:
 
 
 def test_a_run_that_came_to_no_number_is_not_ranked(comparison_of: Make) -> None:
-    said = in_words(with_macro(comparison_of(), [float("nan")], [0.5, 0.6], [0.4, 0.5]))
+    said = describe_ranking(with_macro(comparison_of(), [float("nan")], [0.5, 0.6], [0.4, 0.5]))
     assert said.startswith("“mtl · minilm” has the highest macro F1: 0.550")
     assert "nan" not in said
