@@ -19,6 +19,7 @@ from mtlv.reporting.live import LiveRun
 from mtlv.reporting.member_result import FoldResult, MemberResult
 from mtlv.reporting.member_run import write_parent
 from mtlv.reporting.metrics import MetricNames, own_params, params, tags
+from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
 from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.reference import reference
@@ -29,6 +30,7 @@ from mtlv.tracking.tracker import Status
 if TYPE_CHECKING:
     from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
+    from mtlv.units.input_cache import InputCache
     from mtlv.units.inputs import UnitInputs
 
 
@@ -37,10 +39,14 @@ class SuiteContext:
     """Objects needed to run a suite."""
 
     tracker: Tracker
+    cache: InputCache  # corpora and encoders
+    store: Store
     executor: Executor
     callback: Callback
-    models: ModelKeeper  # logs trained models with their runs
     parent: str | None = None  # id of the user's run whose children the runs become
+
+    def __post_init__(self) -> None:
+        self.models = ModelKeeper(self.tracker, self.cache, self.store, self.callback, self.executor)
 
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:
@@ -59,7 +65,7 @@ class SuiteContext:
             self.tracker.close(run, status)
 
 
-def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
+def run_member(context: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
     """Train, evaluate and track a member; finished units are loaded from the store."""
     child, settings = resolved.children[0], resolved.member.settings
     spec = RunSpec(
@@ -71,15 +77,15 @@ def run_member(session: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
         description=describe_plan(resolved, generated=corpus.generated),
         colour=colour,
     )
-    with session.run(spec) as run:
-        session.tracker.data(run, [whole_corpus(settings.data, corpus, resolved)])
+    with context.run(spec) as run:
+        context.tracker.data(run, [whole_corpus(settings.data, corpus, resolved)])
         children = tuple(
-            _run_child(session, resolved, fold_run, corpus, run) for fold_run in resolved.children
+            _run_child(context, resolved, fold_run, corpus, run) for fold_run in resolved.children
         )
-        words = session.models.cache.splittings(settings)
+        words = context.cache.splittings(settings)
         result = MemberResult(resolved, children, corpus.generated, words)
-        write_parent(session.tracker, run, result)
-        session.models.parent(run, resolved, result.outcomes)
+        write_parent(context.tracker, run, result)
+        context.models.parent(run, resolved, result.outcomes)
     return result
 
 
@@ -102,7 +108,7 @@ def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> Uni
 
 
 def _run_child(
-    session: SuiteContext, resolved: ResolvedMember, child: FoldRun, corpus: Corpus, parent: str
+    context: SuiteContext, resolved: ResolvedMember, child: FoldRun, corpus: Corpus, parent: str
 ) -> FoldResult:
     settings = resolved.member.settings
     seed = f" · seed {child.seed}" if len(settings.seeds) > 1 else ""
@@ -115,36 +121,36 @@ def _run_child(
         tags=tags(resolved, child),
     )
     names = MetricNames(child.plan, resolved.known)
-    with session.run(spec) as run:
-        session.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
+    with context.run(spec) as run:
+        context.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
         live = LiveRun(
-            session.tracker,
+            context.tracker,
             run,
             names,
             resolved.known,
             len(child.jobs),
             settings.evaluation,
-            warner(session.callback),
+            warner(context.callback),
         )
         # A unit of an earlier stage has no run of its own.
-        earlier = [session.executor.run(job) for job in child.earlier]
-        inputs = session.models.cache.inputs(settings)
+        earlier = [context.executor.run(job) for job in child.earlier]
+        inputs = context.cache.inputs(settings)
         trained = []
         for job in child.jobs:
-            trained.append(session.executor.run(job, live.epoch))
+            trained.append(context.executor.run(job, live.epoch))
             live.log_finished(_restrict_to_fold(trained[-1], inputs, child.fold))
-        words = session.models.cache.splitting(settings)
+        words = context.cache.splitting(settings)
         for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
             live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)
         outcome = live.finish(earlier)
         for warning in outcome.thresholds.warnings:
-            session.callback(WarningGiven(f"{spec.name}: {warning}"))
+            context.callback(WarningGiven(f"{spec.name}: {warning}"))
         training = inputs.targets_of(resolved.tasks, child.fold.train)
         constants = constant_scores(outcome.test, resolved.known, training)
-        words_scores = reference(session.models.cache, resolved, child)
+        words_scores = reference(context.cache, resolved, child)
         result = FoldResult(
             resolved.name, spec.name, child, names, outcome, live.points, constants, words_scores
         )
-        write_child(session.tracker, run, result)
-        session.models.child(run, resolved, child, outcome)
+        write_child(context.tracker, run, result)
+        context.models.child(run, resolved, child, outcome)
     return result

@@ -24,7 +24,6 @@ from mtlv.reporting.suite_table import as_text
 from mtlv.store.local import Store
 from mtlv.store.progress import SuiteProgress
 from mtlv.suite.delivery import TrackerConnection, deliver
-from mtlv.suite.keep_models import ModelKeeper
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import GRID, Trial, best_line, import_optuna, search_json, search_members, trial
@@ -114,22 +113,21 @@ def _run(
                 one_by_one = suite.search is not None  # the next member depends on this result
                 of_members = list(turn.of_members.values())
                 with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
-                    models = ModelKeeper(tracker, cache, store, everyone, executor)
-                    session = SuiteContext(tracker, executor, everyone, models, suite.parent)
+                    context = SuiteContext(tracker, cache, store, executor, everyone, suite.parent)
                     if turn.resolved:
                         known += turn.resolved
                         _describe(tracker, known)
-                        came, lost = _run_members(session, turns.colours, turn.resolved, suite.search)
+                        came, lost = _run_members(context, turns.colours, turn.resolved, suite.search)
                         results += came
                         failed += lost
                     else:
-                        failed += _train_first(session, turn, turns)
+                        failed += _train_first(context, turn, turns)
             turn = turns.next()
         compared = tuple(sorted(results, key=lambda result: turns.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         # With `only-missing`, not all that try values are there.
         compared, tried = keep_best_members(compared) if if_exists != "only-missing" else (compared, [])
-        _write_comparison(session, compared, trials)
+        _write_comparison(context, compared, trials)
     where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
     warned = warnings({result.name: result.learning for result in compared})
     return SuiteResult(compared, *as_text(as_members(compared)), where, tuple(failed), trials, tuple(warned))
@@ -140,30 +138,30 @@ def _describe_start(jobs: Sequence[Job], store: Store) -> SuiteStarted:
     return SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored)
 
 
-def _train_first(session: SuiteContext, turn: SuiteRound, turns: SuiteRounds) -> list[str]:
+def _train_first(context: SuiteContext, turn: SuiteRound, turns: SuiteRounds) -> list[str]:
     """Train the units whose results determine the groups of members; return the errors of those that failed.
 
     They have no run of their own: units of an earlier stage, or of a member that failed.
     """
     failed = []
     for name, jobs in turn.of_members.items():
-        session.executor.expect(jobs)
+        context.executor.expect(jobs)
         try:
             for job in jobs:
-                session.executor.run(job)
+                context.executor.run(job)
         except TrainingError as error:
-            session.executor.give_up(jobs)
+            context.executor.give_up(jobs)
             turns.leave_out(name)
             failed.append(str(error))
             text = (
                 f"`{name}` failed, because its groups follow from units that did; the others go on. {error}"
             )
-            session.callback(WarningGiven(text))
+            context.callback(WarningGiven(text))
     return failed
 
 
 def _run_members(
-    session: SuiteContext,
+    context: SuiteContext,
     colours: Mapping[str, str],
     resolved: Sequence[ResolvedMember],
     search: SearchSettings | None,
@@ -171,16 +169,16 @@ def _run_members(
     """Return the results, and the problems of members whose training failed."""
     results: list[MemberResult] = []
     failed: list[str] = []
-    executor = session.executor
+    executor = context.executor
 
     def run(member: ResolvedMember) -> MemberResult | None:
-        corpus = session.models.cache.corpus(member.member.settings.data)
+        corpus = context.cache.corpus(member.member.settings.data)
         try:
-            results.append(run_member(session, member, corpus, colours[member.member.name]))
+            results.append(run_member(context, member, corpus, colours[member.member.name]))
         except TrainingError as error:
             executor.give_up(each_once(member.jobs))
             failed.append(str(error))
-            session.callback(WarningGiven(f"`{member.name}` failed; the others go on. {error}"))
+            context.callback(WarningGiven(f"`{member.name}` failed; the others go on. {error}"))
             return None
         return results[-1]
 
@@ -200,14 +198,14 @@ def _run_members(
 
 
 def _write_comparison(
-    session: SuiteContext, results: Sequence[MemberResult], trials: Sequence[Trial]
+    context: SuiteContext, results: Sequence[MemberResult], trials: Sequence[Trial]
 ) -> None:
     if len(results) < 2:
         return
-    with session.run(comparison_spec(results)) as run:
-        write_comparison(session.tracker, run, results)
+    with context.run(comparison_spec(results)) as run:
+        write_comparison(context.tracker, run, results)
         if trials:
-            session.tracker.text(run, search_json(trials), "search.json")
+            context.tracker.text(run, search_json(trials), "search.json")
 
 
 def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
