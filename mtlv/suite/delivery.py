@@ -30,11 +30,11 @@ class TrackerConnection:
     """A suite's connection to its tracking store."""
 
     tracker: Tracker
-    came: UploadState = NOTHING_LEFT  # state of the upload when the suite ended
+    upload: UploadState = NOTHING_LEFT  # state of the upload when the suite ended
 
     def page(self, otherwise: str) -> str:
         """Address of the experiment's page; `otherwise` if the store did not return it."""
-        return self.came.page or otherwise
+        return self.upload.page or otherwise
 
 
 @contextmanager
@@ -54,34 +54,34 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
     if earlier:
         text = f"{many(earlier, 'record')} of earlier runs are uploaded to the tracking store first"
         callback(NoteGiven(text))
-    delivery = TrackerConnection(JournalTracker(journal))
+    connection = TrackerConnection(JournalTracker(journal))
     longest: float | None = HURRY_SECONDS
     try:
-        yield delivery
+        yield connection
         longest = None
     finally:
-        delivery.came = _end(journal, uploads, settings, callback, longest)
+        connection.upload = _end(journal, uploads, settings, callback, longest)
 
 
 def _end(
     journal: Journal, uploads: UploadProcess, settings: Settings, callback: Callback, longest: float | None
 ) -> UploadState:
-    came = UploadState(journal.written)
+    upload = UploadState(journal.written)
     try:
-        came = uploads.finish(settings.tracking.flush_seconds, longest)
+        upload = uploads.finish(settings.tracking.flush_seconds, longest)
     except TrackingError as error:
-        came = UploadState(journal.written, str(error))
+        upload = UploadState(journal.written, str(error))
     finally:
         is_there = (journal.folder / CALLS).exists()
-        journal.close(delivered=is_there and not came.left)
+        journal.close(delivered=is_there and not upload.left)
         if not is_there:
             report_deleted(journal.folder.parent, lambda text: callback(WarningGiven(text)))
-    if came.left:
+    if upload.left:
         store = settings.store.folder
-        why = f": {came.problem}" if came.problem else ""
+        why = f": {upload.problem}" if upload.problem else ""
         text = (
-            f"not in the tracking store yet: {many(came.left, 'record')}, kept in `{store / FOLDER}`; "
+            f"not in the tracking store yet: {many(upload.left, 'record')}, kept in `{store / FOLDER}`; "
             f"`mtlv sync --store {store}` uploads them{why}"
         )
         callback(WarningGiven(text))
-    return came
+    return upload

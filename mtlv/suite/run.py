@@ -87,7 +87,7 @@ def run_suite(
 def _run(
     suite: Suite,
     callback: Callback,
-    way: AbstractContextManager[TrackerConnection],
+    connecting: AbstractContextManager[TrackerConnection],
     if_exists: IfExists,
     corpora: Corpora,
 ) -> SuiteResult:
@@ -95,40 +95,39 @@ def _run(
         import_optuna()  # fails before training if it is not installed
     store = Store(suite.members[0].settings.store.folder)
     cache = InputCache(store, warner(callback), noter(callback), corpora)
-    turns = SuiteRounds(suite, cache, if_exists)
-    turn = turns.next()
-    if turn is None:
+    rounds = SuiteRounds(suite, cache, if_exists)
+    suite_round = rounds.next()
+    if suite_round is None:
         return SuiteResult((), (), (), ("Nothing is missing: all units are in the store.",))
-    known: list[ResolvedMember] = []
+    described: list[ResolvedMember] = []
     results: list[MemberResult] = []
     failed: list[str] = []
     notes: set[str] = set()
-    with way as delivery:
-        tracker = delivery.tracker
-        while turn is not None:
-            _tell_notes(turn.resolved, cache, callback, notes)
-            with SuiteProgress(store.root, turn.state(suite)) as progress:
-                everyone = together(progress, callback)
-                everyone(_describe_start(turn.jobs, store))
+    with connecting as connection:
+        tracker = connection.tracker
+        while suite_round is not None:
+            _tell_notes(suite_round.resolved, cache, callback, notes)
+            with SuiteProgress(store.root, suite_round.state(suite)) as progress:
+                all_callbacks = together(progress, callback)
+                all_callbacks(_describe_start(suite_round.jobs, store))
                 one_by_one = suite.search is not None  # the next member depends on this result
-                of_members = list(turn.of_members.values())
-                with executor_of(cache, store, everyone, of_members, one_by_one=one_by_one) as executor:
-                    context = SuiteContext(tracker, cache, store, executor, everyone, suite.parent)
-                    if turn.resolved:
-                        known += turn.resolved
-                        _describe(tracker, known)
-                        came, lost = _run_members(context, turns.colours, turn.resolved, suite.search)
-                        results += came
-                        failed += lost
-                    else:
-                        failed += _train_first(context, turn, turns)
-            turn = turns.next()
-        compared = tuple(sorted(results, key=lambda result: turns.place(result.resolved)))
+                of_members = list(suite_round.of_members.values())
+                with executor_of(cache, store, all_callbacks, of_members, one_by_one=one_by_one) as executor:
+                    context = SuiteContext(tracker, cache, store, executor, all_callbacks, suite.parent)
+                    if suite_round.resolved:
+                        described += suite_round.resolved
+                        _describe(tracker, described)
+                    finished, errors = _run_round(context, suite_round, rounds, suite.search)
+                results += finished
+                failed += errors
+            suite_round = rounds.next()
+        compared = tuple(sorted(results, key=lambda result: rounds.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         # With `only-missing`, not all that try values are there.
         compared, tried = keep_best_members(compared) if if_exists != "only-missing" else (compared, [])
         _write_comparison(context, compared, trials)
-    where = (*([best_line(trials)] if trials else []), *tried_lines(tried), *_where_to_look(suite, delivery))
+    best = [best_line(trials)] if trials else []
+    where = (*best, *tried_lines(tried), *_where_to_look(suite, connection))
     warned = warnings({result.name: result.learning for result in compared})
     return SuiteResult(compared, *as_text(as_members(compared)), where, tuple(failed), trials, tuple(warned))
 
@@ -138,20 +137,29 @@ def _describe_start(jobs: Sequence[Job], store: Store) -> SuiteStarted:
     return SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored)
 
 
-def _train_first(context: SuiteContext, turn: SuiteRound, turns: SuiteRounds) -> list[str]:
+def _run_round(
+    context: SuiteContext, suite_round: SuiteRound, rounds: SuiteRounds, search: SearchSettings | None
+) -> tuple[list[MemberResult], list[str]]:
+    """Return the results of the members that can run now, and the problems of those that failed."""
+    if suite_round.resolved:
+        return _run_members(context, rounds.colours, suite_round.resolved, search)
+    return [], _train_first(context, suite_round, rounds)
+
+
+def _train_first(context: SuiteContext, suite_round: SuiteRound, rounds: SuiteRounds) -> list[str]:
     """Train the units whose results determine the groups of members; return the errors of those that failed.
 
     They have no run of their own: units of an earlier stage, or of a member that failed.
     """
     failed = []
-    for name, jobs in turn.of_members.items():
+    for name, jobs in suite_round.of_members.items():
         context.executor.expect(jobs)
         try:
             for job in jobs:
                 context.executor.run(job)
         except TrainingError as error:
             context.executor.give_up(jobs)
-            turns.leave_out(name)
+            rounds.leave_out(name)
             failed.append(str(error))
             text = (
                 f"`{name}` failed, because its groups follow from units that did; the others go on. {error}"
@@ -216,12 +224,12 @@ def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
     tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
 
 
-def _where_to_look(suite: Suite, delivery: TrackerConnection) -> tuple[str, ...]:
+def _where_to_look(suite: Suite, connection: TrackerConnection) -> tuple[str, ...]:
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVER_SCHEMES:
-        page = delivery.page(mask_credentials(uri))
+        page = connection.page(mask_credentials(uri))
         beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
-        later = ", once they are uploaded" if delivery.came.left else ""
+        later = ", once they are uploaded" if connection.upload.left else ""
         return f"The runs are at {page}{later}", *beside
     return (f"Look at the runs: mtlv ui {suite.path}",)
 

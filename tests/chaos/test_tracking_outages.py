@@ -196,7 +196,7 @@ def test_a_fault_while_it_trains(
         breaker.join()
     say(f"{experiment}: {asked:.2f} requests a second while it trained")
     assert asked < 1
-    assert delivery.came.left == 0
+    assert delivery.upload.left == 0
     judge(site, experiment, sent, tracker, say)
 
 
@@ -209,7 +209,7 @@ def test_down_before_the_start_and_back_in_training(site: Site, tmp_path: Path, 
         tracker = Timed(delivery.tracker)
         sent = train(tracker, 20, tmp_path, "u")
         breaker.join()
-    assert delivery.came.left == 0
+    assert delivery.upload.left == 0
     judge(site, "down before", sent, tracker, say)
 
 
@@ -222,7 +222,7 @@ def test_away_until_sync(site: Site, tmp_path: Path, say: Callable) -> None:
     with delivering(settings, answers=False) as delivery:
         tracker = Timed(delivery.tracker)
         sent = train(tracker, 5, tmp_path, "u")
-    assert delivery.came.left > 10
+    assert delivery.upload.left > 10
     site.proxy.open()
     store = Path(settings.store.uri)
     say(str(sync_store(store, None, print, patience=60)))

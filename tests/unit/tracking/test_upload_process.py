@@ -59,7 +59,7 @@ def test_all_is_in_the_store_when_it_finishes(uploads: UploadProcess, settings: 
         run = delivery.tracker.open_run(RunSpec("u", "n"))
         delivery.tracker.metrics(run, [Metric("loss", 0.5)])
         delivery.tracker.close(run)
-    assert delivery.came.left == 0
+    assert delivery.upload.left == 0
     assert journals(Path(settings.store.uri) / FOLDER) == []
     assert heard == []
 
@@ -71,7 +71,7 @@ def test_ctrl_c_and_a_polite_end_are_for_the_one_that_trains(
         delivery.tracker.open_run(RunSpec("u", "n"))
         assert os.getpgid(uploads._process.process.pid) != os.getpgid(0)
         os.kill(uploads._process.process.pid, signal.SIGTERM)
-    assert delivery.came.left == 0
+    assert delivery.upload.left == 0
 
 
 def test_its_end_is_told_and_what_it_had_not_delivered_is_left_for_sync(
