@@ -93,7 +93,7 @@ def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
     from mtlv.reporting.plan_result import outcome
 
     settings = member.member.settings
-    found = outcome(records, tasks=member.known, settings=settings.evaluation, known={})
+    found = outcome(records, tasks=member.tasks, settings=settings.evaluation, known={})
     return {
         "run": member.name,
         "models": len(records),

@@ -130,9 +130,9 @@ def pack(suite: Suite, results: Path) -> None:
         records = {job.unit.key: store.load(job.unit.key) for job in jobs}
         units |= {job.unit.key: describe_unit(job, records[job.unit.key]) for job in jobs}
         last_stage = [records[job.unit.key] for job in fold_run.jobs]
-        result = outcome(last_stage, tasks=member.known, settings=settings.evaluation, known={})
+        result = outcome(last_stage, tasks=member.tasks, settings=settings.evaluation, known={})
         title = {"name": member.name, "fold": fold_run.fold.index, "seed": fold_run.seed}
-        parts = list(pack_scores(result.test, member.known, files, f"{len(runs):03}"))
+        parts = list(pack_scores(result.test, member.tasks, files, f"{len(runs):03}"))
         thresholds = dict(result.thresholds.values)
         runs.append(title | {"thresholds": thresholds, "units": list(records), "parts": parts})
         epochs += (title | row for row in measure_epochs(result))

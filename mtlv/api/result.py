@@ -102,7 +102,7 @@ class Result(Model):
 
     @property
     def _known(self) -> Sequence[Task]:
-        return self._result.resolved.known
+        return self._result.resolved.tasks
 
     @cached_property
     def _model(self) -> ServedPlan:

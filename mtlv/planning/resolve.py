@@ -55,19 +55,23 @@ class ResolvedMember:
         children: one for each fold and seed.
         uid: key of the whole member: settings, data and encoder.
         data: digest of documents, targets and splits.
-        known: the tasks of the last stage, in the order of the corpus.
+        tasks: those of the last stage, in the order of the corpus.
     """
 
     member: Member
     children: tuple[FoldRun, ...]
     uid: str
     data: str
-    known: tuple[Task, ...]
+    tasks: tuple[Task, ...]
 
     @property
-    def tasks(self) -> tuple[str, ...]:
+    def settings(self) -> Settings:
+        return self.member.settings
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
         """Names of all tasks."""
-        return tuple(task.name for task in self.known)
+        return tuple(task.name for task in self.tasks)
 
     @property
     def name(self) -> str:

@@ -43,14 +43,14 @@ FILES = {
 
 def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     """Describe a member before its training."""
-    settings, child = resolved.member.settings, resolved.children[0]
+    settings, child = resolved.settings, resolved.children[0]
     what, _, how = ARCHITECTURES[settings.architecture.name].title.partition(": ")
     layout = f" ({how})" if how else ""
     shape = f"{many(len(child.plan.models), 'model')} with {many(len(list(child.plan.heads)), 'head')}"
     over = _over(resolved.children) or ["1 fold"]
     parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
     lines = [
-        f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.tasks), 'task')} of "
+        f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.task_names), 'task')} of "
         f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
         f"{_epochs(child.jobs[0].settings)}; documents: {parts}."
@@ -107,7 +107,8 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     )
     headline = f"**Test {', '.join(figures)}**{spread}."
     tasks = _extremes(
-        {task: fmean(result.main(task)) for task in result.resolved.tasks}, main_title(result.resolved.known)
+        {task: fmean(result.main(task)) for task in result.resolved.task_names},
+        main_title(result.resolved.tasks),
     )
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.

@@ -88,7 +88,7 @@ class MemberResult:
     @property
     def title(self) -> str:
         """Return name and data set, and whether the data is generated."""
-        data = self.resolved.member.settings.data.title
+        data = self.resolved.settings.data.title
         return f"{self.name} on {data}{' (generated reports)' if self.generated else ''}"
 
     @property
@@ -113,7 +113,7 @@ class MemberResult:
             return [(value, c.constants[task.name]) for value, c in values if task.name in c.constants]
 
         curves = ([metrics.plan.main for metrics in outcome.curve] for outcome in self.outcomes)
-        known = self.resolved.known
+        known = self.resolved.tasks
         return learning(training_end(curves), known, scores, self.beside, self._average_precision)
 
     @cached_property
@@ -126,7 +126,7 @@ class MemberResult:
         }
         tasks = {
             task: [(c.outcome.metrics.tasks[task].main, w.tasks[task]) for c, w in both if task in w.tasks]
-            for task in self.resolved.tasks
+            for task in self.resolved.task_names
         }
         return BesideWords(mains, tasks, self._words_interval([words for _, words in both]))
 
@@ -134,7 +134,7 @@ class MemberResult:
         """Return the interval of its gain over test documents; None unless all children can be resampled."""
         if len(references) < len(self.children):
             return None
-        known, outcomes = self.resolved.known, self.outcomes
+        known, outcomes = self.resolved.tasks, self.outcomes
         run_draws = [main_draws(outcome.test, known, outcome.thresholds.values) for outcome in outcomes]
         words_draws = [np.asarray(reference.draws) for reference in references]
         if not all(draws.size for draws in (*run_draws, *words_draws)):
@@ -154,7 +154,7 @@ class MemberResult:
     @property
     def joint(self) -> bool:
         """Whether its tasks are evaluated jointly."""
-        return all_need_thresholds(self.resolved.known)
+        return all_need_thresholds(self.resolved.tasks)
 
 
 def as_members(results: Sequence[MemberResult]) -> list[SuiteMember]:
@@ -186,7 +186,7 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
         out.append(Metric(f"test/{name}", fmean(values), 0, at))
         if len(values) > 1:
             out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
-    slug_of = slugs(result.resolved.tasks)
+    slug_of = slugs(result.resolved.task_names)
     for task, slug in slug_of.items():
         out += [
             Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
@@ -205,7 +205,7 @@ def _constants(result: MemberResult) -> dict[str, float]:
     """Return the mean metric of each task's constant answer."""
     metrics = {
         task: [child.constants[task] for child in result.children if task in child.constants]
-        for task in result.resolved.tasks
+        for task in result.resolved.task_names
     }
     return {task: fmean(values) for task, values in metrics.items() if values}
 
@@ -230,7 +230,7 @@ def _mean_curves(result: MemberResult) -> Iterator[Metric]:
 
     If folds have different heads, the mean of a head is over the folds that have it.
     """
-    kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.known))
+    kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.tasks))
     points_at: dict[tuple[str, int], list[Metric]] = {}
     for child in result.children:
         for point in child.points:

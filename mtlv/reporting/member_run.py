@@ -30,7 +30,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Log metrics and artifacts of a member's own run, which summarizes its children."""
     tracker.metrics(run, parent_metrics(result))
     child = result.resolved.children[0]
-    write_plan(tracker, run, child, result.outcomes[0], MetricNames(child.plan, result.resolved.known))
+    write_plan(tracker, run, child, result.outcomes[0], MetricNames(child.plan, result.resolved.tasks))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
     tracker.table(run, _per_task_table(result))
     if result.splittings:
@@ -64,12 +64,12 @@ def _per_task_table(result: MemberResult) -> TableFile:
     groups = result.resolved.children[0].groups
     partition = () if groups is None else groups.groups
     number_of = {task: str(number) for number, group in enumerate(partition, start=1) for task in group}
-    main_of = {task.name: task.main_metric for task in result.resolved.known}
+    main_of = {task.name: task.main_metric for task in result.resolved.tasks}
     means = {
         task: {
             name: fmean(result.of_task(task, name)) for name in result.figures(task) if name != main_of[task]
         }
-        for task in result.resolved.tasks
+        for task in result.resolved.task_names
     }
     others = tuple(dict.fromkeys(name for of_task in means.values() for name in of_task))
     judged = ("f1", "f1_std") if result.joint else ("judged_by", "value", "value_std")
@@ -88,7 +88,7 @@ def _per_task_table(result: MemberResult) -> TableFile:
 
 
 def _draw_tasks(result: MemberResult, folder: Path) -> Path:
-    tasks = result.resolved.tasks
+    tasks = result.resolved.task_names
     return draw_per_task(
         tasks,
         [fmean(result.main(task)) for task in tasks],
@@ -96,7 +96,7 @@ def _draw_tasks(result: MemberResult, folder: Path) -> Path:
         folder / "per_task_f1.png",
         title=result.title,
         spread=error_bars([result.main(task) for task in tasks]),
-        figure=main_title(result.resolved.known),
+        figure=main_title(result.resolved.tasks),
     )
 
 

@@ -57,7 +57,7 @@ class MetricNames:
 
 def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
     """Return the tags of a child's run; the member's own run has those of its first child."""
-    settings = resolved.member.settings
+    settings = resolved.settings
     return {
         "mtlv.architecture": settings.architecture.name,
         "mtlv.encoder": settings.encoder.name,

@@ -55,10 +55,10 @@ class _Suite:
 
     def __init__(self, members: Sequence[ResolvedMember]) -> None:
         self.members = members
-        known = {task.name: task for member in members for task in member.known}
+        known = {task.name: task for member in members for task in member.tasks}
         self.title = main_title(list(known.values()))
         self.tasks = {slug: known[name].main_metric for name, slug in slugs(known).items()}
-        joint = [all_need_thresholds(member.known) for member in members]
+        joint = [all_need_thresholds(member.tasks) for member in members]
         self.figures = (*(JOINT if any(joint) else ()), *(() if all(joint) else OTHERS))
 
     @property
@@ -128,7 +128,7 @@ def _heads(suite: _Suite) -> View:
     single: dict[str, None] = {}
     for member in suite.members:
         for child in member.children:
-            names = MetricNames(child.plan, member.known)
+            names = MetricNames(child.plan, member.tasks)
             for head, slug in names.heads.items():
                 (groups if len(names.members[head]) > 1 else single)[slug] = None
     sections = {}

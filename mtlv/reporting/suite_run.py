@@ -22,7 +22,7 @@ def comparison_spec(results: Sequence[MemberResult]) -> RunSpec:
     """Return the spec of the run with a suite's comparison."""
     members = [result.resolved for result in results]
     tags = {
-        "mtlv.dataset": _distinct(member.member.settings.data.title for member in members),
+        "mtlv.dataset": _distinct(member.settings.data.title for member in members),
         "mtlv.data_digest": _distinct(member.data for member in members),
         "mtlv.version": __version__,
     }
@@ -47,10 +47,10 @@ def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]
 
 def _drawn(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> bool:
     """Draw the suite if its members have the same test documents."""
-    tasks = results[0].resolved.tasks
-    if len({(result.resolved.data, result.resolved.tasks) for result in results}) > 1:
+    tasks = results[0].resolved.task_names
+    if len({(result.resolved.data, result.resolved.task_names) for result in results}) > 1:
         return False  # metrics on different test sets are not comparable
-    figure = main_title(results[0].resolved.known)
+    figure = main_title(results[0].resolved.tasks)
     with TemporaryDirectory() as folder:
         macro = [[outcome.metrics.plan.main for outcome in result.outcomes] for result in results]
         path = draw_suite(

@@ -105,7 +105,7 @@ def describe(
     weights: Mapping[str, Path],
 ) -> ModelManifest:
     """Describe how the networks of a child were trained and evaluated; `weights`: the file of each task."""
-    settings, thresholds = resolved.member.settings, result.thresholds.values
+    settings, thresholds = resolved.settings, result.thresholds.values
     networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
     files = {task: _network_file(path) for task, path in weights.items()}
     return ModelManifest(

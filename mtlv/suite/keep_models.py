@@ -51,26 +51,26 @@ class ModelKeeper:
 
     def child(self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult) -> None:
         """Log a child's model with its run."""
-        settings = resolved.member.settings
+        settings = resolved.settings
         self._runs[resolved.uid, child.fold.index, child.seed] = run
         if settings.tracking.models == "all":
             self._keep(run, resolved, child, outcome, "")
 
     def parent(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
         """Log the best child's model with the member's run: best on validation, the first on ties."""
-        if resolved.member.settings.tracking.models == "none":
+        if resolved.settings.tracking.models == "none":
             return
         best = best_child(resolved, outcomes)
-        value = validation_score(outcomes[best], resolved.known)
-        figure = validation_title(resolved.known)
+        value = validation_score(outcomes[best], resolved.tasks)
+        figure = validation_title(resolved.tasks)
         why = f"Of {len(outcomes)} folds and seeds it has the best {figure} on validation, {value:.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(outcomes) > 1 else "")
 
     def _keep(
         self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult, why: str
     ) -> None:
-        settings = resolved.member.settings
-        if not any(TARGETS[task.kind].has_targets for task in resolved.known):
+        settings = resolved.settings
+        if not any(TARGETS[task.kind].has_targets for task in resolved.tasks):
             return  # no text can be asked for anything
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
@@ -105,7 +105,7 @@ class ModelKeeper:
         self, model: TrackedModel, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult
     ) -> TrackedModel:
         """Return the model with its origin and test metrics, which MLflow's list of models shows."""
-        settings = resolved.member.settings
+        settings = resolved.settings
         figures, end = outcome.metrics.plan.as_dict(), last_timestamp(outcome)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), child.fold)
         tested = next(part for part in parts if part.role == "test")
@@ -128,7 +128,7 @@ class ModelKeeper:
 
 def best_child(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
     """Return the index of the child with the best validation score; the first one on ties."""
-    values = [validation_score(outcome, resolved.known) for outcome in outcomes]
+    values = [validation_score(outcome, resolved.tasks) for outcome in outcomes]
     return values.index(max(values))
 
 
@@ -142,10 +142,10 @@ def package(
     why: str = "",
 ) -> TrackedModel:
     """Return a child's trained plan as files; `networks`: the file of each task's weights."""
-    settings = resolved.member.settings
+    settings = resolved.settings
     encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
-    tasks = served_tasks(resolved.known, cache.corpus(settings.data), settings.data, child.fold.train)
+    tasks = served_tasks(resolved.tasks, cache.corpus(settings.data), settings.data, child.fold.train)
     description = describe(child, outcome, tasks, files.tokenizer, resolved, networks)
     model = lay_out(description, child, files, networks.values())
     return replace(model, description=_words(description, why))

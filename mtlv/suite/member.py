@@ -67,7 +67,7 @@ class SuiteContext:
 
 def run_member(context: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
     """Train, evaluate and track a member; finished units are loaded from the store."""
-    child, settings = resolved.children[0], resolved.member.settings
+    child, settings = resolved.children[0], resolved.settings
     spec = RunSpec(
         resolved.uid,
         resolved.name,
@@ -110,7 +110,7 @@ def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> Uni
 def _run_child(
     context: SuiteContext, resolved: ResolvedMember, child: FoldRun, corpus: Corpus, parent: str
 ) -> FoldResult:
-    settings = resolved.member.settings
+    settings = resolved.settings
     seed = f" · seed {child.seed}" if len(settings.seeds) > 1 else ""
     spec = RunSpec(
         uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
@@ -120,14 +120,14 @@ def _run_child(
         params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},
         tags=tags(resolved, child),
     )
-    names = MetricNames(child.plan, resolved.known)
+    names = MetricNames(child.plan, resolved.tasks)
     with context.run(spec) as run:
         context.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
         live = LiveRun(
             context.tracker,
             run,
             names,
-            resolved.known,
+            resolved.tasks,
             len(child.jobs),
             settings.evaluation,
             warner(context.callback),
@@ -145,8 +145,8 @@ def _run_child(
         outcome = live.finish(earlier)
         for warning in outcome.thresholds.warnings:
             context.callback(WarningGiven(f"{spec.name}: {warning}"))
-        training = inputs.targets_of(resolved.tasks, child.fold.train)
-        constants = constant_scores(outcome.test, resolved.known, training)
+        training = inputs.targets_of(resolved.task_names, child.fold.train)
+        constants = constant_scores(outcome.test, resolved.tasks, training)
         words_scores = reference(context.cache, resolved, child)
         result = FoldResult(
             resolved.name, spec.name, child, names, outcome, live.points, constants, words_scores

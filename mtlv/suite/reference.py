@@ -23,7 +23,7 @@ METHOD = 2  # changes with the numbers of `mtlv.units.bag_of_words`
 
 def reference(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> ReferenceScores | None:
     """Return the test scores of a bag of words on the documents of a fold; None without one."""
-    settings = resolved.member.settings
+    settings = resolved.settings
     if not settings.evaluation.bag_of_words:
         return None
     path = _file(cache, resolved, child)
@@ -31,7 +31,7 @@ def reference(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Re
     if stored is not None:
         return None if stored["scores"] is None else ReferenceScores(**stored["scores"])
     parts = cache.bag_of_words(settings, child.fold)
-    scores = None if parts is None else reference_scores(*parts, resolved.known, settings.evaluation)
+    scores = None if parts is None else reference_scores(*parts, resolved.tasks, settings.evaluation)
     if path is not None:
         with suppress(OSError):  # a full disk: it is computed again
             path.parent.mkdir(exist_ok=True)
@@ -43,14 +43,14 @@ def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path |
     """Return the file of the scores, by all that decides them; None without a store."""
     if cache.store is None:
         return None
-    settings = resolved.member.settings
+    settings = resolved.settings
     corpus = cache.corpus(settings.data)
     key = content_key(
         [
             [METHOD, version("scikit-learn")],
             [source.digest for source in (corpus, *corpus.members)],
             [child.fold.part(part).tolist() for part in PARTS],
-            [asdict(task) for task in resolved.known],
+            [asdict(task) for task in resolved.tasks],
             settings.evaluation.model_dump(mode="json"),
         ]
     )

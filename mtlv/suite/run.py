@@ -180,7 +180,7 @@ def _run_members(
     executor = context.executor
 
     def run(member: ResolvedMember) -> MemberResult | None:
-        corpus = context.cache.corpus(member.member.settings.data)
+        corpus = context.cache.corpus(member.settings.data)
         try:
             results.append(run_member(context, member, corpus, colours[member.member.name]))
         except TrainingError as error:
@@ -219,8 +219,8 @@ def _write_comparison(
 def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
     """Write the description and views of the experiment before training starts."""
     views = ready_views(resolved)
-    corpora = dict.fromkeys(member.member.settings.data.title for member in resolved)
-    tasks = len({task for member in resolved for task in member.tasks})
+    corpora = dict.fromkeys(member.settings.data.title for member in resolved)
+    tasks = len({task for member in resolved for task in member.task_names})
     tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
 
 
@@ -240,12 +240,12 @@ def _tell_notes(
     """Report each note once. Notes in `known_notes` are skipped, and new ones are added to it."""
     notes: dict[str, dict[str, None]] = {}  # with the members that each names
     for member in resolved:
-        settings = member.member.settings
+        settings = member.settings
         corpus, encoder = cache.corpus(settings.data), cache.encoder(settings.encoder, settings.data)
         if corpus.generated:
             notes[f"the corpus `{corpus.name}` is generated: its metrics say nothing about real reports"] = {}
         notes |= {note: {} for note in corpus.notes}
-        notes |= {note: {} for note in cache.inputs(settings).describe_lost(member.known)}
+        notes |= {note: {} for note in cache.inputs(settings).describe_lost(member.tasks)}
         notes |= {note: {} for child in member.children for note in child.fold.notes}
         groups = member.children[0].groups
         if groups is not None:

@@ -100,7 +100,7 @@ class Trial:
 
 def trial(result: MemberResult) -> Trial:
     """Return a member's validation result. Test scores are not used."""
-    values = [validation_score(outcome, result.resolved.known) for outcome in result.outcomes]
+    values = [validation_score(outcome, result.resolved.tasks) for outcome in result.outcomes]
     figure = next(iter(result.outcomes[0].metrics.plan.as_dict()))
     return Trial(result.name, fmean(values), metric_title(figure), len(values))
 

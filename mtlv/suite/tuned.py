@@ -21,7 +21,7 @@ def keep_best_members(results: Sequence[MemberResult]) -> tuple[tuple[MemberResu
 
 
 def _candidate(result: MemberResult, of: int) -> Candidate:
-    tasks = {task.name: task for task in result.resolved.known}
+    tasks = {task.name: task for task in result.resolved.tasks}
 
     def score(child: FoldResult) -> float:
         task_scores = child.outcome.validation.tasks

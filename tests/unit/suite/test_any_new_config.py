@@ -188,5 +188,5 @@ def test_what_is_written_trains_an_epoch(seed: int, most: int, tmp_path: Path) -
     for result in trained:
         assert not result.failed
         for member in result.members:
-            tasks = {task.name for task in member.resolved.known}
+            tasks = {task.name for task in member.resolved.tasks}
             assert [{*outcome.metrics.tasks} for outcome in member.outcomes] == [tasks]

@@ -88,7 +88,7 @@ def test_the_gain_over_a_bag_of_words_has_the_interval_of_a_pair_of_runs(ran: Ra
     """The same resamples as for two runs, of which one has the outputs of the bag of words."""
     (parent,) = ran.of_kind("suite member")
     (member,) = ran.result.members
-    known, draws = member.resolved.known, []
+    known, draws = member.resolved.tasks, []
     for outcome in member.outcomes:
         weights = document_weights(outcome.test.ids, outcome.test.groups)
         draws.append(resample_scores(outcome.test, known, outcome.thresholds.values, weights).main)

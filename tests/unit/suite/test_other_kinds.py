@@ -50,7 +50,7 @@ def suite_of(folder: Path, name: str, *changes: str) -> Suite:
 def test_it_learns_and_its_figures_can_be_had_again_from_the_scores(ran: tuple) -> None:
     main, result, _ = ran
     (found,) = result.members[0].outcomes
-    (task,) = result.members[0].resolved.known
+    (task,) = result.members[0].resolved.tasks
     assert task.main_metric == main
     again = task_figures(task, found.test.tasks[task.name])
     assert found.metrics.tasks[task.name].as_dict() == {**again, "support": PARTS["test"]}
@@ -60,7 +60,7 @@ def test_it_learns_and_its_figures_can_be_had_again_from_the_scores(ran: tuple) 
 
 def test_runs_hold_figures_by_name_and_one_score(ran: tuple) -> None:
     main, result, tracker = ran
-    (task,) = result.members[0].resolved.tasks
+    (task,) = result.members[0].resolved.task_names
     for run in tracker.runs.values():
         assert run.status == "FINISHED"
         keys = {point.key for point in run.points}
@@ -152,9 +152,9 @@ class TestSeveralCorpora:
     def test_the_score_is_the_mean_over_the_sources(self, mixed: tuple) -> None:
         for member in mixed[0].members:
             (found,) = member.outcomes
-            mains = [found.metrics.tasks[task.name].main for task in member.resolved.known]
+            mains = [found.metrics.tasks[task.name].main for task in member.resolved.tasks]
             assert found.metrics.plan.main == pytest.approx(np.mean(mains))
-            masks = [found.test.tasks[name].mask for name in member.resolved.tasks]
+            masks = [found.test.tasks[name].mask for name in member.resolved.task_names]
             assert np.sum(masks, axis=0).tolist() == [1] * len(found.test.ids)
 
     def test_tags_and_titles_name_all_corpora(self, mixed: tuple) -> None:
@@ -172,7 +172,7 @@ class TestSeveralCorpora:
 
     def test_the_list_of_tasks_says_how_each_is_judged(self, mixed: tuple) -> None:
         result, tracker = mixed
-        known = {task.name: task for task in result.members[0].resolved.known}
+        known = {task.name: task for task in result.members[0].resolved.tasks}
         run = next(run for run in tracker.runs.values() if run.spec.kind == "fold")
         held = json.loads(run.files["tasks.json"])
         documents = {each["source"]: each["documents"] for each in held["tasks"].values()}
@@ -206,7 +206,7 @@ class TestSeveralCorpora:
 
 def test_ready_views_of_members_with_macro_f1_and_with_a_score_show_both() -> None:
     known = ((Task("a"),), (Task("s", "regression", main_metric="pearson"),))
-    views = ready_views([SimpleNamespace(known=tasks, children=()) for tasks in known])  # type: ignore[misc]
+    views = ready_views([SimpleNamespace(tasks=tasks, children=()) for tasks in known])  # type: ignore[misc]
     assert {"metrics.test/f1_macro", "metrics.test/f1_micro", "metrics.test/score"} <= set(views[0].columns)
 
 
@@ -214,7 +214,7 @@ def test_ready_views_show_the_figures_that_members_are_judged_by(ran: tuple, tmp
     main, result, _ = ran
     resolved = [member.resolved for member in result.members]
     views = {view.name: view for view in ready_views(resolved)}
-    (task,) = result.members[0].resolved.tasks
+    (task,) = result.members[0].resolved.task_names
     assert "metrics.test/score" in views["Runs"].columns
     assert f"metrics.test.tasks.{main}/{task}" in views["Tasks"].columns
     keys = {

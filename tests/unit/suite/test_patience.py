@@ -31,7 +31,7 @@ def test_each_model_stops_by_its_own_validation(ran: tuple) -> None:
     result, tracker = ran
     (member,) = result.members
     (found,) = member.outcomes
-    tasks = {task.name: task for task in member.resolved.known}
+    tasks = {task.name: task for task in member.resolved.tasks}
     for record in found.records:
         own = [tasks[name] for name in record.validation.tasks]
         values = [value(record.validation_at(e), own, "average_precision") for e in range(len(record.epochs))]

@@ -155,7 +155,7 @@ def test_each_task_is_validated_and_tested_by_the_weights_of_its_epoch(ran: tupl
     result, tracker, store = ran
     (found,) = result.members[0].outcomes
     (record,) = found.records
-    tasks = {task.name: task for task in result.members[0].resolved.known}
+    tasks = {task.name: task for task in result.members[0].resolved.tasks}
     files = store.weights_of(record)
     assert files is not None
     assert record.chosen_epochs == BEST
@@ -214,7 +214,7 @@ def test_a_later_stage_starts_from_the_best_epoch_of_the_whole(table: Callable, 
 
 
 def _values(record: object, result: SuiteResult) -> list[list[float]]:
-    tasks = result.members[0].resolved.known
+    tasks = result.members[0].resolved.tasks
     return [
         [value(record.validation_at(epoch), [task], "average_precision") for task in tasks]  # type: ignore[attr-defined]
         for epoch in range(3)
