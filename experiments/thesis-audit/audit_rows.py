@@ -270,5 +270,5 @@ def figures(
 # The package refuses to fit on test scores, so the defect has to label them as validation scores.
 _CHOSEN_ON: dict[str, Callable[[Scores, Scores], Scores]] = {
     "validation": lambda validation, _: validation,
-    "test": lambda _, test: replace(test, split="validation"),
+    "test": lambda _, test: replace(test, part="validation"),
 }

@@ -195,9 +195,9 @@ def save(path: Path, trained: Trained) -> None:
     about = {k: getattr(trained, k) for k in ("seconds", "head_shift", "encoder_shift")}
     for scores in (trained.validation, trained.test):
         names = list(scores.tasks)
-        about[scores.split] = {"units": scores.units, "ids": scores.ids, "tasks": names}
-        arrays[f"{scores.split}_outputs"] = np.stack([scores.tasks[n].outputs for n in names])  # [T, N]
-        arrays[f"{scores.split}_targets"] = np.stack([scores.tasks[n].targets for n in names])
+        about[scores.part] = {"units": scores.units, "ids": scores.ids, "tasks": names}
+        arrays[f"{scores.part}_outputs"] = np.stack([scores.tasks[n].outputs for n in names])  # [T, N]
+        arrays[f"{scores.part}_targets"] = np.stack([scores.tasks[n].targets for n in names])
     beside = path.with_suffix(".tmp.npz")
     np.savez_compressed(beside, about=json.dumps(about), **arrays)
     beside.replace(path)

@@ -100,7 +100,7 @@ def constant_scores(test: Scores, tasks: Sequence[Task], training: Mapping[str, 
         Metrics by task name, without tasks on which no test document counts.
     """
     answers = {t.name: CONSTANT_ANSWERS[t.kind].outputs(t, training[t.name], len(test.ids)) for t in tasks}
-    scores = Scores(test.units, test.split, test.ids, {task.name: test.tasks[task.name] for task in tasks})
+    scores = Scores(test.units, test.part, test.ids, {task.name: test.tasks[task.name] for task in tasks})
     always = dict.fromkeys(answers, 0.5)
     by_task = evaluate_all(scores.with_outputs(answers), tasks, always).tasks
     return {name: metrics.main for name, metrics in by_task.items() if metrics.support}

@@ -234,7 +234,7 @@ def check_scores(scores: Scores, names: Sequence[str]) -> None:
     if missing or not names:
         raise PlanError("a task has no scores", got=", ".join(missing) or "no task at all")
     if not scores.ids:
-        raise PlanError(f"there is no document in the {scores.split} part", then="enlarge its share")
+        raise PlanError(f"there is no document in the {scores.part} part", then="enlarge its share")
     for name in names:
         task = scores.tasks[name]
         if not np.isfinite(np.asarray(task.outputs)[np.asarray(task.mask, bool)]).all():

@@ -49,8 +49,8 @@ def fit_thresholds(
         PlanError: the scores are not of the validation part.
         TrainingError: an output is not a finite number.
     """
-    if validation.split != "validation":
-        raise PlanError("thresholds are fitted on validation scores only", got=validation.split)
+    if validation.part != "validation":
+        raise PlanError("thresholds are fitted on validation scores only", got=validation.part)
     check_scores(validation, names)
     if scope == "fixed":
         return Thresholds(dict.fromkeys(names, fixed), scope)

@@ -30,18 +30,18 @@ class TaskScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """Outputs of one or several units on one split.
+    """Outputs of one or several units on one part.
 
     Args:
         units: keys of the units that produced them.
-        split: `validation` or `test`.
+        part: `validation` or `test`.
         ids: document ids [N].
         tasks: scores by task name.
         groups: group of each document [N], see `mtlv.data.splits.units_of`; None if unknown.
     """
 
     units: tuple[str, ...]
-    split: str
+    part: str
     ids: tuple[str, ...]
     tasks: dict[str, TaskScores]
     groups: tuple[str, ...] | None = None
@@ -63,34 +63,34 @@ class Scores:
         return outputs, targets
 
 
-def gather(parts: Sequence[Scores]) -> Scores:
+def gather(of_models: Sequence[Scores]) -> Scores:
     """Combine the scores of a plan's models, which all scored the same documents.
 
     Raises:
-        PlanError: the parts are of different splits or documents, or have a task in common.
+        PlanError: they are of different parts or documents, or have a task in common.
     """
-    first = parts[0]
+    first = of_models[0]
     tasks: dict[str, TaskScores] = {}
-    for part in parts:
-        if part.split != first.split or part.ids != first.ids:
+    for scores in of_models:
+        if scores.part != first.part or scores.ids != first.ids:
             raise PlanError(
-                f"units {', '.join((*first.units, *part.units))} of one run scored different documents",
-                got=_difference(first, part),
+                f"units {', '.join((*first.units, *scores.units))} of one run scored different documents",
+                got=_difference(first, scores),
                 then="train them again: `mtlv run CONFIG --if-exists rerun`",
             )
-        doubled = tasks.keys() & part.tasks.keys()
+        doubled = tasks.keys() & scores.tasks.keys()
         if doubled:
             raise PlanError("a task was scored by two models", got=", ".join(sorted(doubled)))
-        tasks.update(part.tasks)
-    units = tuple(u for part in parts for u in part.units)
-    groups = next((part.groups for part in parts if part.groups), None)
-    return Scores(units, first.split, first.ids, tasks, groups)
+        tasks.update(scores.tasks)
+    units = tuple(u for scores in of_models for u in scores.units)
+    groups = next((scores.groups for scores in of_models if scores.groups), None)
+    return Scores(units, first.part, first.ids, tasks, groups)
 
 
 def _difference(one: Scores, other: Scores) -> str:
     """Describe the difference between the documents of two scores."""
-    if one.split != other.split:
-        return f"the parts {one.split} and {other.split}"
+    if one.part != other.part:
+        return f"the parts {one.part} and {other.part}"
     lone = [*(set(one.ids) ^ set(other.ids))]
-    counts = f"{len(one.ids)} and {len(other.ids)} documents of the {one.split} part"
+    counts = f"{len(one.ids)} and {len(other.ids)} documents of the {one.part} part"
     return f"{counts}, of which one alone has `{min(lone)}`" if lone else f"{counts} in another order"

@@ -114,7 +114,7 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
         tracker.text(run, json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False), GROUPS)
     with TemporaryDirectory() as folder:
         for scores in (outcome.validation, outcome.test):
-            file = Path(folder) / f"{scores.split}.parquet"
+            file = Path(folder) / f"{scores.part}.parquet"
             write_scores(scores, file)
             tracker.artifact(run, file, "scores")
         values = [outcome.metrics.tasks[task].main for task in order]

@@ -50,7 +50,7 @@ class InputSchema:
         optional = zip(OPTIONAL, (corpus.seconds, corpus.words, corpus.mentions), strict=True)
         rows = corpus.mentions or ()
         is_cut = corpus.words is not None and all(TARGETS[task.kind].by_word for task in corpus.tasks)
-        words = _splitting(corpus, train)
+        words = _word_rule(corpus, train)
         return cls(
             max_length=data.max_length,
             reads=tuple(name for name, column in optional if column is not None),
@@ -98,7 +98,7 @@ class InputSchema:
             raise ValueError(str(error)) from error
 
 
-def _splitting(corpus: Corpus, train: Iterable[int]) -> Agreement | None:
+def _word_rule(corpus: Corpus, train: Iterable[int]) -> Agreement | None:
     if corpus.words is None:
         return None
     if corpus.rule:

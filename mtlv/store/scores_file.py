@@ -33,7 +33,7 @@ def write_scores(scores: Scores, path: Path) -> None:
     for name, task in scores.tasks.items():
         for part, values in zip(PARTS, (task.outputs, task.targets, task.mask), strict=True):
             columns[f"{part}:{name}"] = _column(values)
-    head = {"mtlv": json.dumps({"units": scores.units, "split": scores.split})}
+    head = {"mtlv": json.dumps({"units": scores.units, "split": scores.part})}
     pq.write_table(pa.table(columns).replace_schema_metadata(head), path)
 
 

@@ -82,7 +82,7 @@ def run_member(context: SuiteContext, resolved: ResolvedMember, corpus: Corpus, 
         children = tuple(
             _run_child(context, resolved, fold_run, corpus, run) for fold_run in resolved.children
         )
-        words = context.cache.splittings(settings)
+        words = context.cache.word_pieces(settings)
         result = MemberResult(resolved, children, corpus.generated, words)
         write_parent(context.tracker, run, result)
         context.models.parent(run, resolved, result.outcomes)
@@ -139,7 +139,7 @@ def _run_child(
         for job in child.jobs:
             trained.append(context.executor.run(job, live.epoch))
             live.log_finished(_restrict_to_fold(trained[-1], inputs, child.fold))
-        words = context.cache.splitting(settings)
+        words = context.cache.fertility(settings)
         for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
             live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)
         outcome = live.finish(earlier)

@@ -110,15 +110,15 @@ def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:
             folds[number] = follow(corpus.members[number], corpus.members[leader], folds[leader])
         folds_of_members = [folds[number] for number in range(len(folds))]
         return join_folds(corpus.members, folds_of_members, repeats=data.repeats)
-    return make_folds(corpus, **_split(data, corpus), repeats=data.repeats, seed=data.split_seed)
+    return make_folds(corpus, **_fold_arguments(data, corpus), repeats=data.repeats, seed=data.split_seed)
 
 
 def surely_splits(data: DataSettings, corpus: Corpus) -> bool:
     """Return whether a corpus is so large that its split need not be made to know that it can be made."""
-    return is_plentiful(corpus, **_split(data, corpus))
+    return is_plentiful(corpus, **_fold_arguments(data, corpus))
 
 
-def _split(data: DataSettings, corpus: Corpus) -> dict[str, Any]:
+def _fold_arguments(data: DataSettings, corpus: Corpus) -> dict[str, Any]:
     labelled = corpus.labelled
     return {
         "test_share": data.test_share if labelled else HELD_TEXTS,

@@ -142,7 +142,7 @@ class InputCache(Corpora):
         names = sources or self._untargeted(data) or [member.name for member in members]
         return chain_lazily([member.all_texts for member in members if member.name in names])
 
-    def splitting(self, settings: Settings) -> Mapping[str, float]:
+    def fertility(self, settings: Settings) -> Mapping[str, float]:
         """Return how the encoder splits the words of texts that are learned; empty if there are none."""
         names, encoder = self._untargeted(settings.data), self.encoder(settings.encoder, settings.data)
         if not names or not encoder.tokenizer.is_fast:
@@ -151,7 +151,7 @@ class InputCache(Corpora):
         key = ("splitting", encoder.digest, content_key(texts))
         return self.once(key, lambda: fertility(encoder.tokenizer, texts))
 
-    def splittings(self, settings: Settings) -> tuple[Splitting, ...]:
+    def word_pieces(self, settings: Settings) -> tuple[Splitting, ...]:
         """Return words with their pieces in the published vocabulary and the own one; () without one."""
         spec, data = settings.encoder, settings.data
         if spec.vocabulary is None:

@@ -202,7 +202,7 @@ class UnitInputs:
             mask = np.isin(rows, documents)
             for name in part.targets:
                 tasks[name] = self._spread(name, mask, rows, scores.tasks[name].outputs[places])
-        return Scores(scores.units, scores.split, ids, tasks, self._of_rows(self._units, rows))
+        return Scores(scores.units, scores.part, ids, tasks, self._of_rows(self._units, rows))
 
     @cached_property
     def _units(self) -> Sequence[str]:

@@ -39,8 +39,8 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
     """
     _need_room(path)
     scores = read_scores(path)
-    if scores.split != split:
-        raise ValueError(f"scores of the part `{scores.split}`")
+    if scores.part != split:
+        raise ValueError(f"scores of the part `{scores.part}`")
     if not all(isinstance(id_, str) for id_ in scores.ids):
         raise ValueError("a document id that is not text")
     if len(set(scores.ids)) < len(scores.ids):

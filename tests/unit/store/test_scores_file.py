@@ -26,7 +26,7 @@ def test_every_kind_comes_back(tmp_path: Path) -> None:
     scores = Scores(("u",), "test", ("a", "b", "c"), TASKS)
     write_scores(scores, tmp_path / "s.parquet")
     back = read_scores(tmp_path / "s.parquet")
-    assert (back.units, back.split, back.ids) == (("u",), "test", ("a", "b", "c"))
+    assert (back.units, back.part, back.ids) == (("u",), "test", ("a", "b", "c"))
     assert back.groups is None
     assert list(back.tasks) == list(TASKS)
     for name, task in TASKS.items():

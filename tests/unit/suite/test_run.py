@@ -191,7 +191,7 @@ def test_scores_survive_the_disk(table: Callable, suite: Callable, tmp_path: Pat
     scores = result.members[0].outcomes[0].test
     write_scores(scores, tmp_path / "x.parquet")
     back = read_scores(tmp_path / "x.parquet")
-    assert (back.units, back.split, back.ids) == (scores.units, scores.split, scores.ids)
+    assert (back.units, back.part, back.ids) == (scores.units, scores.part, scores.ids)
     for name, task in scores.tasks.items():
         assert np.array_equal(task.outputs, back.tasks[name].outputs)
         assert np.array_equal(task.targets, back.tasks[name].targets)

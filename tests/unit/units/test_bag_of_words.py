@@ -71,7 +71,7 @@ def test_each_source_is_learned_from_its_own_training_documents(tmp_path: Path) 
     cache, found = found_for(settings)
     assert found is not None
     validation, test = found
-    assert (validation.split, test.split) == ("validation", "test")
+    assert (validation.part, test.part) == ("validation", "test")
     models = {
         "c": LogisticRegression(C=100, max_iter=1000),
         "n": Ridge(),

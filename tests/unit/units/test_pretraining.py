@@ -164,7 +164,7 @@ def test_tokens_are_counted_and_tracked_with_what_was_learned_until_then(
     (part,) = inputs.parts(["texts.text"], child.fold.train)
     each = int(inputs.tokens.lengths[part.index].sum())
     assert [epoch.tokens for epoch in record.epochs] == [each, each]
-    words = cache.splitting(settings)
+    words = cache.fertility(settings)
     assert words == fertility(inputs.encoder.tokenizer, inputs.corpus.members[1].texts)
     found = {(m.key, m.step): m.value for m in text_metrics("pretrain", record, inputs.tasks, words)}
     name = "pretrain texts.text"
@@ -194,7 +194,7 @@ def test_units_from_before_tokens_were_counted_have_no_tokens(member: Callable, 
 
 def test_texts_that_are_not_learned_are_not_split(tmp_path: Path) -> None:
     (tmp_path / "e.yml").write_text("data: {name: synthetic, documents: 60}\nencoder: tiny\n")
-    assert InputCache().splitting(load_suite(tmp_path / "e.yml").members[0].settings) == {}
+    assert InputCache().fertility(load_suite(tmp_path / "e.yml").members[0].settings) == {}
 
 
 def initial(tmp_path: Path, encoder: str) -> Encoder:
