@@ -77,12 +77,12 @@ def train_unit(
         with _own_draws(job, device):
             model = _build(job, inputs, initial_weights).to(device)
             graphs = _graphs_suit(job, device)
-            training = _training(job, inputs, multiple=model.multiple if graphs else 1)
-            trained, objective = _optimisation(job, model, inputs, training)
+            mixture = _mixture(job, inputs, multiple=model.multiple if graphs else 1)
+            trained, objective = _optimisation(job, model, inputs, mixture)
             validation = ValidationHook(job, model, inputs, callbacks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints)
-            _train(training, objective, checkpointing, graphs=graphs)
-        chosen = checkpointing.validation.best_weights()
+            _train(mixture, objective, checkpointing, graphs=graphs)
+        chosen = validation.best_weights()
         record = _record(checkpointing, chosen, device)
         return record, {epoch: _copy_to_cpu(weights) for epoch, weights in chosen.weights.items()}
 
@@ -188,7 +188,7 @@ def _copy_to_cpu(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
     return copies
 
 
-def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, graphs: bool) -> None:
+def _train(mixture: Mixture, objective: Any, checkpointing: CheckpointHook, *, graphs: bool) -> None:
     import torch
 
     from mtlv.models.fast.graphs import Graphed
@@ -205,11 +205,11 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
     try:
         train(
             checkpointing.trained,
-            lambda epoch: training.training(seed=order_seed, epoch=epoch),
+            lambda epoch: mixture.training(seed=order_seed, epoch=epoch),
             objective=objective,
             epochs=settings.epochs,
             precision=job.precision,
-            accumulation=settings.accumulation * training.per_step,
+            accumulation=settings.accumulation * mixture.per_step,
             clip_norm=settings.clip_norm,
             hooks=[validation, checkpointing],
             progress=checkpointing.go_on(),
@@ -218,7 +218,7 @@ def _train(training: Mixture, objective: Any, checkpointing: CheckpointHook, *, 
         )
     except torch.cuda.OutOfMemoryError as error:
         raise NoRoomError(
-            f"`{job.name}`: a batch of {max(training.sizes)} documents does not fit in the device's memory",
+            f"`{job.name}`: a batch of {max(mixture.sizes)} documents does not fit in the device's memory",
             then="lower `training.batch_size` and raise `training.accumulation` accordingly, lower "
             "`data.max_length`, or set `training.auto_batch: true`",
         ) from error
@@ -261,7 +261,7 @@ def _add_masking(job: Job, inputs: UnitInputs) -> UnitInputs:
     return replace(inputs, masking=Masking(pieces, **job.settings.training.masking.model_dump()))
 
 
-def _training(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
+def _mixture(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
     """Return the training batches of a unit, whose lengths are multiples of `multiple`."""
     from mtlv.data.mixing import DRAWS, Mixture
 
@@ -310,7 +310,7 @@ def _build(job: Job, inputs: UnitInputs, initial_weights: Mapping[str, torch.Ten
     return model
 
 
-def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -> tuple[TrainingState, Any]:
+def _optimisation(job: Job, model: Any, inputs: UnitInputs, mixture: Mixture) -> tuple[TrainingState, Any]:
     from mtlv.training.balancing import balancer_of, terms
     from mtlv.training.objective import Objective
     from mtlv.training.optim import adamw, schedule
@@ -319,7 +319,7 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
 
     settings, heads = job.settings.training, job.unit.model.heads
     chosen, teach = settings.objective, settings.teach
-    steps = -(-training.batches // (settings.accumulation * training.per_step)) * settings.epochs
+    steps = -(-mixture.batches // (settings.accumulation * mixture.per_step)) * settings.epochs
     optimizer = adamw(model, learning_rate=settings.rate, weight_decay=settings.weight_decay)
     make = balancer_of(chosen.name, chosen.per, heads)
     seed = job.unit.draw_seed("objective")
@@ -329,7 +329,7 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, training: Mixture) -
         tasks=_weight_tasks(inputs.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
         head_weights=settings.head_weights,
-        together=training.draw.together,
+        together=mixture.draw.together,
         teaching=NO_TEACHER if teach is None else teaching(teach.gold, teach.temperature, steps=steps),
         balancer=balancer,
         per_task=chosen.per == "task" and not balancer.plain,

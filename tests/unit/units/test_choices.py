@@ -23,7 +23,7 @@ from mtlv.suite.run import _tell_notes
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
 from mtlv.units.model import build_model, marked_entities
-from mtlv.units.train import _training, train_unit
+from mtlv.units.train import _mixture, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 Trained = list[tuple[Job, UnitRecord]]
@@ -262,7 +262,7 @@ def test_a_source_has_its_own_length_and_batch_size(two_sources: Path) -> None:
         inputs = cache.inputs(job.settings)
         lengths = inputs.tokens.lengths
         keys.add(job.unit.key)
-        sizes.append((lengths[:16].max(), lengths[16:].max(), _training(job, inputs).sizes))
+        sizes.append((lengths[:16].max(), lengths[16:].max(), _mixture(job, inputs).sizes))
     plain, short, small = sizes
     assert short == (plain[0], 5, (4, 4))
     assert small == (*plain[:2], (4, 2))

@@ -28,7 +28,7 @@ from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.model import model_of
 from mtlv.units.teacher_outputs import add_teacher_outputs, teacher_outputs_of
-from mtlv.units.train import _training, train_unit
+from mtlv.units.train import _mixture, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 COLUMNS = "data.columns={labels: [heart, lung, bone], id: id, part: part, missing_labels: unknown}"
@@ -79,7 +79,7 @@ def test_students_are_taught_also_where_a_label_is_unknown(suite: Callable, tabl
         assert {name: len(values) for name, values in outputs.items()} == {names[number]: len(train)}
         found.append((teacher, outputs))
     assert len(found) == 3
-    (part,) = _training(student, add_teacher_outputs(inputs, found)).parts
+    (part,) = _mixture(student, add_teacher_outputs(inputs, found)).parts
     known = np.stack([inputs.corpus.known(name)[part.index] for name in names], axis=1)
     assert known.any(axis=1).all()
     assert not known.all()
@@ -150,7 +150,7 @@ def test_a_model_of_all_kinds_learns_what_is_known(tmp_path: Path, changes: tupl
     cache = InputCache()
     member = resolve(cache, of_kinds(tmp_path, "mtl", *changes).members[0])
     job, inputs = member.children[0].jobs[0], cache.inputs(member.member.settings)
-    parts = _training(job, inputs).parts
+    parts = _mixture(job, inputs).parts
     for part in parts:
         (name,) = part.targets
         rows = inputs.documents(part.index) % 90
@@ -198,7 +198,7 @@ def test_a_unit_trains_on_documents_with_a_known_label(unit: Callable, architect
     assert tasks == (("heart",) if architecture == "stl" else ("heart", "lung", "bone"))
     targets = np.stack([inputs.corpus.targets[name] for name in tasks], axis=1)
     wanted = [row for row in job.fold.train if (targets[row] != UNKNOWN).any()]
-    (batches,) = _training(job, inputs).parts
+    (batches,) = _mixture(job, inputs).parts
     assert batches.index.tolist() == wanted
     assert 0 < len(wanted) < len(job.fold.train)
 

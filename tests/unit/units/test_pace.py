@@ -21,7 +21,7 @@ from mtlv.units.input_cache import InputCache
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
 from mtlv.units.teacher_outputs import add_teacher_outputs, teacher_outputs_of
-from mtlv.units.train import _training, train_unit
+from mtlv.units.train import _mixture, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 SILENT = UnitCallbacks(ignore, lambda *_: None, lambda epoch: epoch)
@@ -40,7 +40,7 @@ def unit(suite: Callable, table: Callable) -> Callable[..., tuple[Job, UnitInput
 
 
 def pace_of(job: Job, inputs: UnitInputs) -> Pace:
-    (part,) = _training(job, inputs).parts
+    (part,) = _mixture(job, inputs).parts
     assert isinstance(part.batching, Pace)
     return part.batching
 
@@ -108,7 +108,7 @@ def test_a_document_with_wrong_labels_comes_last_and_does_not_judge_itself(
 
 def test_without_a_pace_batches_and_keys_are_as_before(unit: Callable) -> None:
     job, inputs = unit()
-    (part,) = _training(job, inputs).parts
+    (part,) = _mixture(job, inputs).parts
     assert part.batching is random_batches
     assert "pace" not in job.unit.train
     paces = ("{by: length}", "{by: rarity}", "{by: length, reverse: true}", "{by: length, until: 1}")
