@@ -90,10 +90,10 @@ def train(args: argparse.Namespace) -> int:
 
 def tested(member: Any, child: Any, records: Sequence[Any]) -> Line:
     """Return metrics and costs of one run on one fold with one seed, as plain values."""
-    from mtlv.reporting.plan_result import outcome
+    from mtlv.reporting.plan_result import evaluate_plan
 
     settings = member.member.settings
-    found = outcome(records, tasks=member.tasks, settings=settings.evaluation, known={})
+    found = evaluate_plan(records, tasks=member.tasks, settings=settings.evaluation, known={})
     return {
         "run": member.name,
         "models": len(records),

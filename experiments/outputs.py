@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from mtlv.formatting import csv_text
 from mtlv.plan import Scores, Task
 from mtlv.planning.resolve import FoldRun, ResolvedMember, Resolver
-from mtlv.reporting.plan_result import PlanResult, outcome, plan_loss
+from mtlv.reporting.plan_result import PlanResult, evaluate_plan, plan_loss
 from mtlv.settings import Suite, load_suite
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
@@ -130,7 +130,7 @@ def pack(suite: Suite, results: Path) -> None:
         records = {job.unit.key: store.load(job.unit.key) for job in jobs}
         units |= {job.unit.key: describe_unit(job, records[job.unit.key]) for job in jobs}
         last_stage = [records[job.unit.key] for job in fold_run.jobs]
-        result = outcome(last_stage, tasks=member.tasks, settings=settings.evaluation, known={})
+        result = evaluate_plan(last_stage, tasks=member.tasks, settings=settings.evaluation, known={})
         title = {"name": member.name, "fold": fold_run.fold.index, "seed": fold_run.seed}
         parts = list(pack_scores(result.test, member.tasks, files, f"{len(runs):03}"))
         thresholds = dict(result.thresholds.values)

@@ -11,13 +11,13 @@ from mtlv.evaluation.metrics import Metrics
 from mtlv.plan import Scores, Task
 from mtlv.reporting.metrics import (
     MetricNames,
-    outcome_metrics,
-    plan_epoch,
+    metrics_of_plan,
+    metrics_of_plan_epoch,
+    metrics_of_unit,
+    metrics_of_unit_epoch,
     text_metrics,
-    unit_epoch,
-    unit_metrics,
 )
-from mtlv.reporting.plan_result import PlanResult, at_epoch, outcome
+from mtlv.reporting.plan_result import PlanResult, at_epoch, evaluate_plan
 from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.tracking import Metric, Tracker
 
@@ -54,12 +54,12 @@ class LiveRun:
     def epoch(self, epoch: EpochRecord, validation: Scores) -> None:
         """Log an epoch of the model in training. A tracker that fails here must not stop hours of training:
         the points are logged again when the model is finished."""
-        points = unit_epoch(epoch, validation, self.names)
+        points = metrics_of_unit_epoch(epoch, validation, self.names)
         if len(self._ended) == self.models - 1:
             parts = [record.validation_at(epoch.epoch) for record in self._ended]
             self._curve[epoch.epoch] = at_epoch([*parts, validation], self.tasks, self.settings)
             epochs = [*(record.epoch_at(epoch.epoch) for record in self._ended), epoch]
-            points += plan_epoch(epochs, epoch.epoch, self._curve[epoch.epoch], self.names)
+            points += metrics_of_plan_epoch(epochs, epoch.epoch, self._curve[epoch.epoch], self.names)
         if self._failed:
             return
         try:
@@ -76,7 +76,7 @@ class LiveRun:
         """
         self._failed = False
         self._ended.append(record)
-        self._send(unit_metrics(record, self.names))
+        self._send(metrics_of_unit(record, self.names))
 
     def texts(
         self, stage: str, record: UnitRecord, *, tasks: Mapping[str, Task], words: Mapping[str, float]
@@ -94,10 +94,10 @@ class LiveRun:
         Raises:
             TrackingError: the tracker failed.
         """
-        result = outcome(
+        result = evaluate_plan(
             self._ended, tasks=self.tasks, settings=self.settings, known=self._curve, earlier=earlier
         )
-        self._send(outcome_metrics(result, self.names))
+        self._send(metrics_of_plan(result, self.names))
         return result
 
     def _send(self, points: Iterable[Metric]) -> None:

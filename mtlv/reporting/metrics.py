@@ -108,7 +108,7 @@ def without_secrets(settings: Settings) -> Settings:
     )
 
 
-def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> list[Metric]:
+def metrics_of_unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> list[Metric]:
     """Return the metrics of an epoch of a model: the loss of its heads, and ranking metrics of its tasks."""
     at = (epoch.epoch, epoch.timestamp_ms)
     tasks = list(validation.tasks)
@@ -122,15 +122,15 @@ def unit_epoch(epoch: EpochRecord, validation: Scores, names: MetricNames) -> li
     kind, slugs = ("tasks", names.tasks) if by_task else ("heads", names.heads)
     out += [Metric(f"train.{kind}.factor/{slugs[name]}", value, *at) for name, value in epoch.factors.items()]
     for head, members in names.joint(epoch.heads):
-        areas = fmean(values[task] for task in members)
-        out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", areas, *at))
+        mean_precision = fmean(values[task] for task in members)
+        out.append(Metric(f"val.heads.average_precision_macro/{names.heads[head]}", mean_precision, *at))
     return out + [
         Metric(f"val.tasks.{names.epoch_metric(task)}/{names.tasks[task]}", values[task], *at)
         for task in tasks
     ]
 
 
-def plan_epoch(
+def metrics_of_plan_epoch(
     epochs: Sequence[EpochRecord], number: int, metrics: Metrics, names: MetricNames
 ) -> list[Metric]:
     """Return the metrics of epoch `number` of all of a plan's models; a model may have stopped earlier."""
@@ -140,19 +140,19 @@ def plan_epoch(
         Metric("train/learning_rate", epochs[0].learning_rate, *at),
     ]
     figures = split_figures("val", metrics, names)
-    of_units = {f"val.tasks.{names.epoch_metric(task)}/{slug}" for task, slug in names.tasks.items()}
-    out += [Metric(key, value, *at) for key, value in figures if key not in of_units]
+    already_logged = {f"val.tasks.{names.epoch_metric(task)}/{slug}" for task, slug in names.tasks.items()}
+    out += [Metric(key, value, *at) for key, value in figures if key not in already_logged]
     for head, tasks in names.joint(names.members):
         value = fmean(metrics.tasks[task].main for task in tasks)
         out.append(Metric(f"val.heads.f1_macro/{names.heads[head]}", value, *at))
     return out
 
 
-def unit_metrics(record: UnitRecord, names: MetricNames) -> list[Metric]:
+def metrics_of_unit(record: UnitRecord, names: MetricNames) -> list[Metric]:
     """Return all metrics of one finished model."""
     out = []
     for epoch in record.epochs:
-        out += unit_epoch(epoch, record.validation_at(epoch.epoch), names)
+        out += metrics_of_unit_epoch(epoch, record.validation_at(epoch.epoch), names)
     return [*out, *_chosen_epochs(record, names)]
 
 
@@ -169,11 +169,13 @@ def _chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
                 yield Metric(f"train.tasks.chosen_epoch/{names.tasks[task]}", epoch, *end)
 
 
-def outcome_metrics(outcome: PlanResult, names: MetricNames) -> list[Metric]:
+def metrics_of_plan(outcome: PlanResult, names: MetricNames) -> list[Metric]:
     """Return all metrics that depend on all of a plan's models."""
     out: list[Metric] = []
     for epoch, metrics in enumerate(outcome.curve):
-        out += plan_epoch([record.epoch_at(epoch) for record in outcome.records], epoch, metrics, names)
+        out += metrics_of_plan_epoch(
+            [record.epoch_at(epoch) for record in outcome.records], epoch, metrics, names
+        )
     end = (0, last_timestamp(outcome))
     out += [Metric(key, value, *end) for key, value in split_figures("test", outcome.metrics, names)]
     best = outcome.curve[outcome.best_epoch].plan.as_dict()

@@ -63,7 +63,7 @@ class PlanResult:
         return values.index(max(values))
 
 
-def outcome(
+def evaluate_plan(
     records: Sequence[UnitRecord],
     *,
     tasks: Sequence[Task],

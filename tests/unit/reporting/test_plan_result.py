@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mtlv.evaluation.metrics import evaluate
 from mtlv.evaluation.thresholds import fit_thresholds
 from mtlv.plan import Scores, Task, TaskScores
-from mtlv.reporting.plan_result import PlanResult, outcome
+from mtlv.reporting.plan_result import PlanResult, evaluate_plan
 from mtlv.settings import load_overrides
 from mtlv.settings.schema import EvaluationSettings
 from mtlv.store.records import UnitRecord
@@ -61,7 +61,7 @@ def settings() -> Callable[..., EvaluationSettings]:
 
 
 def found_with(settings: EvaluationSettings, *records: UnitRecord) -> PlanResult:
-    return outcome(records, tasks=[Task(name) for name in NAMES], settings=settings, known={})
+    return evaluate_plan(records, tasks=[Task(name) for name in NAMES], settings=settings, known={})
 
 
 def test_each_epoch_is_at_thresholds_fitted_on_its_own_validation_scores(
