@@ -18,7 +18,7 @@ from mtlv.reporting.member_result import MemberResult
 from mtlv.serving.model import ServedPlan
 from mtlv.serving.package import CONTENT
 from mtlv.store.local import Store
-from mtlv.suite.keep_models import best_child, package
+from mtlv.suite.keep_models import best_fold_run, package
 from mtlv.tracking.mlflow_model import place_files, save_model
 from mtlv.units.input_cache import InputCache
 
@@ -114,7 +114,7 @@ class Result(Model):
     def _files(self) -> TrackedModel:
         """Files of the model in the store."""
         resolved, outcomes = self._result.resolved, self._result.outcomes
-        best = best_child(resolved, outcomes)
+        best = best_fold_run(resolved, outcomes)
         store = Store(self.member.settings.store.folder)
         weights: dict[str, Path] = {}
         for record in outcomes[best].records:

@@ -76,13 +76,13 @@ class ResolvedMember:
     @property
     def name(self) -> str:
         """Name of the member, with the number of groups that `auto` found if all folds agree."""
-        counts = {child.groups.grouping.k for child in self.children if child.groups is not None}
+        counts = {fold_run.groups.grouping.k for fold_run in self.children if fold_run.groups is not None}
         return self.member.name_with_groups(counts.pop()) if len(counts) == 1 else self.member.name
 
     @property
     def jobs(self) -> Iterator[Job]:
         """Jobs of all stages, in the order of training."""
-        return (job for child in self.children for job in (*child.earlier, *child.jobs))
+        return (job for fold_run in self.children for job in (*fold_run.earlier, *fold_run.jobs))
 
 
 class UnfinishedError(GroupingError):
@@ -201,7 +201,7 @@ class Resolver:
         for fold in folds:
             builders = [StageBuilder(cache, member, fold, seed, start) for seed in settings.seeds]
             children += self._children(member, fold, builders)
-        keys = [job.unit.key for child in children for job in child.jobs]
+        keys = [job.unit.key for fold_run in children for job in fold_run.jobs]
         uid = content_key([settings.model_dump(mode="json", exclude=IGNORED_KEYS), data, start, keys])
         return ResolvedMember(member, tuple(children), uid, data, cache.tasks(settings))
 
@@ -236,7 +236,9 @@ class Resolver:
         jobs = [job for job in stage_jobs if job.unit.stage in stages]
         for other in others:
             children = self.resolve(other).children
-            jobs += [job for child in children if child.fold.index == fold.index for job in child.jobs]
+            jobs += [
+                job for fold_run in children if fold_run.fold.index == fold.index for job in fold_run.jobs
+            ]
         return each_once(jobs)
 
     def _groups(

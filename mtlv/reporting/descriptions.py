@@ -43,25 +43,25 @@ FILES = {
 
 def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     """Describe a member before its training."""
-    settings, child = resolved.settings, resolved.children[0]
+    settings, fold_run = resolved.settings, resolved.children[0]
     what, _, how = ARCHITECTURES[settings.architecture.name].title.partition(": ")
     layout = f" ({how})" if how else ""
-    shape = f"{many(len(child.plan.models), 'model')} with {many(len(list(child.plan.heads)), 'head')}"
+    shape = f"{many(len(fold_run.plan.models), 'model')} with {many(len(list(fold_run.plan.heads)), 'head')}"
     over = _over(resolved.children) or ["1 fold"]
-    parts = ", ".join(f"{len(child.fold.part(part))} {part}" for part in ("train", "validation", "test"))
+    parts = ", ".join(f"{len(fold_run.fold.part(part))} {part}" for part in ("train", "validation", "test"))
     lines = [
         f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.task_names), 'task')} of "
         f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
         f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
-        f"{_epochs(child.jobs[0].settings)}; documents: {parts}."
+        f"{_epochs(fold_run.jobs[0].settings)}; documents: {parts}."
     ]
-    trained = {job.unit.stage: job.settings for job in child.earlier}
+    trained = {job.unit.stage: job.settings for job in fold_run.earlier}
     for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
         lines.append(_stage(stage.name, trained.get(stage.name, before)))
     if settings.training.teach is not None:
         lines.append(_taught(settings.training.teach))
-    if child.groups is not None:
-        lines.append(_groups(settings.grouping.method, settings.grouping.features, child.groups))
+    if fold_run.groups is not None:
+        lines.append(_groups(settings.grouping.method, settings.grouping.features, fold_run.groups))
         if len({frozenset(map(frozenset, c.groups.groups)) for c in resolved.children if c.groups}) > 1:
             lines.append("These are the groups of the first fold; other folds have different groups.")
     return "\n\n".join(lines)
@@ -98,7 +98,7 @@ def _groups(method: str, features: str, groups: TaskGroups) -> str:
     return "\n".join([head, *(f"{i}. {_names(members)}" for i, members in enumerate(groups.groups, 1))])
 
 
-def describe_parent(result: MemberResult, files: Collection[str]) -> str:
+def describe_member(result: MemberResult, files: Collection[str]) -> str:
     """Describe a member and its results; `files` are the artifacts in its root and the tables."""
     (row,) = member_rows([result])
     spread = _spread(result)
@@ -117,14 +117,14 @@ def describe_parent(result: MemberResult, files: Collection[str]) -> str:
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 
-def describe_child(result: FoldResult, files: Iterable[str]) -> str:
+def describe_fold_run(result: FoldResult, files: Iterable[str]) -> str:
     """Describe the results of one fold and seed."""
-    child, outcome = result.child, result.outcome
+    fold_run, outcome = result.fold_run, result.outcome
     figures, columns = outcome.metrics.plan.as_dict(), _first(outcome.metrics.plan)
     shown_figures = [f"{column.title} **{figures[column.key]:.4f}**" for column in columns[:1]]
     shown_figures += [f"{column.title} {figures[column.key]:.4f}" for column in columns[1:]]
     text = (
-        f"Fold {child.fold.index}, seed {child.seed} of **{plain(result.member)}**: test "
+        f"Fold {fold_run.fold.index}, seed {fold_run.seed} of **{plain(result.member)}**: test "
         f"{', '.join(shown_figures)}{_limits(outcome.thresholds)}, on "
         f"{many(len(outcome.test.ids), 'document')}; "
         f"best validation {columns[0].title} in epoch {outcome.best_epoch} (from 0)."
@@ -198,14 +198,14 @@ def _extremes(values: Mapping[str, float], named: str) -> str:
 
 
 def _spread(result: MemberResult) -> str:
-    """Return the explanation of `±`; empty for one child."""
+    """Return the explanation of `±`; empty for one fold run."""
     over = _over(result.resolved.children)
     return f" (mean ± standard deviation over {' x '.join(over)})" if over else ""
 
 
 def _over(children: Sequence[FoldRun]) -> list[str]:
     """Return the counts of folds and seeds that are above 1: `4 folds`, `3 seeds`."""
-    folds, seeds = len({child.fold.index for child in children}), len({child.seed for child in children})
+    folds, seeds = len({run.fold.index for run in children}), len({run.seed for run in children})
     return [many(count, noun) for count, noun in ((folds, "fold"), (seeds, "seed")) if count > 1]
 
 

@@ -1,4 +1,4 @@
-"""Artifacts of a child run and those shared with its parent. `mtlv compare` reads these files."""
+"""Artifacts of a fold run and those shared with its parent. `mtlv compare` reads these files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtlv.evaluation.texts import classification_report, per_task_csv
 from mtlv.evaluation.thresholds import Thresholds
 from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Scores, Task, as_json
-from mtlv.reporting.descriptions import describe_child
+from mtlv.reporting.descriptions import describe_fold_run
 from mtlv.reporting.groups import GROUPS, groups_json
 from mtlv.reporting.member_result import CURVES, FoldResult
 from mtlv.reporting.metric_titles import main_title
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mtlv.planning.resolve import FoldRun
 
 PER_TASK = "report/per_task.json"
-CHILD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
+FOLD_FILES = (PER_TASK, "per_task_f1.png", "report/classification_report.txt", "scores", "config.yml")
 
 
 def curves_json(metrics: Iterable[Metric]) -> str:
@@ -84,23 +84,25 @@ def _judged(task: Task) -> dict[str, object]:
     return {key: getattr(task, key) for key in ("kind", "main_metric", "source", "classes", "negative")}
 
 
-def write_plan(tracker: Tracker, run: str, child: FoldRun, outcome: PlanResult, names: MetricNames) -> None:
+def write_plan(
+    tracker: Tracker, run: str, fold_run: FoldRun, outcome: PlanResult, names: MetricNames
+) -> None:
     """Log config, plan, tasks and packages."""
     support = {task: figures.support for task, figures in outcome.metrics.tasks.items()}
-    tracker.text(run, dump(without_secrets(child.jobs[0].settings)), "config.yml")
-    tracker.text(run, json.dumps(as_json(child.plan), indent=1, ensure_ascii=False), "plan.json")
+    tracker.text(run, dump(without_secrets(fold_run.jobs[0].settings)), "config.yml")
+    tracker.text(run, json.dumps(as_json(fold_run.plan), indent=1, ensure_ascii=False), "plan.json")
     tracker.text(run, tasks_json(names, support, outcome.test), "tasks.json")
     tracker.text(run, environment_text(), "environment.txt")
 
 
-def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
+def write_fold_run(tracker: Tracker, run: str, result: FoldResult) -> None:
     """Log what is known at the end of a fold: plan and groups, report, scores, the figure of its tasks."""
-    child, outcome, names = result.child, result.outcome, result.names
+    fold_run, outcome, names = result.fold_run, result.outcome, result.names
     at = last_timestamp(outcome)
     tracker.metrics(run, constant_metrics(result.constants, names.tasks, at))
     if result.reference is not None:
         tracker.metrics(run, reference_metrics(result.reference, names.tasks, at))
-    write_plan(tracker, run, child, outcome, names)
+    write_plan(tracker, run, fold_run, outcome, names)
     order = list(names.tasks)
     decided = [task for task in order if task in outcome.thresholds.values]
     if decided:
@@ -110,8 +112,8 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
     tracker.table(run, per_task_table(outcome, names))
     tracker.text(run, thresholds_json(outcome.thresholds), "thresholds.json")
     tracker.text(run, curves_json(result.points), "curves.json")
-    if child.groups is not None:
-        tracker.text(run, json.dumps(groups_json(child.groups), indent=1, ensure_ascii=False), GROUPS)
+    if fold_run.groups is not None:
+        tracker.text(run, json.dumps(groups_json(fold_run.groups), indent=1, ensure_ascii=False), GROUPS)
     with TemporaryDirectory() as folder:
         for scores in (outcome.validation, outcome.test):
             file = Path(folder) / f"{scores.part}.parquet"
@@ -124,4 +126,4 @@ def write_child(tracker: Tracker, run: str, result: FoldResult) -> None:
             order, values, support, Path(folder) / "per_task_f1.png", title=result.name, figure=figure
         )
         tracker.artifact(run, picture)
-    tracker.describe(run, describe_child(result, CHILD_FILES))
+    tracker.describe(run, describe_fold_run(result, FOLD_FILES))

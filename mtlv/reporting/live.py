@@ -1,4 +1,4 @@
-"""Logging of a child run during training: every epoch's metrics go to the tracker immediately."""
+"""Logging of a fold run during training: every epoch's metrics go to the tracker immediately."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LiveRun:
     """
 
     tracker: Tracker
-    run: str  # id of the child's run
+    run: str  # id of the fold run in the tracker
     names: MetricNames  # names of the plan's metrics
     tasks: Sequence[Task]  # all tasks, in the order of the corpus
     models: int  # number of models in the plan

@@ -58,7 +58,7 @@ class FoldResult:
 
     member: str  # name of its member
     name: str  # name of its run
-    child: FoldRun  # its fold, seed, groups and plan
+    fold_run: FoldRun  # its fold, seed, groups and plan
     names: MetricNames  # names of the plan's heads and tasks
     outcome: PlanResult
     points: tuple[Metric, ...]  # every metric logged
@@ -79,7 +79,7 @@ class MemberResult:
 
     @property
     def outcomes(self) -> tuple[PlanResult, ...]:
-        return tuple(child.outcome for child in self.children)
+        return tuple(fold_result.outcome for fold_result in self.children)
 
     @property
     def name(self) -> str:
@@ -97,11 +97,11 @@ class MemberResult:
         return max(last_timestamp(outcome) for outcome in self.outcomes)
 
     def of_task(self, task: str, figure: str) -> list[float]:
-        """Return a test metric of a task, one value per child."""
+        """Return a test metric of a task, one value per fold run."""
         return [outcome.metrics.tasks[task].as_dict()[figure] for outcome in self.outcomes]
 
     def main(self, task: str) -> list[float]:
-        """Return the main test metric of a task, one value per child."""
+        """Return the main test metric of a task, one value per fold run."""
         return [outcome.metrics.tasks[task].main for outcome in self.outcomes]
 
     @cached_property
@@ -119,10 +119,10 @@ class MemberResult:
     @cached_property
     def beside(self) -> BesideWords:
         """Return its scores and those of a bag of words, of the children that have both."""
-        both = [(child, child.reference) for child in self.children if child.reference is not None]
+        both = [(result, result.reference) for result in self.children if result.reference is not None]
         mains = {
-            (child.child.fold.index, child.child.seed): (child.outcome.metrics.plan.main, words.main)
-            for child, words in both
+            (result.fold_run.fold.index, result.fold_run.seed): (result.outcome.metrics.plan.main, words.main)
+            for result, words in both
         }
         tasks = {
             task: [(c.outcome.metrics.tasks[task].main, w.tasks[task]) for c, w in both if task in w.tasks]
@@ -177,7 +177,7 @@ def _figures(outcome: PlanResult) -> dict[str, float]:
     return outcome.metrics.plan.as_dict() | costs
 
 
-def parent_metrics(result: MemberResult) -> list[Metric]:
+def member_metrics(result: MemberResult) -> list[Metric]:
     """Return means and spreads over the children, and the elbow curve with k as the step."""
     at = result.timestamp_ms
     out = []
@@ -204,7 +204,9 @@ def parent_metrics(result: MemberResult) -> list[Metric]:
 def _constants(result: MemberResult) -> dict[str, float]:
     """Return the mean metric of each task's constant answer."""
     metrics = {
-        task: [child.constants[task] for child in result.children if task in child.constants]
+        task: [
+            fold_result.constants[task] for fold_result in result.children if task in fold_result.constants
+        ]
         for task in result.resolved.task_names
     }
     return {task: fmean(values) for task, values in metrics.items() if values}
@@ -232,8 +234,8 @@ def _mean_curves(result: MemberResult) -> Iterator[Metric]:
     """
     kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.tasks))
     points_at: dict[tuple[str, int], list[Metric]] = {}
-    for child in result.children:
-        for point in child.points:
+    for fold_result in result.children:
+        for point in fold_result.points:
             if point.key.startswith(kept):
                 points_at.setdefault((point.key, point.step), []).append(point)
     for (key, step), points in points_at.items():

@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 from mtlv.evaluation.compared_runs import mean_and_sd
 from mtlv.figures.per_task import draw_per_task
 from mtlv.figures.splittings import draw_splittings
-from mtlv.reporting.descriptions import describe_parent
+from mtlv.reporting.descriptions import describe_member
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
 from mtlv.reporting.member_result import (
     MemberResult,
     error_bars,
+    member_metrics,
     member_rows,
-    parent_metrics,
 )
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames
@@ -26,18 +26,18 @@ from mtlv.tracking import TableFile, Tracker
 SPLITTINGS = "report/splittings.json"
 
 
-def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
+def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Log metrics and artifacts of a member's own run, which summarizes its children."""
-    tracker.metrics(run, parent_metrics(result))
-    child = result.resolved.children[0]
-    write_plan(tracker, run, child, result.outcomes[0], MetricNames(child.plan, result.resolved.tasks))
+    tracker.metrics(run, member_metrics(result))
+    fold_run = result.resolved.children[0]
+    write_plan(tracker, run, fold_run, result.outcomes[0], MetricNames(fold_run.plan, result.resolved.tasks))
     tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
     tracker.table(run, _per_task_table(result))
     if result.splittings:
         tracker.table(run, _splittings_table(result))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        groups = child.groups
+        groups = fold_run.groups
         pictures = [] if groups is None else write_groups(groups, folder, title=result.title)
         pictures.append(_draw_tasks(result, folder))
         if result.splittings:
@@ -48,7 +48,7 @@ def write_parent(tracker: Tracker, run: str, result: MemberResult) -> None:
         for path in sorted((folder / "grouping").glob("*.json")):
             tracker.artifact(run, path, "grouping")
         files = [PER_TASK, *(picture.name for picture in pictures), "config.yml"]
-    tracker.describe(run, describe_parent(result, files))
+    tracker.describe(run, describe_member(result, files))
 
 
 def _splittings_table(result: MemberResult) -> TableFile:

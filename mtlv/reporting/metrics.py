@@ -1,4 +1,4 @@
-"""Metrics, params and tags of a child run, with the names of the tracking contract."""
+"""Metrics, params and tags of a fold run, with the names of the tracking contract."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ class MetricNames:
         return SCORING[self.known[task].kind].epoch_metric(self.known[task])
 
 
-def tags(resolved: ResolvedMember, child: FoldRun) -> dict[str, str]:
-    """Return the tags of a child's run; the member's own run has those of its first child."""
+def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
+    """Return the tags of a fold run; the member's own run has those of its first fold run."""
     settings = resolved.settings
     return {
         "mtlv.architecture": settings.architecture.name,
         "mtlv.encoder": settings.encoder.name,
         "mtlv.dataset": settings.data.title,
-        "mtlv.grouping": grouping_words(settings, child.groups),
+        "mtlv.grouping": grouping_words(settings, fold_run.groups),
         "mtlv.learned": tasks_by_stage(settings),
-        "mtlv.stages": json.dumps([asdict(shape) for shape in stage_shapes(settings, child)]),
+        "mtlv.stages": json.dumps([asdict(shape) for shape in stage_shapes(settings, fold_run)]),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,
@@ -91,10 +91,10 @@ def params(settings: Settings) -> dict[str, str | int | float | bool]:
     return dict(flatten(without_secrets(settings)))
 
 
-def own_params(child: FoldRun) -> dict[str, str | int | float | bool]:
+def own_params(fold_run: FoldRun) -> dict[str, str | int | float | bool]:
     """Return params in addition to the settings: the resulting numbers of groups and epochs."""
-    trained = child.jobs[0].settings.training
-    chosen = {} if child.groups is None else {"k": child.groups.grouping.k}
+    trained = fold_run.jobs[0].settings.training
+    chosen = {} if fold_run.groups is None else {"k": fold_run.groups.grouping.k}
     return {**chosen, **({} if trained.budget is None else {"epochs": trained.epochs})}
 
 

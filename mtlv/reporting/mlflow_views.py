@@ -45,7 +45,7 @@ def ready_views(members: Sequence[ResolvedMember]) -> tuple[View, ...]:
     """Return the views of a suite's runs, from its tasks and heads; known before training."""
     suite = _Suite(members)
     views = [_runs(suite), _compare(suite), _tasks(suite), _heads(suite)]
-    if any(child.groups is not None for member in members for child in member.children):
+    if any(fold_run.groups is not None for member in members for fold_run in member.children):
         views.append(_elbow(suite))
     return tuple(views)
 
@@ -127,8 +127,8 @@ def _heads(suite: _Suite) -> View:
     groups: dict[str, None] = {}
     single: dict[str, None] = {}
     for member in suite.members:
-        for child in member.children:
-            names = MetricNames(child.plan, member.tasks)
+        for fold_run in member.children:
+            names = MetricNames(fold_run.plan, member.tasks)
             for head, slug in names.heads.items():
                 (groups if len(names.members[head]) > 1 else single)[slug] = None
     sections = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """Results of one child run."""
+    """Results of one fold run."""
 
     validation: Scores  # validation scores of the kept weights, all tasks
     test: Scores  # the same for the test part

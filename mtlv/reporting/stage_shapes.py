@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
 
 
-def stage_shapes(settings: Settings, child: FoldRun) -> list[StageShape]:
-    """Return what each stage of a child learned, in order, without those that the last does not need."""
-    names = dict.fromkeys(job.unit.stage for job in (*child.earlier, *child.jobs))
-    return [_shape(name, child, settings) for name in names]
+def stage_shapes(settings: Settings, fold_run: FoldRun) -> list[StageShape]:
+    """Return what each stage of a fold run learned, in order, without those that the last does not need."""
+    names = dict.fromkeys(job.unit.stage for job in (*fold_run.earlier, *fold_run.jobs))
+    return [_shape(name, fold_run, settings) for name in names]
 
 
-def _shape(name: str, child: FoldRun, settings: Settings) -> StageShape:
-    jobs = [job for job in (*child.earlier, *child.jobs) if job.unit.stage == name]
+def _shape(name: str, fold_run: FoldRun, settings: Settings) -> StageShape:
+    jobs = [job for job in (*fold_run.earlier, *fold_run.jobs) if job.unit.stage == name]
     models = {job.unit.model.name for job in jobs}  # several teachers of one model are alike
     tasks = {task for job in jobs for task in job.unit.model.tasks}
     texts = {f"{data.called}.text" for data in settings.data.each_source}

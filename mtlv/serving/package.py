@@ -97,26 +97,26 @@ def _write_encoder(store: Store, encoder: Encoder, warn: Callable[[str], None]) 
 
 
 def describe(
-    child: FoldRun,
+    fold_run: FoldRun,
     result: PlanResult,
     tasks: Mapping[str, ServedTask],
     tokenizer: str,
     resolved: ResolvedMember,
     weights: Mapping[str, Path],
 ) -> ModelManifest:
-    """Describe how the networks of a child were trained and evaluated; `weights`: the file of each task."""
+    """Describe how the networks of a fold run were trained and tested; `weights`: the file of each task."""
     settings, thresholds = resolved.settings, result.thresholds.values
-    networks = {model.name: _network_file(weights[model.tasks[0]]) for model in child.plan.models}
+    networks = {model.name: _network_file(weights[model.tasks[0]]) for model in fold_run.plan.models}
     files = {task: _network_file(path) for task, path in weights.items()}
     return ModelManifest(
-        origin=f"{resolved.name} · fold {child.fold.index} · seed {child.seed}",
+        origin=f"{resolved.name} · fold {fold_run.fold.index} · seed {fold_run.seed}",
         tasks=tasks,
         thresholds={name: thresholds[name] for name in tasks if name in thresholds},
         scope=result.thresholds.scope,
         networks=networks,
         task_files={
             task: files[task]
-            for model in child.plan.models
+            for model in fold_run.plan.models
             for task in model.tasks
             if files[task] != networks[model.name]
         },
@@ -124,7 +124,7 @@ def describe(
         tokenizer=tokenizer,
         features=settings.encoder.features,
         heads=settings.heads.model_dump(mode="json"),
-        precision=child.jobs[0].precision,
+        precision=fold_run.jobs[0].precision,
         mtlv=__version__,
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
         columns=training_columns(settings.data),
@@ -133,16 +133,16 @@ def describe(
 
 
 def lay_out(
-    description: ModelManifest, child: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
+    description: ModelManifest, fold_run: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
-    """Return the folder of a child's plan, with the files of its networks' `weights`."""
+    """Return the folder of a fold run's plan, with the files of its networks' `weights`."""
     files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in encoder.files}
     files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
     texts = {
         CODE_FILE: CODE,
         "requirements.txt": requirements(),
         f"{CONTENT}/{DESCRIPTION}": description.as_json(),
-        f"{CONTENT}/{PLAN}": json.dumps(as_json(child.plan), indent=1, ensure_ascii=False),
+        f"{CONTENT}/{PLAN}": json.dumps(as_json(fold_run.plan), indent=1, ensure_ascii=False),
     }
     tasks = description.tasks.values()
     if row := made_up_row(tasks):

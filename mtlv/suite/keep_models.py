@@ -1,4 +1,4 @@
-"""Trained models of runs, and the choice of the child whose model is logged with its member."""
+"""Trained models of runs, and the choice of the fold run whose model is logged with its member."""
 
 from __future__ import annotations
 
@@ -49,25 +49,27 @@ class ModelKeeper:
     _runs: dict[tuple[str, int, int], str] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
 
-    def child(self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult) -> None:
-        """Log a child's model with its run."""
+    def log_fold_run(
+        self, run: str, resolved: ResolvedMember, fold_run: FoldRun, outcome: PlanResult
+    ) -> None:
+        """Log the model of a fold run with it."""
         settings = resolved.settings
-        self._runs[resolved.uid, child.fold.index, child.seed] = run
+        self._runs[resolved.uid, fold_run.fold.index, fold_run.seed] = run
         if settings.tracking.models == "all":
-            self._keep(run, resolved, child, outcome, "")
+            self._keep(run, resolved, fold_run, outcome, "")
 
-    def parent(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
-        """Log the best child's model with the member's run: best on validation, the first on ties."""
+    def log_member(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
+        """Log the best fold run's model with the member's run: best on validation, the first on ties."""
         if resolved.settings.tracking.models == "none":
             return
-        best = best_child(resolved, outcomes)
+        best = best_fold_run(resolved, outcomes)
         value = validation_score(outcomes[best], resolved.tasks)
         figure = validation_title(resolved.tasks)
         why = f"Of {len(outcomes)} folds and seeds it has the best {figure} on validation, {value:.3f}. "
         self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(outcomes) > 1 else "")
 
     def _keep(
-        self, run: str, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult, why: str
+        self, run: str, resolved: ResolvedMember, fold_run: FoldRun, outcome: PlanResult, why: str
     ) -> None:
         settings = resolved.settings
         if not any(TARGETS[task.kind].has_targets for task in resolved.tasks):
@@ -75,18 +77,18 @@ class ModelKeeper:
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
             return
-        weights = list(map(self._weights, child.jobs, outcome.records))
+        weights = list(map(self._weights, fold_run.jobs, outcome.records))
         if not all(weights):
             folders = [str(self.store.units / record.key) for record in outcome.records]
             lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
             self._tell(
-                f"{child.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
+                f"{fold_run.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
                 f"to train again, delete {', '.join(lost)}"
             )
             return
         networks = {task: path for paths in weights for task, path in paths.items()}
-        model = package(self.cache, self.store, resolved, child, outcome, networks, why)
-        self.tracker.model(run, self._with_figures(model, resolved, child, outcome))
+        model = package(self.cache, self.store, resolved, fold_run, outcome, networks, why)
+        self.tracker.model(run, self._with_figures(model, resolved, fold_run, outcome))
 
     def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
         """Return the weight files of a unit; if one is damaged, the unit is first trained again."""
@@ -102,21 +104,20 @@ class ModelKeeper:
         return files
 
     def _with_figures(
-        self, model: TrackedModel, resolved: ResolvedMember, child: FoldRun, outcome: PlanResult
+        self, model: TrackedModel, resolved: ResolvedMember, fold_run: FoldRun, outcome: PlanResult
     ) -> TrackedModel:
         """Return the model with its origin and test metrics, which MLflow's list of models shows."""
         settings = resolved.settings
         figures, end = outcome.metrics.plan.as_dict(), last_timestamp(outcome)
-        parts = fold_parts(settings.data, self.cache.corpus(settings.data), child.fold)
+        parts = fold_parts(settings.data, self.cache.corpus(settings.data), fold_run.fold)
         tested = next(part for part in parts if part.role == "test")
-        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS} | own_params(
-            child
-        )
+        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS}
+        shown, fold, seed = shown | own_params(fold_run), fold_run.fold.index, fold_run.seed
         return replace(
             model,
-            settings={**shown, "fold": child.fold.index, "seed": child.seed, "networks": len(child.jobs)},
+            settings={**shown, "fold": fold, "seed": seed, "networks": len(fold_run.jobs)},
             metrics=[Metric(f"test/{name}", value, 0, end) for name, value in figures.items()],
-            metrics_run=self._runs[resolved.uid, child.fold.index, child.seed],
+            metrics_run=self._runs[resolved.uid, fold, seed],
             dataset=(tested.name, tested.digest),
         )
 
@@ -126,8 +127,8 @@ class ModelKeeper:
             self.callback(NoteGiven(text))
 
 
-def best_child(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
-    """Return the index of the child with the best validation score; the first one on ties."""
+def best_fold_run(resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> int:
+    """Return the index of the fold run with the best validation score; the first one on ties."""
     values = [validation_score(outcome, resolved.tasks) for outcome in outcomes]
     return values.index(max(values))
 
@@ -136,18 +137,18 @@ def package(
     cache: InputCache,
     store: Store,
     resolved: ResolvedMember,
-    child: FoldRun,
+    fold_run: FoldRun,
     outcome: PlanResult,
     networks: Mapping[str, Path],
     why: str = "",
 ) -> TrackedModel:
-    """Return a child's trained plan as files; `networks`: the file of each task's weights."""
+    """Return a fold run's trained plan as files; `networks`: the file of each task's weights."""
     settings = resolved.settings
     encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
-    tasks = served_tasks(resolved.tasks, cache.corpus(settings.data), settings.data, child.fold.train)
-    description = describe(child, outcome, tasks, files.tokenizer, resolved, networks)
-    model = lay_out(description, child, files, networks.values())
+    tasks = served_tasks(resolved.tasks, cache.corpus(settings.data), settings.data, fold_run.fold.train)
+    description = describe(fold_run, outcome, tasks, files.tokenizer, resolved, networks)
+    model = lay_out(description, fold_run, files, networks.values())
     return replace(model, description=_words(description, why))
 
 

@@ -1,4 +1,4 @@
-"""One member of a suite: its run, with child runs for each fold and seed."""
+"""One member of a suite: its run, with a fold run below it for each fold and seed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.datasets import fold_parts, whole_corpus
 from mtlv.reporting.descriptions import describe_plan
-from mtlv.reporting.fold_run import write_child
+from mtlv.reporting.fold_run import write_fold_run
 from mtlv.reporting.live import LiveRun
 from mtlv.reporting.member_result import FoldResult, MemberResult
-from mtlv.reporting.member_run import write_parent
+from mtlv.reporting.member_run import write_member
 from mtlv.reporting.metrics import MetricNames, own_params, params, tags
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
@@ -67,25 +67,25 @@ class SuiteContext:
 
 def run_member(context: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
     """Train, evaluate and track a member; finished units are loaded from the store."""
-    child, settings = resolved.children[0], resolved.settings
+    fold_run, settings = resolved.children[0], resolved.settings
     spec = RunSpec(
         resolved.uid,
         resolved.name,
         "suite member",
-        params=params(settings) | own_params(child),
-        tags=tags(resolved, child),
+        params=params(settings) | own_params(fold_run),
+        tags=tags(resolved, fold_run),
         description=describe_plan(resolved, generated=corpus.generated),
         colour=colour,
     )
     with context.run(spec) as run:
         context.tracker.data(run, [whole_corpus(settings.data, corpus, resolved)])
         children = tuple(
-            _run_child(context, resolved, fold_run, corpus, run) for fold_run in resolved.children
+            _run_fold(context, resolved, fold_run, corpus, run) for fold_run in resolved.children
         )
         words = context.cache.word_pieces(settings)
         result = MemberResult(resolved, children, corpus.generated, words)
-        write_parent(context.tracker, run, result)
-        context.models.parent(run, resolved, result.outcomes)
+        write_member(context.tracker, run, result)
+        context.models.log_member(run, resolved, result.outcomes)
     return result
 
 
@@ -107,50 +107,50 @@ def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> Uni
         ) from error
 
 
-def _run_child(
-    context: SuiteContext, resolved: ResolvedMember, child: FoldRun, corpus: Corpus, parent: str
+def _run_fold(
+    context: SuiteContext, resolved: ResolvedMember, fold_run: FoldRun, corpus: Corpus, parent: str
 ) -> FoldResult:
     settings = resolved.settings
-    seed = f" · seed {child.seed}" if len(settings.seeds) > 1 else ""
+    seed = f" · seed {fold_run.seed}" if len(settings.seeds) > 1 else ""
     spec = RunSpec(
-        uid=f"{resolved.uid}-{child.fold.index}-{child.seed}",
-        name=f"fold {child.fold.index}{seed} · {resolved.name}",  # these first: nested names are cut off
+        uid=f"{resolved.uid}-{fold_run.fold.index}-{fold_run.seed}",
+        name=f"fold {fold_run.fold.index}{seed} · {resolved.name}",  # these first: nested names are cut off
         kind="fold",
         parent=parent,
-        params=params(settings) | own_params(child) | {"fold": child.fold.index, "seed": child.seed},
-        tags=tags(resolved, child),
+        params=params(settings) | own_params(fold_run) | {"fold": fold_run.fold.index, "seed": fold_run.seed},
+        tags=tags(resolved, fold_run),
     )
-    names = MetricNames(child.plan, resolved.tasks)
+    names = MetricNames(fold_run.plan, resolved.tasks)
     with context.run(spec) as run:
-        context.tracker.data(run, fold_parts(settings.data, corpus, child.fold))
+        context.tracker.data(run, fold_parts(settings.data, corpus, fold_run.fold))
         live = LiveRun(
             context.tracker,
             run,
             names,
             resolved.tasks,
-            len(child.jobs),
+            len(fold_run.jobs),
             settings.evaluation,
             warner(context.callback),
         )
         # A unit of an earlier stage has no run of its own.
-        earlier = [context.executor.run(job) for job in child.earlier]
+        earlier = [context.executor.run(job) for job in fold_run.earlier]
         inputs = context.cache.inputs(settings)
         trained = []
-        for job in child.jobs:
+        for job in fold_run.jobs:
             trained.append(context.executor.run(job, live.epoch))
-            live.log_finished(_restrict_to_fold(trained[-1], inputs, child.fold))
+            live.log_finished(_restrict_to_fold(trained[-1], inputs, fold_run.fold))
         words = context.cache.fertility(settings)
-        for job, record in zip((*child.earlier, *child.jobs), (*earlier, *trained), strict=True):
+        for job, record in zip((*fold_run.earlier, *fold_run.jobs), (*earlier, *trained), strict=True):
             live.texts(job.unit.stage, record, tasks=inputs.tasks, words=words)
         outcome = live.finish(earlier)
         for warning in outcome.thresholds.warnings:
             context.callback(WarningGiven(f"{spec.name}: {warning}"))
-        training = inputs.targets_of(resolved.task_names, child.fold.train)
+        training = inputs.targets_of(resolved.task_names, fold_run.fold.train)
         constants = constant_scores(outcome.test, resolved.tasks, training)
-        words_scores = reference(context.cache, resolved, child)
+        words_scores = reference(context.cache, resolved, fold_run)
         result = FoldResult(
-            resolved.name, spec.name, child, names, outcome, live.points, constants, words_scores
+            resolved.name, spec.name, fold_run, names, outcome, live.points, constants, words_scores
         )
-        write_child(context.tracker, run, result)
-        context.models.child(run, resolved, child, outcome)
+        write_fold_run(context.tracker, run, result)
+        context.models.log_fold_run(run, resolved, fold_run, outcome)
     return result

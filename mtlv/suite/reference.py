@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 METHOD = 2  # changes with the numbers of `mtlv.units.bag_of_words`
 
 
-def reference(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> ReferenceScores | None:
+def reference(cache: InputCache, resolved: ResolvedMember, fold_run: FoldRun) -> ReferenceScores | None:
     """Return the test scores of a bag of words on the documents of a fold; None without one."""
     settings = resolved.settings
     if not settings.evaluation.bag_of_words:
         return None
-    path = _file(cache, resolved, child)
+    path = _file(cache, resolved, fold_run)
     stored = None if path is None else read_sealed(path, cache.warn, "it is computed again")
     if stored is not None:
         return None if stored["scores"] is None else ReferenceScores(**stored["scores"])
-    parts = cache.bag_of_words(settings, child.fold)
+    parts = cache.bag_of_words(settings, fold_run.fold)
     scores = None if parts is None else reference_scores(*parts, resolved.tasks, settings.evaluation)
     if path is not None:
         with suppress(OSError):  # a full disk: it is computed again
@@ -39,7 +39,7 @@ def reference(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Re
     return scores
 
 
-def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path | None:
+def _file(cache: InputCache, resolved: ResolvedMember, fold_run: FoldRun) -> Path | None:
     """Return the file of the scores, by all that decides them; None without a store."""
     if cache.store is None:
         return None
@@ -49,7 +49,7 @@ def _file(cache: InputCache, resolved: ResolvedMember, child: FoldRun) -> Path |
         [
             [METHOD, version("scikit-learn")],
             [source.digest for source in (corpus, *corpus.members)],
-            [child.fold.part(part).tolist() for part in PARTS],
+            [fold_run.fold.part(part).tolist() for part in PARTS],
             [asdict(task) for task in resolved.tasks],
             settings.evaluation.model_dump(mode="json"),
         ]

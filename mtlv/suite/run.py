@@ -246,7 +246,7 @@ def _tell_notes(
             notes[f"the corpus `{corpus.name}` is generated: its metrics say nothing about real reports"] = {}
         notes |= {note: {} for note in corpus.notes}
         notes |= {note: {} for note in cache.inputs(settings).describe_lost(member.tasks)}
-        notes |= {note: {} for child in member.children for note in child.fold.notes}
+        notes |= {note: {} for fold_run in member.children for note in fold_run.fold.notes}
         groups = member.children[0].groups
         if groups is not None:
             more = [note for note in groups.grouping.notes if note not in groups.reason]

@@ -23,11 +23,11 @@ def keep_best_members(results: Sequence[MemberResult]) -> tuple[tuple[MemberResu
 def _candidate(result: MemberResult, of: int) -> Candidate:
     tasks = {task.name: task for task in result.resolved.tasks}
 
-    def score(child: FoldResult) -> float:
-        task_scores = child.outcome.validation.tasks
+    def score(fold_result: FoldResult) -> float:
+        task_scores = fold_result.outcome.validation.tasks
         return fmean(validation_score(tasks[name], scores) for name, scores in task_scores.items())
 
-    scores = {(fold.child.fold.index, fold.child.seed): score(fold) for fold in result.children}
+    scores = {(fold.fold_run.fold.index, fold.fold_run.seed): score(fold) for fold in result.children}
     return Candidate(of, result.name, scores)
 
 
