@@ -22,8 +22,7 @@ from mtlv.comparison.ranking import (
     standings,
 )
 from mtlv.comparison.sections.answer.advice import describe_advice
-from mtlv.comparison.sections.answer.bag_of_words import not_shown, score_text
-from mtlv.comparison.sections.answer.gains import gains, in_brackets, way_of
+from mtlv.comparison.sections.answer.gains import gains, in_brackets, not_shown, score_text, way_of
 from mtlv.comparison.verdict_words import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
