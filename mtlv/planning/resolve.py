@@ -18,7 +18,7 @@ from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import ARCHITECTURES
 from mtlv.seeding import content_key
 from mtlv.settings.identity import IGNORED_KEYS
-from mtlv.units.job import Job, each_once
+from mtlv.units.job import Job, each_once, with_needs
 
 if TYPE_CHECKING:
     from mtlv.data.folds import Fold
@@ -221,7 +221,7 @@ class Resolver:
         for builder in builders:
             *before, jobs = builder.stages(plans)
             needed = [job for stage in before for job in stage if job.unit.key in read] + list(jobs)
-            earlier = each_once(needed_job for job in needed for needed_job in (*job.before, job))
+            earlier = with_needs(needed)
             last = {job.unit.key for job in jobs}
             rest = tuple(job for job in earlier if job.unit.key not in last)
             measured = any(job.unit.key in last for job in sources)
@@ -254,8 +254,7 @@ class Resolver:
         records = {job.unit.key: self._record(job.unit.key) for job in sources}
         unfinished = [job for job in sources if records[job.unit.key] is None]
         if unfinished:
-            needed = each_once(needed_job for job in unfinished for needed_job in (*job.before, job))
-            raise UnfinishedError(member.name, needed)
+            raise UnfinishedError(member.name, with_needs(unfinished))
         known = [record for record in records.values() if record is not None]
         return resolve_groups(self.cache, settings, fold, known)
 

@@ -53,7 +53,7 @@ class Job:
     @property
     def before(self) -> tuple[Job, ...]:
         """Jobs that must be trained before, each once, first stage first."""
-        return tuple(each_once(job for need in self.needs for job in (*need.before, need)))
+        return tuple(with_needs(self.needs))
 
     @property
     def documents(self) -> int:
@@ -73,3 +73,8 @@ def each_once(jobs: Iterable[Job]) -> list[Job]:
     for job in jobs:
         first.setdefault(job.unit.key, job)
     return list(first.values())
+
+
+def with_needs(jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs with those that must be trained before, each once, in the order of training."""
+    return each_once(needed_job for job in jobs for needed_job in (*job.before, job))
