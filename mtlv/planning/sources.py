@@ -36,7 +36,8 @@ def named_by(
     Raises:
         GroupingError: a name is of no earlier stage and no other member.
     """
-    stages = _before(member, settings)
+    all_stages = [stage.name for stage in member.settings.stages or ()]
+    stages = all_stages[: member.settings.each_stage.index(settings)]  # the earlier ones
     others = [other for other in members if other.name != member.name]
     by_name: dict[str, Member] = {}
     patterns = settings.grouping.sources or ()
@@ -58,12 +59,6 @@ def named_by(
             )
         by_name |= {other.name: other for other in fitting if name not in stages}
     return tuple(name for name in stages if name in patterns), tuple(by_name.values())
-
-
-def _before(member: Member, settings: Settings) -> list[str]:
-    """Return the names of the stages before the one with these settings."""
-    names = [stage.name for stage in member.settings.stages or ()]
-    return names[: member.settings.each_stage.index(settings)]
 
 
 def check_feature(settings: Settings, tasks: Sequence[Task]) -> None:

@@ -14,9 +14,9 @@ from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.learned_words import sentences, warnings
 from mtlv.reporting.markdown import airy, cut, fitting
-from mtlv.reporting.member_result import FoldResult, MemberResult, member_rows
+from mtlv.reporting.member_result import FoldResult, MemberResult, as_members
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, format_cell
+from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, format_cell, make_rows
 from mtlv.tracking import View
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _groups(method: str, features: str, groups: TaskGroups) -> str:
 
 def describe_member(result: MemberResult, files: Collection[str]) -> str:
     """Describe a member and its results; `files` are the artifacts in its root and the tables."""
-    (row,) = member_rows([result])
+    (row,) = make_rows(as_members([result]))
     spread = _spread(result)
     figures = (
         f"{c.title} {format_cell(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan)

@@ -12,7 +12,7 @@ from mtlv.environment import environment_text
 from mtlv.evaluation.texts import classification_report, per_task_csv
 from mtlv.evaluation.thresholds import Thresholds
 from mtlv.figures.per_task import draw_per_task
-from mtlv.plan import Scores, Task, as_json
+from mtlv.plan import Scores, as_json
 from mtlv.reporting.descriptions import describe_fold_run
 from mtlv.reporting.groups import GROUPS, groups_json
 from mtlv.reporting.member_result import CURVES, FoldResult
@@ -72,16 +72,15 @@ def tasks_json(names: MetricNames, support: Mapping[str, int], test: Scores) -> 
     tasks = {
         slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
         | {"documents": int(test.tasks[name].mask.sum())}
-        | _judged(names.known[name])
+        | {
+            key: getattr(names.known[name], key)
+            for key in ("kind", "main_metric", "source", "classes", "negative")
+        }
         for index, (name, slug) in enumerate(names.tasks.items())
     }
     heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}
     content = {"documents": len(test.ids), "tasks": tasks, "heads": heads}
     return json.dumps(content, indent=1, ensure_ascii=False)
-
-
-def _judged(task: Task) -> dict[str, object]:
-    return {key: getattr(task, key) for key in ("kind", "main_metric", "source", "classes", "negative")}
 
 
 def write_plan(

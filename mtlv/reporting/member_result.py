@@ -22,7 +22,7 @@ from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, reference_metrics
 from mtlv.reporting.plan_result import PlanResult, main_draws
-from mtlv.reporting.suite_table import Row, SuiteMember, make_rows
+from mtlv.reporting.suite_table import SuiteMember
 from mtlv.tracking import Metric
 
 NO_FIGURES = ("support", "threshold")
@@ -160,11 +160,6 @@ class MemberResult:
 def as_members(results: Sequence[MemberResult]) -> list[SuiteMember]:
     """Return names and metrics for the suite's table."""
     return [SuiteMember(result.name, tuple(map(_figures, result.outcomes))) for result in results]
-
-
-def member_rows(results: Sequence[MemberResult]) -> tuple[Row, ...]:
-    """Return the rows of the suite's table."""
-    return make_rows(as_members(results))
 
 
 def error_bars(values: Sequence[Sequence[float]]) -> list[float]:

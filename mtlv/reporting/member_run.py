@@ -14,13 +14,13 @@ from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
 from mtlv.reporting.member_result import (
     MemberResult,
+    as_members,
     error_bars,
     member_metrics,
-    member_rows,
 )
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames
-from mtlv.reporting.suite_table import as_csv
+from mtlv.reporting.suite_table import as_csv, make_rows
 from mtlv.tracking import TableFile, Tracker
 
 SPLITTINGS = "report/splittings.json"
@@ -31,7 +31,7 @@ def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
     tracker.metrics(run, member_metrics(result))
     fold_run = result.resolved.children[0]
     write_plan(tracker, run, fold_run, result.outcomes[0], MetricNames(fold_run.plan, result.resolved.tasks))
-    tracker.text(run, as_csv(member_rows([result])), "report/table.csv")
+    tracker.text(run, as_csv(make_rows(as_members([result]))), "report/table.csv")
     tracker.table(run, _per_task_table(result))
     if result.splittings:
         tracker.table(run, _splittings_table(result))

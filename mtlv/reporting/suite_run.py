@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from mtlv import __version__
 from mtlv.figures.suite import draw_suite
 from mtlv.reporting.descriptions import describe_comparison
-from mtlv.reporting.member_result import MemberResult, error_bars, member_rows
+from mtlv.reporting.member_result import MemberResult, as_members, error_bars
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.suite_table import as_csv, as_markdown
+from mtlv.reporting.suite_table import as_csv, as_markdown, make_rows
 from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.reader import comparison_run
 
@@ -35,7 +35,7 @@ def _distinct(values: Iterable[str]) -> str:
 
 def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> None:
     """Log the suite's table and figure."""
-    rows = member_rows(results)
+    rows = make_rows(as_members(results))
     tracker.text(run, as_markdown(rows), "comparison.md")
     tracker.text(run, as_csv(rows), "comparison.csv")
     grouped = {result.name: result.resolved.children[0].groups for result in results}

@@ -34,7 +34,7 @@ from mtlv.tracking.mlflow_user import store_uri, without_autologging
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.units.corpora import Corpora
 from mtlv.units.input_cache import InputCache
-from mtlv.units.job import Job, each_once
+from mtlv.units.job import each_once
 
 if TYPE_CHECKING:
     from mtlv.settings import Suite
@@ -109,7 +109,9 @@ def _run(
             _tell_notes(suite_round.resolved, cache, callback, notes)
             with SuiteProgress(store.root, suite_round.state(suite)) as progress:
                 all_callbacks = together(progress, callback)
-                all_callbacks(_describe_start(suite_round.jobs, store))
+                jobs = suite_round.jobs
+                stored = {job.name: job.documents for job in jobs if store.has(job.unit.key)}
+                all_callbacks(SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored))
                 one_by_one = suite.search is not None  # the next member depends on this result
                 of_members = list(suite_round.of_members.values())
                 with executor_of(cache, store, all_callbacks, of_members, one_by_one=one_by_one) as executor:
@@ -130,11 +132,6 @@ def _run(
     where = (*best, *tried_lines(tried), *_where_to_look(suite, connection))
     warned = warnings({result.name: result.learning for result in compared})
     return SuiteResult(compared, *as_text(as_members(compared)), where, tuple(failed), trials, tuple(warned))
-
-
-def _describe_start(jobs: Sequence[Job], store: Store) -> SuiteStarted:
-    stored = {job.name: job.documents for job in jobs if store.has(job.unit.key)}
-    return SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored)
 
 
 def _run_round(
