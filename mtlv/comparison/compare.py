@@ -24,13 +24,7 @@ from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.data.catalog import CORPORA, card
 from mtlv.errors import DataError, TrackingError, nearest, shorten
-from mtlv.evaluation.compared_runs import (
-    SHOWN_AT_FIRST,
-    ComparedFold,
-    ComparedRun,
-    Comparison,
-    shown_at_first,
-)
+from mtlv.evaluation.compared_runs import SHOWN_AT_FIRST, Comparison, shown_at_first
 from mtlv.formatting import many
 from mtlv.plan import ascii_slug
 from mtlv.reporting.learned_words import warnings
@@ -47,6 +41,7 @@ from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.reader import COMPARISON, SHORTEST_ID, UID, comparison_run, find_by_prefix
 
 if TYPE_CHECKING:
+    from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun
     from mtlv.settings import Settings
     from mtlv.tracking import Tracker
     from mtlv.tracking.reader import RunReader, StoredRun
@@ -111,11 +106,7 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
 
 
 def compare(
-    reader: RunReader,
-    ask: ComparisonOptions,
-    tracker: Callable[[str], Tracker],
-    *,
-    remote: bool = False,
+    reader: RunReader, ask: ComparisonOptions, tracker: Callable[[str], Tracker], *, remote: bool = False
 ) -> Compared:
     """Compare runs. Another process reads their texts meanwhile.
 

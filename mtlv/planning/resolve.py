@@ -236,9 +236,7 @@ class Resolver:
         jobs = [job for job in stage_jobs if job.unit.stage in stages]
         for other in others:
             children = self.resolve(other).children
-            jobs += [
-                job for fold_run in children if fold_run.fold.index == fold.index for job in fold_run.jobs
-            ]
+            jobs += [job for run in children if run.fold.index == fold.index for job in run.jobs]
         return each_once(jobs)
 
     def _groups(

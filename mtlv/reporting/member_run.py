@@ -12,12 +12,7 @@ from mtlv.figures.splittings import draw_splittings
 from mtlv.reporting.descriptions import describe_member
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
-from mtlv.reporting.member_result import (
-    MemberResult,
-    as_members,
-    error_bars,
-    member_metrics,
-)
+from mtlv.reporting.member_result import MemberResult, as_members, error_bars, member_metrics
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames
 from mtlv.reporting.suite_table import as_csv, make_rows

@@ -39,11 +39,7 @@ class ModelQuery:
 
 
 def predict_texts(
-    plan: ServedPlan,
-    texts: InputTexts,
-    *,
-    tasks: Collection[str] | None = None,
-    calibrated: bool = False,
+    plan: ServedPlan, texts: InputTexts, *, tasks: Collection[str] | None = None, calibrated: bool = False
 ) -> PredictionTable:
     """Predict texts for all tasks or the named ones.
 

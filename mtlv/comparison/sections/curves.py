@@ -9,15 +9,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section
 from mtlv.comparison.parts import STEPS, band, capital, curves_of, of_run, whole_runs
-from mtlv.comparison.parts.channels import (
-    PANELS,
-    dots,
-    number,
-    small_multiples,
-    tip,
-    whole_ticks,
-    with_value,
-)
+from mtlv.comparison.parts.channels import PANELS, dots, number, small_multiples, tip, whole_ticks, with_value
 from mtlv.comparison.parts.text_scores import text_scores
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
@@ -298,7 +290,4 @@ def _lines(
     last_epoch = max((step + 1 for curve in curves for step, _ in curve), default=0)
     ticks = whole_ticks(last_epoch, 10 if banded else 4)
     x = number("epoch", title="epoch", axis={"values": ticks, "format": "d", "grid": False})
-    return {
-        "encoding": {"x": x} | colour,
-        "layer": [line, *([bands] if banded else []), points],
-    }
+    return {"encoding": {"x": x} | colour, "layer": [line, *([bands] if banded else []), points]}

@@ -30,12 +30,7 @@ from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import describe_factors, has_random_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
 from mtlv.formatting import list_first, many
-from mtlv.reporting.learned_words import (
-    NOTHING,
-    beside_words,
-    next_step,
-    none_is_useful,
-)
+from mtlv.reporting.learned_words import NOTHING, beside_words, next_step, none_is_useful
 from mtlv.reporting.metric_titles import plan_title
 
 TITLE = "What to learn together"
