@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mtlv.data.tables.cells import text_of_words
+from mtlv.data.tables.cells import text_or_joined
 from mtlv.errors import DataError
 from mtlv.serving.columns import input_columns
 from mtlv.serving.inputs import OPTIONAL, WORDS
@@ -93,7 +93,7 @@ def _table(data: Mapping[str, object]) -> pd.DataFrame:
 def _as_column(texts: pd.Series) -> pd.DataFrame:
     if not len(texts) or not all(isinstance(text, (list, tuple)) for text in texts):
         return texts.to_frame(COLUMN)
-    return texts.to_frame(WORDS).assign(**{COLUMN: [text_of_words(words) for words in texts]})
+    return texts.to_frame(WORDS).assign(**{COLUMN: [text_or_joined(words) for words in texts]})
 
 
 def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataFrame:
@@ -107,7 +107,7 @@ def _inputs(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> pd.DataF
     if COLUMN in known:
         return inputs
     if WORDS in known:
-        return inputs.assign(**{COLUMN: [text_of_words(cell) for cell in inputs[WORDS]]})
+        return inputs.assign(**{COLUMN: [text_or_joined(cell) for cell in inputs[WORDS]]})
     allowed = " or ".join(f"`{name}`" for name in (*named.get(COLUMN, ()), COLUMN))
     raise DataError(
         "it is not clear which column contains the texts",

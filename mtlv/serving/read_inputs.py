@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.relations import INPUTS
 from mtlv.data.source import Corpus
-from mtlv.data.tables.cells import is_missing, is_text, mentions_of, second_of, words_of
+from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of, second_of
 from mtlv.data.tables.rows import also
 from mtlv.data.targets import TARGETS
 from mtlv.data.words import RUNS, Words, place_words, split_words
@@ -171,7 +171,7 @@ def _words(query: Query, row: int, document: Document) -> Document:
     if is_split:
         words = split_words(document.text, rule=query.schema.rule or RUNS)
     else:
-        cell_words = query.read(WORDS, cell, words_of)
+        cell_words = query.read(WORDS, cell, list_of)
         placed = place_words(cell_words, document.text)
         if placed is None:
             raise query.wrong(WORDS, " ".join(cell_words), "the words of the row's text, in its order")

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.data.conll import read_words
-from mtlv.data.tables.cells import is_missing, text_of_words
+from mtlv.data.tables.cells import is_missing, text_or_joined
 from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError
 from mtlv.serving.columns import ID, input_columns, training_names
-from mtlv.serving.inputs import OPTIONAL, TEXT, WORDS
+from mtlv.serving.inputs import MENTIONS, OPTIONAL, TEXT, WORDS
 
 COLUMN = TEXT
 
@@ -75,8 +75,8 @@ def from_table(table: Table, column: str | None, named: Mapping[str, Sequence[st
     hint = "as in training; `--column` names another" if column is None and TEXT in named else "--column"
     table.need([name], hint)
     cells = table.column(name)
-    if name == known.get(WORDS):
-        cells = tuple(map(text_of_words, cells))
+    if MENTIONS not in known:
+        cells = tuple(map(text_or_joined, cells))
     numbers = tuple(number for number, _ in table.rows)
     rest = {key: known[key] for key in OPTIONAL if key in known and (key == WORDS or known[key] != column)}
     more = {key: table.column(other) for key, other in rest.items()}

@@ -68,12 +68,14 @@ def are_words(cell: object) -> bool:
         return False
 
 
-def text_of_words(cell: object) -> str | None:
-    """Join the words with spaces; None if they are not words."""
-    try:
-        return " ".join(words_of(cell))
-    except ValueError:
-        return None
+def look_like_words(cell: object) -> bool:
+    """Whether a cell is a list, or begins as a list of texts in JSON or Python does."""
+    return isinstance(cell, list | tuple | np.ndarray) or str(cell).lstrip().startswith(('["', "['"))
+
+
+def text_or_joined(cell: object) -> object:
+    """Return a list of words joined by spaces, and any other cell as it is."""
+    return " ".join(words_of(cell)) if look_like_words(cell) and are_words(cell) else cell
 
 
 def mentions_of(cell: object) -> tuple[Span, ...]:

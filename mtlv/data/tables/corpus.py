@@ -10,7 +10,14 @@ from mtlv.data.options import Columns
 from mtlv.data.parts import part_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
-from mtlv.data.tables.cells import are_words, is_missing, is_text, list_of, mentions_of
+from mtlv.data.tables.cells import (
+    are_words,
+    is_missing,
+    is_text,
+    list_of,
+    mentions_of,
+    text_or_joined,
+)
 from mtlv.data.tables.readers import KINDS, TableKind
 from mtlv.data.tables.rows import Table
 from mtlv.data.words import WHITESPACE
@@ -115,9 +122,11 @@ def is_blank(cell: object) -> bool:
 
 
 def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
-    """Return the texts, stripped unless positions in them are used."""
+    """Return the texts, stripped unless positions in them are used; words are joined by spaces."""
     texts = (row[columns.text] for _, row in rows)
-    return tuple(text if columns.mentions is not None else text.strip() for text in texts)
+    if columns.mentions is not None:
+        return tuple(texts)
+    return tuple(str(text_or_joined(text)).strip() for text in texts)
 
 
 def _rule(rows: Rows, columns: Columns) -> str:
@@ -183,7 +192,12 @@ def no_documents(table: Table, column: str) -> DataError:
 
 def document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
     """Yield the checks of the columns that define a document."""
-    yield _words_check(columns) if kind.by_word else _text_check("text", columns.text)
+    can_be_words = columns.mentions is None and not kind.streamed
+    yield (
+        _words_check(columns)
+        if kind.by_word
+        else _text_check("text", columns.text, can_be_words=can_be_words)
+    )
     if columns.text_pair is not None:
         yield _text_check("text_pair", columns.text_pair)
     if columns.mentions is not None:
@@ -202,9 +216,9 @@ def document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
         )
 
 
-def _text_check(setting: str, name: str) -> ColumnCheck:
+def _text_check(setting: str, name: str, *, can_be_words: bool = False) -> ColumnCheck:
     def fault(row: Cells) -> str:
-        cell = row.get(name)
+        cell = text_or_joined(row.get(name)) if can_be_words else row.get(name)
         return "is empty" if is_blank(cell) else "" if is_text(cell) else "is not text"
 
     return ColumnCheck(setting, name, fault, "text")

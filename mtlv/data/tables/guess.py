@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from mtlv.data.tables.cells import text_or_joined
 from mtlv.data.tables.column_kinds import FEWEST, are_numbers, can_be_named
 from mtlv.data.tables.parts import look_at, table_files
 from mtlv.data.tables.places import group_note, is_record, places_of
@@ -279,12 +280,6 @@ def _describe(
         columns.pop("text_pair", None)
     if len(learned) == 1 and "words" in learned[0].columns:
         del columns["text"]
-    elif are_lists(cells[str(columns["text"])]) and any(one.columns["kind"] != "tagging" for one in learned):
-        raise DataError(
-            f"`{shorten(str(columns['text']))}` has lists of words, which are read only with "
-            "a tag for each word",
-            then="add a column with the words as one text, or name the column of the tags with `--labels`",
-        )
     if all(one.columns["kind"] != "tagging" for one in learned) and (
         mentions := mentions_column(cells, str(columns["text"]))
     ):
@@ -294,7 +289,7 @@ def _describe(
         notes.append(group_note(str(columns["group"]), cells[str(columns["group"])]))
     notes += [_numbers_note(one) for one in learned if one.classes]
     settings = columns | dict(learned[0].columns)
-    shown = cells[str(settings.get("words") or settings["text"])]
+    shown = [*map(text_or_joined, cells[str(settings.get("words") or settings["text"])])]
     pairs = cells[str(columns["text_pair"])] if "text_pair" in columns else [""] * len(shown)
     joined = [f"{one} {two}".strip() for one, two in zip(shown, pairs, strict=True)]
     size, english = size_of(joined)

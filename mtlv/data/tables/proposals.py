@@ -157,7 +157,7 @@ class Proposals:
     def possible(self) -> list[Learned]:
         """Return what can be learned: yes/no labels first, then the others in the order of the table."""
         yes_no = self._without_copies([name for name in self.cells if self._is_yes_no(name)])
-        marks = [name for name in yes_no if not {0, UNKNOWN} & set(self.flags[name])]
+        marks = [name for name in yes_no if set(self.flags[name]) == {1, None}]
         labels = [
             self._labels([name for name in yes_no if name not in marks]),
             self._labels(marks, marks=True),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from statistics import fmean
 
-from mtlv.data.tables.cells import is_missing, mentions_of, tags_of
+from mtlv.data.tables.cells import is_missing, look_like_words, mentions_of, tags_of
 from mtlv.data.tables.column_kinds import FEWEST, MOST_CLASSES
 from mtlv.data.tables.labels import are_whole
 from mtlv.data.tables.text_columns import WORDS
@@ -95,7 +95,7 @@ def mentions_column(cells: Mapping[str, Sequence[object]], text: str) -> str | N
 
 def are_lists(column: Sequence[object]) -> bool:
     """Whether cells are lists, also as JSON."""
-    return any(isinstance(cell, list) or str(cell).lstrip().startswith(('["', "['")) for cell in column)
+    return any(map(look_like_words, column))
 
 
 def _tags(column: Sequence[object]) -> list[list[str]]:

@@ -254,11 +254,8 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
         ("drugs", {"mentions": [[0, 1, "DRUG"]] * 3}, r"3 entities.*allowed: up to 2, as in training"),
         ("drugs", {"mentions": "[[0, "}, r"line 2 .*allowed: lists of \[start, end\]"),
         ("drugs", {"mentions": [{"start": 0.5, "end": 1}]}, r"line 2 .*allowed: lists of"),
-        (
-            "organs",
-            {"words": "two words"},
-            r"`words` of task `organs` at line 2 .*a list of words, or one in JS",
-        ),
+        ("organs", {"words": 3}, r"`words` of task `organs` at line 2 .*a list of words, or one in JS"),
+        ("organs", {"words": "two words"}, r"line 2 \(got two words\); allowed: the words of the row's text"),
         ("organs", {"words": ["a", ""]}, r"line 2 .*a list of words"),
         ("organs", {"words": ["other"]}, r"line 2 \(got other\); allowed: the words of the row's text"),
     ],

@@ -101,8 +101,10 @@ def test_what_else_tasks_read_comes_along(tmp_path: Path) -> None:
     assert from_arguments(["a"], text_pair=["b"], words=None).more == {"text_pair": ("b",)}
     with pytest.raises(DataError, match=r"`text_pair` \(got 2\); allowed: one for each text \(1\)"):
         from_arguments(["a"], text_pair=["b", "c"])
-    with pytest.raises(DataError, match=r"column `words` of `w.csv`: there is no text"):
-        from_file(written(tmp_path, "w.csv", "words\nno list\n"))
+    spaced = from_file(written(tmp_path, "w.csv", "words\nno list\n  \n"))
+    assert (spaced.texts, spaced.more) == (("no list", None), {"words": ("no list", "  ")})
+    lists = from_file(written(tmp_path, "l.jsonl", '{"text": ["no.", "list"]}\n{"text": 3}\n'))
+    assert (lists.texts, lists.more) == (("no. list", 3), {}), "as texts of training may be lists of words"
 
 
 def test_columns_named_in_training_are_read(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ import pytest
 import yaml
 
 from mtlv.cli import main
+from mtlv.data.splits import group_same_documents
 from mtlv.data.tables.guess import guess
 from mtlv.errors import DataError
 from mtlv.planning.check import check_suite
 from mtlv.settings import load_suite
 from mtlv.suite import new_config
 from mtlv.suite.new_config import config_text
+from mtlv.units.corpora import read_corpus
 
 COUNT = 60
 LABELS = ("heart", "lung", "bone", "skin")
@@ -125,6 +127,7 @@ def test_tags_of_words_are_found(tmp_path, monkeypatch, capsys):
         found = guess(path, **more)
         assert found.columns == {"words": "tokens"} | TAGGED
         assert (found.text, found.labels, found.words[0]) == ("tokens", ("ner",), 4)
+        assert found.sample == tuple(map(" ".join, WORDS))
     assert main(["init", "t.jsonl", "--text", "tokens"]) == 0
     said = capsys.readouterr().out
     assert "text in `tokens`\nto learn (tagging): ner\nnot learned: source;" in said
@@ -134,6 +137,31 @@ def test_tags_of_words_are_found(tmp_path, monkeypatch, capsys):
     assert guess(write(tmp_path, as_text)).columns == {"text": "report"} | TAGGED
     with_text = {"report": COLUMNS["report"], "tokens": WORDS, "ner": TAGS}
     assert guess(write_lines(tmp_path, with_text)).columns == {"words": "tokens"} | TAGGED
+
+
+@pytest.mark.parametrize("labels", ["ner,grade,heart", "grade", ""])
+def test_lists_of_words_are_texts_of_other_kinds(tmp_path, monkeypatch, labels):
+    """Words that are no texts elsewhere, and whose documents are split alike for all kinds."""
+    monkeypatch.chdir(tmp_path)
+    heart = [int(on) for on in COLUMNS["heart"]]
+    write_lines(tmp_path, {"tokens": WORDS, "ner": TAGS, "grade": CLASSES, "heart": heart})
+    assert main(["init", "t.jsonl", *(["--labels", labels] if labels else [])]) == 0
+    suite = load_suite("t.yml", ["encoder=tiny"])
+    assert check_suite(suite).units
+    corpus = read_corpus(suite.members[0].settings.data)
+    members = corpus.members or (corpus,)
+    kinds = {"grade": ["multiclass"], "": ["binary", "multiclass"]}
+    assert sorted(one.tasks[0].kind for one in members) == kinds.get(
+        labels, ["binary", "multiclass", "tagging"]
+    )
+    assert all(one.texts == tuple(map(" ".join, WORDS)) for one in members)
+    assert all((one.words is not None) == (one.tasks[0].kind == "tagging") for one in members)
+    assert len(group_same_documents(members)) == 1
+
+
+def test_a_label_of_all_documents_is_named_with_the_others(tmp_path):
+    found = guess(write(tmp_path, COLUMNS | {"always": [1] * COUNT, "never": [0] * COUNT}))
+    assert found.rare == {"rare": 3, "common": COUNT - 3, "always": COUNT, "never": 0}
 
 
 def test_tags_beside_labels_are_named(tmp_path):
@@ -155,11 +183,6 @@ def test_tags_beside_labels_are_named(tmp_path):
             {"spans": [[[0, 5, "Drug"]][: n % 2] for n in range(COUNT)]},
             {},
             r"\(got spans\).*`spans` has entities in characters; to find them, set `data.name: standoff`",
-        ),
-        (
-            {"tokens": WORDS, "ner": TAGS, "grade": CLASSES},
-            {"text": "tokens", "labels": ["grade"]},
-            "`tokens` has lists of words, which are read only with a tag for each word",
         ),
     ],
 )

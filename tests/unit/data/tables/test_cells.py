@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtlv.data.tables.cells import is_missing, mentions_of, second_of, text_of_words, words_of
+from mtlv.data.tables.cells import is_missing, mentions_of, second_of, text_or_joined, words_of
 from mtlv.plan.spans import Span
 
 PLAIN = st.recursive(
@@ -35,7 +35,14 @@ def test_something(cell: object) -> None:
 )
 def test_words(cell: object) -> None:
     assert words_of(cell) == ("The", "heart")
-    assert text_of_words(cell) == "The heart"
+    assert text_or_joined(cell) == "The heart"
+
+
+@pytest.mark.parametrize(
+    "cell", ["The heart", '["The", 3', "(The heart)", ["The", ""], ["The", 3], [], 3, None]
+)
+def test_what_is_no_list_of_words_is_not_joined(cell: object) -> None:
+    assert text_or_joined(cell) is cell
 
 
 @pytest.mark.parametrize(
