@@ -257,10 +257,16 @@ def _about(folder: Path) -> tuple[str, str, str, int]:
         about = unseal((folder / ABOUT).read_bytes(), earlier=frozenset({"format", "uri", "experiment"}))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this release reads {FORMAT}")
-        (folder / CALLS).stat()
-        return str(about["uri"]), str(about["experiment"]), str(about["host"]), about.get("records", 1)
+        known = str(about["uri"]), str(about["experiment"]), str(about["host"]), about.get("records", 1)
     except (OSError, ValueError, KeyError) as error:
         raise TrackingError(
             f"the tracking journal `{folder}` cannot be read: {shorten(str(error), 300)}",
             then="upload it with the release that wrote it, or delete the folder to discard it",
         ) from error
+    if not (folder / CALLS).exists():
+        raise TrackingError(
+            f"the tracking journal `{folder}` has lost its file `{CALLS}`, and its records are missing in "
+            "MLflow",
+            then="delete the folder; `mtlv run` with the same config writes them again",
+        )
+    return known

@@ -379,6 +379,16 @@ def test_a_file_that_was_changed_is_not_uploaded(journal, tmp_path, told):
         call_of(records, {"u": "id"}, journal.folder)
 
 
+def test_a_journal_without_its_calls_says_that_they_are_lost(journal, told):
+    journal.append("describe", "u", [""])
+    journal.close()
+    (journal.folder / CALLS).unlink()
+    assert dead_journals(journal.folder.parent, told.append) == []
+    assert "has lost its file `calls.jsonl`, and its records are missing in MLflow" in told[-1]
+    assert "`mtlv run` with the same config writes them again" in told.pop()
+    assert journal.folder.is_dir()
+
+
 def test_a_journal_without_its_destination_is_named_and_kept(journal, told):
     journal.append("describe", "u", [""])
     journal.close()
