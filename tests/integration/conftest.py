@@ -21,6 +21,7 @@ for folder in (Path(__file__).parent, ROOT / "server", ROOT / "tests" / "unit" /
         sys.path.append(str(folder))  # `importlib` mode imports no sibling by itself
 
 from browser import browser, screenshots  # noqa: E402, F401
+from uploads import uploads_here  # noqa: E402, F401
 
 SMALL = """\
 experiment: small

@@ -83,6 +83,7 @@ def finished(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1]), folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_it_finishes(finished, name):
     if not here(name):

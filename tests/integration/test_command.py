@@ -343,9 +343,9 @@ def test_thresholds_come_from_validation_alone(suite, parents):
         assert child.data.metrics[f"test.tasks.threshold/{task}"] == pytest.approx(wanted)
 
 
-def test_a_second_run_trains_nothing_and_changes_nothing(suite, mtlv):
+def test_a_second_run_trains_nothing_and_changes_nothing(suite, here):
     before, points = {r.info.run_id: r.data.metrics for r in suite.all()}, suite.points()
-    done = mtlv.run(suite.folder, "run", "suite.yml", timeout=300)
+    done = here.run(suite.folder, "run", "suite.yml")
     assert done.returncode == 0, done.stderr
     units = len(list((suite.folder / "mtlv-store" / "units").iterdir()))
     most = FOLDS * (len(LABELS) + 1 + 2 + 1)  # stl, mtl, gmtl, gmhl; a group of one label is its stl
@@ -358,6 +358,7 @@ def test_a_second_run_trains_nothing_and_changes_nothing(suite, mtlv):
     assert done.stdout == suite.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_marks_the_runs_killed(small, mtlv, run_statuses):
     """The whole group of processes gets SIGHUP, and writing to the terminal is an error then."""
     terminal, end = os.openpty()
@@ -388,6 +389,7 @@ def _own_the_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+@pytest.mark.slow
 def test_sigterm_marks_the_runs_killed(small, mtlv, run_statuses):
     process = mtlv.begin(small, "run", "c.yml", "training.epochs=500")
     assert process.stderr is not None

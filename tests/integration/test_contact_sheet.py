@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+import pytest
 from comparisons import TASKS, a_comparison
 from made_transfers import a_matrix
 from PIL import Image
@@ -78,6 +79,7 @@ def by_vega(folder: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_every_kind_of_picture_is_drawn_on_one_sheet(screenshots: Path, tmp_path: Path):
     pictures = [*by_matplotlib(tmp_path), *by_vega(tmp_path)]
     assert len(pictures) > 28

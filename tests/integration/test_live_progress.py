@@ -44,7 +44,7 @@ def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(smal
     assert run_statuses(small) == ["KILLED", "KILLED"]
     assert list(small.glob("mtlv-store/units/*")) == [], "no half of a unit is kept"
     assert "c.yml): stopped after " in here.run(small, "status", "c.yml").stdout
-    done = mtlv.run(small, "run", "c.yml", EPOCHS)
+    done = here.run(small, "run", "c.yml", EPOCHS)
     assert done.returncode == 0, done.stderr
     assert "c.yml): done after " in here.run(small, "status", "c.yml").stdout
     assert run_statuses(small) == ["FINISHED"] * 3  # one is the page of the member

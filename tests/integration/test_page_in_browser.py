@@ -163,6 +163,7 @@ def test_a_run_that_is_off_leaves_rows_and_marks(open_page, page_file: Path, com
     expect(legend).to_contain_text(name)
 
 
+@pytest.mark.slow
 def test_all_and_no_runs(open_page, page_file: Path):
     page = open_page(page_file)
     page.locator("[data-menu=runs]").click()
@@ -179,6 +180,7 @@ def test_all_and_no_runs(open_page, page_file: Path):
     assert page.locator("#panel-runs").is_hidden()
 
 
+@pytest.mark.slow
 def test_tasks_can_be_filtered(open_page, page_file: Path, comparison: Comparison):
     page = open_page(page_file)
     wanted = comparison.tasks[2].name
@@ -196,6 +198,7 @@ def test_tasks_can_be_filtered(open_page, page_file: Path, comparison: Compariso
     assert comparison.tasks[0].name not in labels
 
 
+@pytest.mark.slow
 def test_the_baseline_sets_the_differences(open_page, page_file: Path, comparison: Comparison):
     page = open_page(page_file)
     page.get_by_label("Baseline", exact=True).select_option("r1")
@@ -207,6 +210,7 @@ def test_the_baseline_sets_the_differences(open_page, page_file: Path, compariso
         assert number(row.locator("[data-key=delta]").inner_text()) == pytest.approx(own - other, abs=6e-4)
 
 
+@pytest.mark.slow
 def test_hovering_shows_values(open_page, page_file: Path, comparison: Comparison):
     page = open_page(page_file)
     points = page.locator("#figure-curves_val_f1_macro svg .mark-symbol.role-mark path")
@@ -229,6 +233,7 @@ def test_markup_in_names_shows_as_text(open_page, page_file: Path):
     assert "<b>no</b>" in page.locator(".document .text").first.inner_text()
 
 
+@pytest.mark.slow
 def test_two_runs_disagree(open_page, page_file: Path, comparison: Comparison):
     page = open_page(page_file)
     first, second = (page.get_by_label(f"{which} run", exact=True) for which in ("first", "second"))
@@ -247,6 +252,7 @@ def test_two_runs_disagree(open_page, page_file: Path, comparison: Comparison):
     expect(page.get_by_text("Choose two different runs")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_figure_without_a_mouse(open_page, page_file: Path):
     page = open_page(page_file)
     page.locator("#figure-tasks_f1 summary").focus()
@@ -254,6 +260,7 @@ def test_the_numbers_of_a_figure_without_a_mouse(open_page, page_file: Path):
     expect(page.locator("#figure-tasks_f1 details tbody tr")).to_have_count(24)  # runs x tasks
 
 
+@pytest.mark.slow
 def test_everything_is_reached_by_the_tab_key(open_page, page_file: Path):
     page = open_page(page_file)
     page.keyboard.press("Tab")
@@ -267,6 +274,7 @@ def test_everything_is_reached_by_the_tab_key(open_page, page_file: Path):
     assert unreachable == 0
 
 
+@pytest.mark.slow
 def test_dark_by_choice_and_by_system(open_page, page_file: Path, screenshots: Path):
     ground = "getComputedStyle(document.body).backgroundColor"
     page = open_page(page_file, color_scheme="dark")
@@ -284,6 +292,7 @@ def test_dark_by_choice_and_by_system(open_page, page_file: Path, screenshots: P
     )
 
 
+@pytest.mark.slow
 def test_on_paper(open_page, page_file: Path, screenshots: Path):
     page = open_page(page_file, color_scheme="dark")
     page.emulate_media(media="print")
@@ -295,6 +304,7 @@ def test_on_paper(open_page, page_file: Path, screenshots: Path):
     assert pdf.startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_conclusions_are_read_at_first_and_the_rest_is_folded(open_page, page_file: Path, screenshots: Path):
     page = open_page(page_file, folded=True)
     page.screenshot(path=screenshots / "compare-folded.png", full_page=True)
@@ -316,6 +326,7 @@ def test_conclusions_are_read_at_first_and_the_rest_is_folded(open_page, page_fi
     assert page.locator("#table-groups").is_hidden()
 
 
+@pytest.mark.slow
 def test_paper_shows_what_is_folded_and_the_screen_folds_it_again(open_page, page_file: Path):
     page = open_page(page_file, folded=True)
     closed = page.locator("details.fold:not([open])")
@@ -327,6 +338,7 @@ def test_paper_shows_what_is_folded_and_the_screen_folds_it_again(open_page, pag
     expect(closed).to_have_count(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1400, 390])
 def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshots: Path, width: int):
     page = open_page(page_file, viewport={"width": width, "height": 900})
@@ -335,6 +347,7 @@ def test_nothing_is_wider_than_the_screen(open_page, page_file: Path, screenshot
     page.screenshot(path=screenshots / f"compare-{width}.png", full_page=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1400, 390])
 def test_tables_that_go_on_have_a_shadow_at_their_edge(open_page, page_file: Path, width: int):
     page = open_page(page_file, viewport={"width": width, "height": 900})
@@ -355,6 +368,7 @@ def test_tables_that_go_on_have_a_shadow_at_their_edge(open_page, page_file: Pat
     assert numbers["width"] == page.locator("#figure-cost").bounding_box()["width"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["src", "srcdoc"])
 def test_inside_the_trackers_sandbox(open_page, page_file: Path, tmp_path: Path, how: str):
     (tmp_path / "compare.html").write_text(page_file.read_text())
@@ -380,6 +394,7 @@ def test_inside_the_trackers_sandbox(open_page, page_file: Path, tmp_path: Path,
     expect(inner.get_by_role("button", name="PNG")).to_have_count(0)  # a sandbox refuses downloads
 
 
+@pytest.mark.slow
 def test_files_can_be_saved(open_page, page_file: Path, tmp_path: Path):
     page = open_page(page_file)
     for kind, begin in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"run,")):
@@ -404,6 +419,7 @@ def test_without_javascript_the_page_says_where_the_numbers_are(browser, page_fi
     context.close()
 
 
+@pytest.mark.slow
 def test_many_runs_are_searched(open_page, tmp_path: Path):
     comparison = a_comparison(runs=14, children=1, tasks=3)
     path = tmp_path / "compare.html"
@@ -469,6 +485,7 @@ def test_page_and_files_have_one_rule(browser, comparison: Comparison):
     page.close()
 
 
+@pytest.mark.slow
 def test_conclusions_give_way_while_the_switches_say_otherwise(
     open_page, page_file: Path, comparison: Comparison
 ):

@@ -38,6 +38,7 @@ def page(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 390)])
 def test_axe_finds_nothing(page, scheme: str, width: int):
     page.emulate_media(color_scheme=scheme)

@@ -192,11 +192,11 @@ def test_a_second_run_adds_no_model_and_completes_one_that_was_interrupted(ran, 
 # ---- From the command line ---------------------------------------------------------------------------------
 
 
-def test_one_text(ran, mtlv, here):
+def test_one_text(ran, here):
     parent = ran.runs("suite member")[0]
     told = ran.load(parent).predict([TEXT]).iloc[0]
     for done in (
-        mtlv.run(ran.folder, "predict", parent.info.run_name, TEXT),
+        here.run(ran.folder, "predict", parent.info.run_name, TEXT),
         here.run(ran.folder, "predict", parent.info.run_id[:12], TEXT, "--uri", ran.uri),
     ):
         assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,6 +26,8 @@ HELPERS = str(Path(__file__).parent / "helpers")
 if HELPERS not in sys.path:
     sys.path.append(HELPERS)  # `importlib` mode imports no sibling by itself
 
+from uploads import uploads_here  # noqa: E402, F401
+
 
 @pytest.fixture(scope="module", autouse=True)
 def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
@@ -37,6 +39,22 @@ def real_save() -> Iterator[Callable[[Figure, Path], Path]]:
         patch.setattr(canvas, "save", pixel.save)
         pixel.lay_out_nothing(patch)
         yield real
+
+
+@pytest.fixture(scope="module", autouse=True)
+def narrow_tiny() -> Iterator[Callable[..., Any]]:
+    """`tiny` has a quarter of its width, which halves a step; the real sizes are those of other processes."""
+    from mtlv.models import tiny
+
+    def narrow(vocabulary: int, pad: int = 0) -> Any:
+        config = tiny_config(vocabulary, pad)
+        config.hidden_size, config.intermediate_size = 32, 64
+        return config
+
+    tiny_config = tiny.tiny_config
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiny, "tiny_config", narrow)
+        yield tiny_config
 
 
 WORDS = ("the", "heart", "lung", "liver", "brain", "is", "was", "not", "very", "large", "small", "clear")

@@ -14,7 +14,7 @@ from mtlv.data.options import DataOptions
 from mtlv.data.source import PARTS
 from mtlv.data.splits import make_folds
 
-pytestmark = pytest.mark.real_data
+pytestmark = [pytest.mark.real_data, pytest.mark.slow]
 
 # Sentences and mentions of train, devel and test.
 NER = {

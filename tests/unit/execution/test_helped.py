@@ -35,6 +35,11 @@ TWO = ("execution.processes=2", "execution.threads=1")
 ONE = ("execution.processes=1", "execution.threads=1")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def narrow_tiny() -> None:
+    """Helper processes have the real one."""
+
+
 class Listener(Listening):
     """What was told, and what is done about it as an epoch ends."""
 

@@ -34,6 +34,11 @@ ray = pytest.importorskip("ray")
 LOCAL = ("execution.processes=1", "execution.threads=1")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def narrow_tiny() -> None:
+    """Processes of Ray have the real one."""
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head node and another one, of a CPU each, simulated on this machine."""
@@ -104,6 +109,7 @@ def test_units_that_fail_take_no_other_with_them(
     assert [name.split(" ")[0] for name in listener.failed] == ["bad"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_frees_the_cluster_and_the_next_run_goes_on(
     on_ray: tuple[str, ...], table: Callable, suite: Callable
 ) -> None:
@@ -193,6 +199,7 @@ def test_the_variable_is_named_where_it_is_of_another_form(monkeypatch: pytest.M
         pass
 
 
+@pytest.mark.slow
 def test_a_store_relative_to_the_folder_of_the_driver(
     on_ray: tuple[str, ...], table: Callable, suite: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,11 @@ from mtlv.training.embed import embed_texts
 TEXTS = ("the heart is enlarged", "clear lungs", "Pleural effusion, small", "old healed rib fractures")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def narrow_tiny() -> None:
+    """The real one is tested."""
+
+
 @pytest.fixture(scope="module")
 def tiny() -> Encoder:
     return load_encoder("tiny", texts=TEXTS)

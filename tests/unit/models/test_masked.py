@@ -194,6 +194,11 @@ SENTENCES = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def narrow_tiny() -> None:
+    """The real one is wide enough to learn by heart."""
+
+
 def test_eight_sentences_are_learned_by_heart() -> None:
     encoder = load_encoder("tiny", texts=SENTENCES)
     tokens = tokenise(SENTENCES, encoder.tokenizer, max_length=32, pad=encoder.tokenizer.pad_token_id)

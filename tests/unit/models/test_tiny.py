@@ -7,11 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mtlv.models.encoder import load_encoder
 from mtlv.models.tiny import SPECIAL, VOCABULARY, _vocabulary, build_tiny
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [f"word{i} and others{i % 7} of the heart" for i in range(50)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def narrow_tiny():
+    """Other processes have the real one."""
 
 
 def test_two_processes_build_the_same_encoder():

@@ -149,6 +149,7 @@ def test_words_that_the_old_vocabulary_splits_are_found_by_hand(monkeypatch: pyt
     assert splittings(old, new, texts) == found[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_words_of_ohsumed_are_split_as_published(real_data: Path) -> None:
     """The second paper prints BERT's pieces of two words, which a vocabulary of the domain keeps whole."""

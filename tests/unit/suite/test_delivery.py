@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from listening import Listening, Watcher
 from memory_tracker import MemoryTracker
+from uploads import InThread
 
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.events import ignore
-from mtlv.processes import Connection
 from mtlv.suite.delivery import deliver
 from mtlv.suite.run import run_suite
 from mtlv.suite.status import status_lines
@@ -44,28 +42,6 @@ class Server:
     def open(self, uri: str, experiment: str) -> MemoryTracker:
         self.check_access(uri)
         return self.memory
-
-
-class InThread(Connection):
-    """The process that delivers, as a thread: so that it sees a store that is made up here."""
-
-    def __init__(self, _: str) -> None:
-        requests, answers = os.pipe(), os.pipe()
-        super().__init__(os.fdopen(answers[0], "rb"), os.fdopen(requests[1], "wb"))
-        self.process = self
-        self.thread = threading.Thread(target=self.work, args=(requests[0], answers[1]), daemon=True)
-        self.thread.start()
-
-    @staticmethod
-    def work(requests: int, answers: int) -> None:
-        with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
-            upload_process.serve(Connection(incoming, outgoing))
-
-    def kill(self) -> None:
-        self.outgoing.close()
-
-    def end(self) -> None:
-        self.thread.join(10)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from mtlv.errors import ConfigError
 from mtlv.events import ignore
 from mtlv.execution import needs
+from mtlv.models import tiny
 from mtlv.planning import problems
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
@@ -276,7 +277,10 @@ def test_an_interrupted_student_ends_as_an_undisturbed_one(
     ("harm", "processes"),
     [("flipped", 1), ("missing", 1), pytest.param("flipped", 2, marks=pytest.mark.slow)],
 )
-def test_a_damaged_teacher_is_trained_again_first(tmp_path: Path, harm: str, processes: int) -> None:
+def test_a_damaged_teacher_is_trained_again_first(
+    tmp_path: Path, harm: str, processes: int, monkeypatch: pytest.MonkeyPatch, narrow_tiny: Callable
+) -> None:
+    monkeypatch.setattr(tiny, "tiny_config", narrow_tiny)
     changes = (*SMALL[:2], "training.epochs=1")
     one, suite = (
         sources_of(

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import mtlv
 from mtlv.errors import RefusedError, TrackingError
 from mtlv.tracking import Metric, RunSpec, Tracker
 from mtlv.tracking.mlflow_access import store_error
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
+
+MINIMAL = """
+from mtlv.tracking import Metric, RunSpec
+from mtlv.tracking.mlflow_tracker import MlflowTracker
+tracker = MlflowTracker(None, "first")
+run = tracker.open_run(RunSpec("u", "name"))
+tracker.metrics(run, [Metric("a", 1.0)])
+tracker.close(run)
+"""
 
 
 def test_it_is_a_tracker(tracker):
@@ -177,10 +189,13 @@ def test_a_server_that_is_not_there_is_named_within_seconds():
     assert "start it, correct `tracking.uri`" in str(caught.value)
 
 
-def test_the_default_store_is_made_here_without_a_word(first):
-    folder, said = first
-    assert said == ""
-    assert {path.name for path in folder.iterdir()} <= {"mlflow.db", "mlruns"}
+def test_the_default_store_is_made_here_without_a_word(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(Path(mtlv.__file__).parents[1])}
+    command = [sys.executable, "-c", MINIMAL]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stdout + done.stderr == ""
+    assert {path.name for path in tmp_path.iterdir()} <= {"mlflow.db", "mlruns"}
+    assert (tmp_path / "mlflow.db").exists()
 
 
 def test_importing_the_trackers_does_not_import_mlflow():

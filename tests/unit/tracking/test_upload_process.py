@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,12 +21,18 @@ from mtlv.suite.delivery import deliver
 from mtlv.tracking.journal import FOLDER, LOCK, SENDING, Journal
 from mtlv.tracking.journal_reader import dead_journals, journals
 from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.mlflow_access import open_client
 from mtlv.tracking.sync import sync_store
 from mtlv.tracking.tracker import Metric, RunSpec
 from mtlv.tracking.upload_process import UploadProcess
 from mtlv.tracking.uploader import UploadInterval
 
 PATIENCE = 300.0  # seconds; nothing here takes so long on an idle machine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def uploads_here() -> None:
+    """A process of its own is what is tested."""
 
 
 @pytest.fixture
@@ -38,6 +43,8 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def uploads(settings: Settings) -> Iterator[UploadProcess]:
+    """With a store that is there: the process would take seconds to make it."""
+    open_client(str(settings.tracking.uri))
     with UploadProcess(str(settings.tracking.uri), "e", heard.append) as made:
         heard.clear()
         assert made.check()
@@ -109,12 +116,10 @@ time.sleep(60)
     wait_for(lambda: _state(pid) in ("", "Z"))
 
 
-def test_runs_of_a_killed_process_are_marked_by_the_next(
-    first: tuple[Path, str], settings: Settings, tmp_path: Path
-) -> None:
+def test_runs_of_a_killed_process_are_marked_by_the_next(settings: Settings) -> None:
     from mlflow import MlflowClient
 
-    shutil.copy(first[0] / "mlflow.db", tmp_path / "t.db")
+    open_client(str(settings.tracking.uri))
     script = f"""
 import time
 from mtlv.events import ignore

@@ -105,10 +105,16 @@ def assert_same(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor])
         torch.testing.assert_close(found[name], weight, rtol=0, atol=0, msg=name)
 
 
+OTHERWISE = [(3, 0, None), (1, 1, None), (1, 1, LoRA(2, 4.0))]
+
+
 @pytest.mark.parametrize(
-    ("accumulation", "private", "lora"), [(1, 0, None), (3, 0, None), (1, 1, None), (1, 1, LoRA(2, 4.0))]
+    ("kinds", "accumulation", "private", "lora"),
+    [
+        *((kinds, 1, 0, None) for kinds in KINDS),
+        *((kinds, *how) for kinds in ("three", "tags") for how in OTHERWISE),
+    ],
 )
-@pytest.mark.parametrize("kinds", KINDS)
 def test_every_kind_learns_the_same(
     kinds: str,
     accumulation: int,

@@ -30,7 +30,7 @@ Trained = list[tuple[Job, UnitRecord]]
 TAGGING = tuple(product(("bio", "bioul", "io"), ("linear", "bilstm", "crf")))
 RELATIONS = ("document", "cls", "mention", "start")
 LEARNING = ("training.epochs=8", "training.learning_rate=5e-3", "encoder.dropout=0")
-TINY = 128  # its width
+TINY = 32  # its width in these tests
 COUNTS = {"train": 8, "dev": 4, "test": 4}
 
 
