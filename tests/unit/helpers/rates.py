@@ -11,10 +11,10 @@ from mtlv.settings import Suite, load_suite
 from mtlv.suite import run
 
 
-def of_table(folder: Path, data: Path, members: str, epochs: int) -> Suite:
-    """A suite on `data` with two seeds and `tiny`; `members` are the lines of its key of a suite."""
+def of_table(folder: Path, data: Path, members: str, epochs: int, seeds: tuple[int, ...] = (0, 1)) -> Suite:
+    """A suite on `data` with `tiny`; `members` are the lines of its key of a suite."""
     text = (
-        f"{members}seed: [0, 1]\nencoder: tiny\n"
+        f"{members}seed: {list(seeds)}\nencoder: tiny\n"
         f"data: {{name: table, path: {data}, columns: {{id: id, part: part, labels: [heart, lung, bone]}}}}\n"
         f"training: {{epochs: {epochs}, batch_size: 8, device: cpu, precision: fp32}}\n"
         f"store: {{uri: {folder / 'store'}}}\n"

@@ -112,8 +112,11 @@ def test_test_labels_change_no_group_no_epoch_and_no_threshold(
 
 
 def test_validation_labels_do_choose(table: Callable, suite: Callable) -> None:
-    honest = run_suite(suite(table("honest")), ignore, MemoryTracker())
-    flipped = run_suite(suite(table("flipped", flip=("validation",)), store="other"), ignore, MemoryTracker())
+    change = "evaluation.threshold=per_task"
+    honest = run_suite(suite(table("honest"), change), ignore, MemoryTracker())
+    flipped = run_suite(
+        suite(table("flipped", flip=("validation",)), change, store="other"), ignore, MemoryTracker()
+    )
     thresholds = [result.members[0].outcomes[0].thresholds.values for result in (honest, flipped)]
     assert thresholds[0] != thresholds[1]
 

@@ -23,8 +23,8 @@ RUNS = (
 )
 
 
-def of_table(folder: Path, data: Path) -> Suite:
-    return rates.of_table(folder, data, RUNS, 4)
+def of_table(folder: Path, data: Path, seeds: tuple[int, ...] = (0,)) -> Suite:
+    return rates.of_table(folder, data, RUNS, 4, seeds)
 
 
 def test_only_the_best_on_validation_is_compared(tmp_path: Path, table: Callable) -> None:
@@ -68,7 +68,7 @@ def test_the_page_compares_the_same_runs(
     """By the scores of the tracked runs, which are those of the suite."""
     monkeypatch.chdir(tmp_path)
     draw_nothing(monkeypatch)
-    wanted = of_table(tmp_path, table("t"))
+    wanted = of_table(tmp_path, table("t"), (0, 1))
     result = run_suite(wanted, ignore)
     options = ComparisonOptions(RunQuery((wanted,)), out=tmp_path / "page", log=False)
     page = compare_store(None, options)
