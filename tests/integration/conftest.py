@@ -96,10 +96,11 @@ def mtlv() -> Command:
 @pytest.fixture(scope="module")
 def undrawn() -> Iterator[None]:
     """No figure is drawn in this process."""
-    from pixel import draw_nothing
+    from pixel import draw_nothing, lay_out_nothing
 
     with pytest.MonkeyPatch.context() as patch:
         draw_nothing(patch)
+        lay_out_nothing(patch)
         yield
 
 

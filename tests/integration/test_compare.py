@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from pixel import lay_out_nothing
 
 from mtlv.cli import main
 
@@ -46,7 +47,9 @@ def folder(tmp_path_factory) -> Path:
     (place / "c.yml").write_text(SUITE, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        assert main(["run", "c.yml"]) == 0
+        with pytest.MonkeyPatch.context() as undrawn:
+            lay_out_nothing(undrawn)
+            assert main(["run", "c.yml"]) == 0
         assert main([*TO_COMPARE, "--figures"]) == 0
     return place
 

@@ -7,6 +7,8 @@ import signal
 import sqlite3
 import time
 
+import pytest
+
 EPOCHS = "training.epochs=40"
 
 
@@ -15,6 +17,7 @@ def rows(folder, query):
         return database.execute(query).fetchall()
 
 
+@pytest.mark.slow
 def test_figures_and_status_while_it_runs_after_ctrl_c_and_after_it_went_on(small, mtlv, here, run_statuses):
     assert "no suite of `c.yml` has run" in here.run(small, "status", "c.yml").stdout
     process = mtlv.begin(small, "run", "c.yml", EPOCHS, "tracking.send_seconds=0.2")

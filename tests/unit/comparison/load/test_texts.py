@@ -53,8 +53,8 @@ def test_a_corpus_that_has_moved(config: RunConfig, tmp_path: Path):
 @pytest.mark.parametrize("text", ["", "data: 3", "data: {name: nothing}", "a: [", "data: {name: hoc}\x00"])
 def test_a_config_that_is_none(config: RunConfig, text: str):
     config.file.write_text(text, encoding="utf-8")
-    with reading(config) as begun, pytest.raises(DataError):
-        begun.texts()
+    with pytest.raises(DataError):
+        read(config)
 
 
 HOSTILE = {
