@@ -82,6 +82,7 @@ class GroupsBlock:
     """Groups of tasks as chips with the groups' numbers and colours."""
 
     kind: ClassVar[str] = "groups"
+    is_key: ClassVar[bool] = True
     id: str
     title: str
     rows: Sequence[Row]  # `group` (number as text), `colour`, `task`; the tasks of a group follow each other
@@ -102,6 +103,8 @@ class FigureBlock:
     rows: Sequence[Row]  # `run` (key) and `task` (name) fields make them follow switches and filter
     baseline: Baseline | None = None
     wide: bool = False
+    # A figure that a section stands for: always open. Those of the answer stand side by side
+    is_key: bool = False
 
 
 ShownOutput = float | bool | str | tuple[Span, ...]

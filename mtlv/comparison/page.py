@@ -128,7 +128,7 @@ def describe_block(block: Block) -> dict[str, Any]:
         return {"kind": block.kind, "text": block.text, "tone": block.tone}
     data: dict[str, Any] = {"kind": block.kind, "id": block.id, "title": block.title}
     if isinstance(block, GroupsBlock):
-        return data
+        return data | {"is_key": block.is_key}
     data["caption"] = block.caption
     if isinstance(block, Disagreement):
         data["pairs"] = [
@@ -146,7 +146,7 @@ def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, TableBlock):
         data["columns"] = list(map(asdict, block.columns))
     if isinstance(block, FigureBlock):
-        data |= {"spec": dict(block.spec), "wide": block.wide}
+        data |= {"spec": dict(block.spec), "wide": block.wide, "is_key": block.is_key}
     if isinstance(block, Disagreement):
         data |= {"texts": dict(block.texts), "missing": block.missing}
     return data

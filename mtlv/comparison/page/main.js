@@ -19,7 +19,8 @@ function groupsBlock(block) {
     return el("li", { class: "group", style }, el("b", {}, number), ...tasks);
   };
   const groups = [...new Set(rows.map(({ group }) => group))].map(group);
-  return el("div", { class: "groups", id: `groups-${block.id}` }, ...chips(groups, "group", block.title));
+  const list = chips(groups, "group", block.title);
+  return el("div", { class: "groups", id: `groups-${block.id}` }, el("h3", {}, block.title), ...list);
 }
 
 /** A list of the first chips, and one of the others that is folded. */
@@ -56,7 +57,7 @@ function scope(section, conclusions) {
 
 /** The best of the runs that are switched on, in words. */
 function highest(block) {
-  const rows = inOrder(visibleOf(block).filter(({ score }) => score != null), { column: { key: "score" }, falling: true });
+  const rows = inOrder(visibleOf(block).filter(({ score, control }) => score != null && !control), { column: { key: "score" }, falling: true });
   if (!rows.length) return "No run with a score is switched on. ";
   const { title } = block.columns.find(({ key }) => key === "score");
   return `Of the runs that are switched on, “${rows[0].name}” has the highest ${title}, ${shown(rows[0].score, 3)}. `;
@@ -77,22 +78,20 @@ function warn(main) {
   if (!page.warnings.length) return;
   const notes = page.warnings.map((text) => el("li", {}, text));
   const list = el("ul", { class: "warnings", "aria-label": "Warnings" }, ...notes);
-  const table = main.querySelector("#answer > .block");
-  if (table) table.before(list);
+  const answer = main.querySelector("#answer > .keys") ?? main.querySelector("#answer > .words");
+  if (answer) answer.after(list);
   else main.prepend(list);
 }
 
-const OPEN = 2; // sections that are open at first: what to learn together, and what it costs
-
-/** A section: its conclusions, and its figures and tables, which are folded but for the first sections.
- * Those of a single run are open but for its settings. */
-function sectionOf(section, number) {
+/** A section: its conclusions and its key figures, by default the first; other figures and tables are folded,
+ * but for those of the answer. */
+function sectionOf(section) {
   const { id, title, intro, blocks } = section;
   const built = new Map(blocks.map((block) => [block, BLOCKS[block.kind](block)]));
-  const first = blocks.findIndex(({ kind }) => kind !== "text");
-  const open = SEVERAL ? number < OPEN : id !== "settings";
-  const said = open || first < 0 ? blocks : blocks.slice(0, first);
-  const folded = blocks.slice(said.length).map((block) => built.get(block));
+  const keys = blocks.filter(({ is_key }) => is_key);
+  const first = keys.length ? keys : blocks.filter(({ kind }) => kind === "figure").slice(0, 1);
+  const isOpen = (block) => id === "answer" || block.kind === "text" || first.includes(block);
+  const shut = blocks.filter((block) => !isOpen(block));
   const concludes = ({ kind, tone }) => kind === "groups" || (kind === "text" && (id === "answer" || tone === "finding"));
   const conclusions = blocks.filter(concludes);
   return el(
@@ -101,9 +100,16 @@ function sectionOf(section, number) {
     el("h2", { id: `title-${id}`, tabindex: -1 }, title),
     intro ? el("p", { class: "intro" }, intro) : null,
     conclusions.length ? scope(section, conclusions.map((block) => built.get(block))) : null,
-    ...said.map((block) => built.get(block)),
-    folded.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(blocks.slice(said.length))), ...folded) : null,
+    ...sideBySide(blocks.filter(isOpen), built, id === "answer"),
+    shut.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(shut)), ...shut.map((block) => built.get(block))) : null,
   );
+}
+
+/** What was built of blocks; the key figures of the answer in one element, in place of the first. */
+function sideBySide(blocks, built, isAnswer) {
+  const keys = blocks.filter(({ is_key }) => isAnswer && is_key);
+  const box = el("div", { class: "keys" }, ...keys.map((block) => built.get(block)));
+  return blocks.filter((block) => !keys.slice(1).includes(block)).map((block) => (block === keys[0] ? box : built.get(block)));
 }
 
 function contentsOf(blocks) {

@@ -49,6 +49,11 @@ def tip(field: str, title: str = "", number: str = "") -> dict[str, str]:
     return line | ({"format": number} if number else {})
 
 
+def count_runs() -> dict[str, Any]:
+    """Return a transform that adds the number of runs shown, `runs`, to each row."""
+    return {"joinaggregate": [{"op": "distinct", "field": "run", "as": "runs"}]}
+
+
 def run_names(comparison: Comparison) -> list[str]:
     """Return the run names in display order, for sorting axes."""
     return [run.name for run in comparison.runs]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
@@ -16,7 +16,7 @@ from mtlv.comparison.parts import (
     of_run,
     open_ends,
 )
-from mtlv.comparison.parts.channels import GREY, dots, number, tip, with_value
+from mtlv.comparison.parts.channels import GREY, count_runs, dots, label, number, of_rows, tip, with_value
 from mtlv.comparison.parts.times import TimeUnit, unit_of
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
@@ -72,15 +72,15 @@ INTRO = (
     "How much more training time improves the results, and which runs are slower than another and no better."
 )
 HEIGHT, EDGE = 320, 24  # pixels of the figure, and between the outermost dots and the frame
-MOST_NAMED = 6  # maximum number of runs named in the finding
+SMALL_HEIGHT, LONGEST_NAME = 300, 150  # pixels of the figure with names, and of a name
+MOST_NAMED = 6  # maximum number of runs named in the finding and in the figure with names
 
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None for a single run, and if none has both a main score and a training time."""
     if len(comparison.runs) < 2:
         return None
-    unit = unit_of(comparison)
-    rows = [row for run in comparison.runs if (row := _row(run)) is not None]
+    rows = _rows(comparison)
     if not rows:
         return None
     if comparison.scored and different_tasks(comparison):
@@ -89,21 +89,45 @@ def build(comparison: Comparison) -> Section | None:
     figure = plan_title(comparison)
     sizes = [row["millions"] for row in rows if row["millions"] is not None]
     sized = len(sizes) == len(rows) and max(sizes) > SAME * min(sizes)
-    costs = [_time(unit), *([SIZE] if sized else [])]
-    drawings = [_drawing(comparison, cost, rows, unit) for cost in costs]
+    costs = [_time(unit_of(comparison)), *([SIZE] if sized else [])]
+    drawings = [_drawing(comparison, cost, rows) for cost in costs]
     text = _finding(comparison, rows, figure)
     return Section("cost", TITLE, INTRO, [TextBlock(text, "finding"), *drawings])
 
 
-def _drawing(
-    comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]], unit: TimeUnit
-) -> FigureBlock:
-    figure = plan_title(comparison)
+def named_costs(comparison: Comparison) -> list[FigureBlock]:
+    """Build a smaller figure of the training time, with names of a few runs in place of a legend."""
+    rows = _rows(comparison)
+    if not rows:
+        return []
+    figure = _drawing(comparison, _time(unit_of(comparison)), rows)
+    dots = figure.spec["layer"][-1]["encoding"]
+    names = {axis: dots[axis] for axis in "xy"} | {"text": label("name")}
+    mark = {"type": "text", "dy": -13, "limit": LONGEST_NAME}
+    layers = [
+        layer | {"encoding": {**layer["encoding"], "color": {**layer["encoding"]["color"], "legend": None}}}
+        if "color" in layer["encoding"]
+        else layer
+        for layer in figure.spec["layer"]
+    ]
+    layers.append(of_rows(f"datum.runs <= {MOST_NAMED}", {"mark": mark, "encoding": names}))
+    transforms = [*figure.spec["transform"], count_runs()]
+    spec = {**figure.spec, "height": SMALL_HEIGHT, "transform": transforms, "layer": layers}
+    return [replace(figure, id="answer_cost", spec=spec, is_key=True)]
+
+
+def _rows(comparison: Comparison) -> list[dict[str, Any]]:
+    return [row for run in comparison.runs if (row := _row(run)) is not None]
+
+
+def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]]) -> FigureBlock:
+    figure, unit = plan_title(comparison), unit_of(comparison)
     return FigureBlock(
         cost.key,
         f"{capital(figure)} over {cost.over}",
-        "Each dot is a run: the mean over its folds and seeds, with a bar of one standard deviation of "
-        f"the {figure} if there are several. {cost.about} The steps are the Pareto front of the runs that "
+        "Each dot is a run: higher is better, further left is cheaper. It is the mean over folds and seeds, "
+        f"with a bar of one standard deviation of the {figure} if there are several. {cost.about} The steps "
+        "are the Pareto front of the runs that "
         f"are switched on: the best {figure} for a given cost. Runs on the front have filled dots; for a "
         f"hollow dot, another run is no {cost.more} and at least as good.",
         _spec(comparison, cost, unit),

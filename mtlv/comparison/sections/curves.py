@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mtlv.comparison.blocks import FigureBlock, Section
-from mtlv.comparison.parts import STEPS, band, capital, curves_of, of_run, whole_runs
+from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
+from mtlv.comparison.parts import STEPS, band, capital, curves_of, of_run, open_ends, whole_runs
 from mtlv.comparison.parts.channels import PANELS, dots, number, small_multiples, tip, whole_ticks, with_value
 from mtlv.comparison.parts.text_scores import text_scores
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve
@@ -98,7 +98,7 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run has a curve."""
     heads = _heads(comparison)
     tasks = {task.name: Panel(at, task.name) for at, task in enumerate(comparison.tasks)}
-    blocks = [
+    blocks: list[Block] = [
         *_together(comparison, LOSS, "Training loss", {"zero": True}, _mean_losses, OF_TASKS),
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
         *_together(comparison, "val/score", "Validation score", {"zero": False}),
@@ -110,6 +110,11 @@ def build(comparison: Comparison) -> Section | None:
         *_multiples(comparison, HEAD_FACTOR, heads),
         *_multiples(comparison, TASK_FACTOR, tasks),
     ]
+    if blocks:
+        ended = (
+            open_ends(comparison).strip() or "Every run was trained to the end: its score no longer rises."
+        )
+        blocks.insert(0, TextBlock(ended, "finding"))
     intro = "How the runs learned: whether they converged, and which tasks were learned late or not at all."
     return Section("curves", "Learning curves", intro, blocks) if blocks else None
 

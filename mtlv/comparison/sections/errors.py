@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
-from mtlv.comparison.parts import of_run
+from mtlv.comparison.parts import finite_mean, of_run
 from mtlv.comparison.parts.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
 from mtlv.evaluation.calibration import known_pairs
@@ -24,6 +24,7 @@ ROWS = 7_000  # approximate maximum of a figure: with more runs and tasks, curve
 MOST, LEAST = 60, 11  # maximum and minimum number of points of a curve
 GRIDS = {step: grid_values(step, 1 - step, step) for step in (0.02, 0.05, 0.1)}
 PANEL = 196, 150  # width and height of a panel in pixels
+SUBSET = "test/subset_accuracy"
 COMPARED = 8  # maximum number of runs compared in pairs
 PANELS_SAID = f"A panel is a task, most frequent first, at most {PANELS} at once; filter tasks to see others."
 
@@ -32,6 +33,7 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run shown at first has scores."""
     runs = [run for run in comparison.runs if run.key in comparison.shown]
     blocks: list[Block] = [
+        *_all_right(runs),
         *_left_out(comparison),
         *_precision_recall(comparison, runs),
         *_thresholds(comparison, runs),
@@ -46,6 +48,18 @@ def build(comparison: Comparison) -> Section | None:
     intro = f"{behind} For the runs that are switched on when the page opens."
     has_figures = any(not isinstance(block, TextBlock) for block in blocks)
     return Section("errors", "Errors", intro, blocks) if has_figures else None
+
+
+def _all_right(runs: Sequence[ComparedRun]) -> list[TextBlock]:
+    """Name the run that decides all labels of most documents correctly; [] if tasks are not only labels."""
+    means = ((finite_mean(run.values(SUBSET)), run.name) for run in runs)
+    shares = sorted(((mean, name) for mean, name in means if mean is not None), reverse=True)
+    if not shares:
+        return []
+    (most, best), others = shares[0], [share for share, _ in shares[1:]]
+    text = f"“{best}” decides every label of {most:.0%} of the test documents correctly"
+    other_runs = f", the other runs of {others[-1]:.0%} to {others[0]:.0%}" if others else ""
+    return [TextBlock(f"{text}{other_runs}.", "finding")]
 
 
 def _left_out(comparison: Comparison) -> list[TextBlock]:

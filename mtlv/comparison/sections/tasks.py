@@ -178,7 +178,7 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     spec = heatmap(comparison, cells)
     title = "Gain over the baseline, task by task"
     shown = _only(rows, *(line["field"] for line in _judged_tip(comparison)), "support")
-    return FigureBlock("tasks_gain", title, caption, spec, shown, BASELINE, wide=True)
+    return FigureBlock("tasks_gain", title, caption, spec, shown, BASELINE, wide=True, is_key=True)
 
 
 def _gaps(comparison: Comparison) -> bool:

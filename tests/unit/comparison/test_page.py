@@ -118,7 +118,7 @@ def test_a_page_of_four_runs_is_half_a_megabyte(comparison_of: Callable[..., Com
     comparison = comparison_of(runs=4, children=3, tasks=9)
     weight = len(page_html(comparison, list(each_section(comparison))).encode())
     packed_library = len(compress(vega.library()))
-    assert weight - packed_library < 120_000  # bytes: the page without Vega
+    assert weight - packed_library < 130_000  # bytes: the page without Vega
     assert weight < 600_000
 
 

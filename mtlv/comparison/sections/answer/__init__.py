@@ -23,6 +23,7 @@ from mtlv.comparison.ranking import (
 )
 from mtlv.comparison.sections.answer.advice import describe_advice
 from mtlv.comparison.sections.answer.gains import gains, in_brackets, not_shown, score_text, way_of
+from mtlv.comparison.sections.answer.pictures import key_figures
 from mtlv.comparison.verdict_words import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
@@ -72,6 +73,7 @@ def build(comparison: Comparison) -> Section | None:
     advice = _advice(comparison, ranked, chosen.run) + not_shown(comparison, ranked, chosen.run)
     blocks: list[Block] = [TextBlock(advice, "answer")]
     blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
+    blocks += key_figures(comparison)
     blocks += [TextBlock(reason, "finding")]
     chance = _chance(comparison, ranked, chosen.run) + _factors(comparison, ranked)
     sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
@@ -115,7 +117,7 @@ def _none_is_useful(comparison: Comparison, ranked: Sequence[Standing]) -> Secti
         reason += f" No better than a constant answer: {list_first(nothing)}."
     reason += _tried(comparison) + open_ends(comparison) + _elsewhere(comparison, best.run)
     blocks: list[Block] = [TextBlock(none_is_useful(best.run.name, learning), "answer")]
-    blocks += [TextBlock(reason, "finding"), *random_figure(comparison)]
+    blocks += [*key_figures(comparison), TextBlock(reason, "finding"), *random_figure(comparison)]
     return Section("answer", TITLE, "", [*blocks, _table(comparison, ranked, None)])
 
 
@@ -167,12 +169,11 @@ def _why(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing) -
         tested = all(standing.tested for standing in ranked[1:])
         text += f"Every other {run} is {SHOWN if tested else ON_DOCUMENTS}: the next{qualifier}"
     else:
-        kinds = ["is not a control"] if any(standing.control for standing in ranked) else []
-        if any(standing.is_behind_words for standing in ranked):
-            kinds.append("is better than a bag of words")
-        aside = f" that {join_with_and(kinds)}" if kinds else ""
-        cheaper = any(standing.cost[:2] < best.cost[:2] for standing in ranked)
-        text += f"No cheaper {run}{aside} is as good" if cheaper else f"No {run} is cheaper"
+        cheaper = [standing for standing in ranked if standing.cost[:2] < best.cost[:2]]
+        if all(standing.mean < best.mean for standing in cheaper):
+            text += f"Every cheaper {run} scored lower" if cheaper else f"No {run} is cheaper"
+        else:
+            text += f"No cheaper {run} scored higher"
         text += f". The next best{qualifier}"
     return f"{text}, “{second.run.name}”, is {_lower(second, best)}{_between(second)}."
 
@@ -306,7 +307,7 @@ def _row(standing: Standing, chosen: Standing | None) -> dict[str, Any]:
     verdict = f"recommended: {verdict}" if standing is chosen else verdict
     verdict = f"{verdict} ({standing.control})" if standing.control else verdict
     row = {"score": standing.mean, "score_sd": standing.sd, "difference": difference, "verdict": verdict}
-    return of_run(standing.run) | _costs(standing.run) | row
+    return of_run(standing.run) | _costs(standing.run) | row | {"control": bool(standing.control)}
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from mtlv.comparison.sections.groups.elbows import elbows
 from mtlv.comparison.sections.groups.maps import task_maps
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
+from mtlv.formatting import list_first
+
+MOST_REASONS = 3  # for a number of groups, in words; the table has all
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -24,6 +27,7 @@ def build(comparison: Comparison) -> Section | None:
         return None
     runs = [run for run in comparison.runs if run.groups]
     blocks: list[Block] = [
+        *_reasons(runs),
         *_elsewhere(comparison),
         *first,
         *_table(runs, numbers),
@@ -36,6 +40,16 @@ def build(comparison: Comparison) -> Section | None:
     ]
     intro = "Tasks that share a head or a model, the choice of the number of groups, and how groupings agree."
     return Section("groups", "Groups", intro, blocks)
+
+
+def _reasons(runs: Sequence[ComparedRun]) -> list[TextBlock]:
+    """Say why there are so many groups, once for all runs with the same reason."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        if run.groups and run.groups.reason:
+            names.setdefault(run.groups.reason, []).append(f"“{run.name}”")
+    lines = [f"{list_first(named)}: {reason}" for reason, named in list(names.items())[:MOST_REASONS]]
+    return [TextBlock(" ".join(lines), "finding")] if lines else []
 
 
 def _elsewhere(comparison: Comparison) -> list[TextBlock]:

@@ -27,12 +27,13 @@ RECOMMENDED, CHOSEN, BOTH = "recommended by the elbow", "used by the run", "reco
 MEASURES = (
     ("inertia", "Elbow: inertia by the number of groups",
      "Inertia is the sum of the distances of the tasks to the centre of their group. It always decreases "
-     "with k; the elbow is where it stops decreasing fast. Each panel has its own scale, because "
-     "distances between different vectors cannot be compared."),
+     "with k; the elbow is the k at which the curve is furthest below the straight line between its ends. "
+     "Each panel has its own scale, because distances between different vectors cannot be compared."),
     ("silhouette", "Silhouette by the number of groups",
      "The silhouette measures how much closer the tasks are to their own group than to the next one, from -1 "
      "to 1; higher is better."),
 )  # fmt: skip
+LINED = "inertia"  # the measure whose ends a straight line connects
 MARKS = (
     "Runs with the same curve share a panel. A ring marks the recommended number, a square the number used, "
     "a diamond both."
@@ -53,7 +54,7 @@ def _elbows(comparison: Comparison, field: str, title: str, meaning: str) -> lis
     caption = f"{meaning} {MARKS}"
     alone = len({row["order"] for row in rows}) == 1
     spec = _elbow_spec(comparison, field, PANEL_ALONE if alone else PANEL)
-    return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True)]
+    return [FigureBlock(f"groups_{field}", title, caption, spec, rows, wide=True, is_key=field == LINED)]
 
 
 def _curve(run: ComparedRun) -> tuple[Hashable, ...]:
@@ -66,8 +67,9 @@ def _elbow_rows(run: ComparedRun, panels: Mapping[str, dict[str, Any]], field: s
     if groups is None:
         return []
     fields, chosen = of_run(run) | panels[run.key], len(groups.groups)
+    ends = (min(groups.elbow), max(groups.elbow)) if field == LINED and groups.elbow else ()
     return [
-        fields | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended)}
+        fields | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended), "end": k in ends}
         for k, pair in sorted(groups.elbow.items())
         if finite_or_none(value := pair[field == "silhouette"]) is not None
     ]
@@ -92,9 +94,11 @@ def _elbow_spec(comparison: Comparison, axis: str, size: tuple[int, int]) -> dic
     shape = label("mark", scale=scale, legend=legend)
     ring = dots(170, filled=False, strokeWidth=2.2)
     line = {"mark": {"type": "line", "strokeWidth": 2}}
+    straight = {"type": "line", "strokeWidth": 1, "strokeDash": [4, 3], "color": GREY, "tooltip": None}
     inner = {
         "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
         "layer": [
+            of_rows("datum.end", {"mark": straight}),
             line,
             {"mark": dots(25)},
             of_rows("datum.mark", {"mark": ring, "encoding": {"shape": shape}}),

@@ -51,7 +51,7 @@ def task_maps(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]
     if not any(row["label"] for row in rows):
         caption += " There are too many names to show: hover to read them."
     spec = _spec(width, height, columns, groups)
-    return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True)]
+    return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True, is_key=True)]
 
 
 def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:

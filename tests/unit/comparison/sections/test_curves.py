@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 import pytest
 from comparisons import a_comparison
 from drawing import block
-from looking import drawn
+from looking import drawn, findings
 
 from mtlv.comparison import parts
 from mtlv.comparison.parts import channels
@@ -136,7 +136,7 @@ def test_task_panels_follow_the_filter_and_the_most_frequent_come_first(comparis
 
 def test_factors_of_a_balancer_are_drawn_by_task_and_by_head(comparison_of: Make) -> None:
     comparison = comparison_of()
-    ids = {each.id for each in build(comparison).blocks}
+    ids = {block.id for block in build(comparison).blocks[1:]}
     assert not {"curves_task_factor", "curves_head_factor"} & ids, "no run has a balancer"
     task, run = comparison.tasks[0].name, comparison.runs[2]
     head = group_name(run.plan[0][0])
@@ -224,9 +224,9 @@ def test_texts_of_other_vocabularies_are_compared_in_bits_per_character(comparis
 
 
 def test_losses_of_texts_of_one_run_are_not_compared(comparison_of: Make) -> None:
-    assert not [b for b in build(of_texts(comparison_of(), 1)).blocks if b.id.startswith("curves_texts")]
+    assert not [b for b in build(of_texts(comparison_of(), 1)).blocks[1:] if b.id.startswith("curves_texts")]
     apart = of_texts(of_texts(comparison_of(), 1, "b x"), 2, "c y")
-    assert [b.id for b in build(apart).blocks if b.id.startswith("curves_texts")] == ["curves_texts_c_y"]
+    assert [b.id for b in build(apart).blocks[1:] if b.id.startswith("curves_texts")] == ["curves_texts_c_y"]
 
 
 def test_scores_are_drawn_over_the_tokens_of_all_stages(comparison_of: Make) -> None:
@@ -242,4 +242,27 @@ def test_scores_are_drawn_over_the_tokens_of_all_stages(comparison_of: Make) -> 
 def test_scores_over_equal_numbers_of_tokens_are_not_drawn(comparison_of: Make) -> None:
     whole = comparison_of()
     for same in (whole, of_texts(whole, len(whole.runs))):
-        assert not [b for b in build(same).blocks if b.id == "curves_text_scores"]
+        assert not [b for b in build(same).blocks[1:] if b.id == "curves_text_scores"]
+
+
+def test_the_section_says_which_runs_were_not_trained_to_the_end(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    flat = [
+        replace(
+            run, children=tuple(replace(c, curves=c.curves | {"val/f1_macro": FLAT}) for c in run.children)
+        )
+        for run in comparison.runs
+    ]
+    assert findings(build(replace(comparison, runs=tuple(flat)))).startswith(
+        "Every run was trained to the end"
+    )
+    rising = replace(
+        flat[1],
+        children=tuple(replace(c, curves=c.curves | {"val/f1_macro": STEEP}) for c in flat[1].children),
+    )
+    text = findings(build(replace(comparison, runs=(flat[0], rising, *flat[2:]))))
+    assert f"Not trained to the end: “{rising.name}”;" in text
+
+
+FLAT = tuple((step, 0.5) for step in range(6))
+STEEP = tuple((step, 0.1 * step) for step in range(6))
