@@ -1,11 +1,11 @@
 """Generated reports: short, radiology-like, with correlated and imbalanced labels in three groups.
 
-Made for the quickstart and for tests; not based on any patient, hospital or real report.
+Made for tests; not based on any patient, hospital or real report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -128,19 +128,35 @@ CARD = Card(
 
 def load(path: Path | None, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Generate `options.documents` different reports, the same for the same seed."""
+    return generate(CARD, options, _write)
+
+
+def generate(
+    card: Card, options: DataOptions, write: Callable[[np.random.Generator], tuple[str, set[str]]]
+) -> Corpus:
+    """Generate `options.documents` different documents, the same for the same seed.
+
+    Args:
+        card: name and labels of the corpus.
+        options: number of documents and seed.
+        write: returns the text and the labels of a document.
+
+    Raises:
+        DataError: too many documents are requested, or none.
+    """
     if not 1 <= options.documents <= MOST:
         raise DataError("`data.documents` is out of range", got=options.documents, allowed=f"1 to {MOST}")
-    random = np.random.default_rng(seed_from("synthetic", options.seed))
-    reports: dict[str, set[str]] = {}
-    while len(reports) < options.documents:
-        labels = _draw_labels(random)
-        reports.setdefault(_write(random, labels), labels)
+    random = np.random.default_rng(seed_from(card.name, options.seed))
+    documents: dict[str, set[str]] = {}
+    while len(documents) < options.documents:
+        text, labels = write(random)
+        documents.setdefault(text, labels)
     return Corpus(
-        name=CARD.name,
-        tasks=CARD.tasks(),
-        ids=tuple(f"generated-{i:05d}" for i in range(len(reports))),
-        texts=tuple(reports),
-        targets=targets_of(list(reports.values()), [label.name for label in CARD.labels]),
+        name=card.name,
+        tasks=card.tasks(),
+        ids=tuple(f"generated-{i:05d}" for i in range(len(documents))),
+        texts=tuple(documents),
+        targets=targets_of(list(documents.values()), [label.name for label in card.labels]),
         generated=True,
         notes=("all documents are generated; none is real",),
     )
@@ -155,8 +171,9 @@ def _draw_labels(random: np.random.Generator) -> set[str]:
     return labels
 
 
-def _write(random: np.random.Generator, labels: set[str]) -> str:
+def _write(random: np.random.Generator) -> tuple[str, set[str]]:
     """Generate a report of mostly 15 to 40 words: findings, some negations, and uninformative remarks."""
+    labels = _draw_labels(random)
     phrases = [_fill(random, _POSITIVE[name]) for name in _POSITIVE if name in labels]
     absent = [name for name in _NEGATIVE if name not in labels]
     candidates = [_fill(random, _NEGATIVE[absent[i]]) for i in random.permutation(len(absent))[:2]]
@@ -169,7 +186,7 @@ def _write(random: np.random.Generator, labels: set[str]) -> str:
         phrases.append(phrase)
         words += len(phrase.split())
     order = random.permutation(len(phrases))
-    return " ".join(f"{phrases[i][0].upper()}{phrases[i][1:]}." for i in order)
+    return " ".join(f"{phrases[i][0].upper()}{phrases[i][1:]}." for i in order), labels
 
 
 def _fill(random: np.random.Generator, phrases: tuple[str, ...]) -> str:

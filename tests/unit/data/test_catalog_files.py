@@ -375,7 +375,9 @@ OTHER_LAYOUTS = ("hoc", "ohsumed", "i2b2_2010", "ddi2013", "ebmnlp", "huggingfac
 RECOGNISES = "table"  # other encodings
 
 
-@pytest.mark.parametrize("name", sorted(set(catalog.names()) - {*OTHER_LAYOUTS, RECOGNISES, "synthetic"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(catalog.names()) - {*OTHER_LAYOUTS, RECOGNISES, "notes", "synthetic"})
+)
 def test_no_corpus_takes_what_is_no_utf_8(tmp_path, name):
     said = []
     for suffix in (".tsv", ".jsonl", ".csv"):

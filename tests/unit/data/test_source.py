@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 
 from mtlv.data import catalog
 from mtlv.data.options import DataOptions
@@ -85,7 +88,7 @@ def test_an_impossible_corpus_is_refused(changes, message):
 
 
 def test_catalog_is_what_the_folder_holds():
-    labels = ("hoc", "huggingface", "ohsumed", "openi", "synthetic", "table")
+    labels = ("hoc", "huggingface", "notes", "ohsumed", "openi", "synthetic", "table")
     entities = (
         "bc2gm",
         "bc5cdr_chem",
@@ -202,6 +205,43 @@ def test_synthetic_is_seeded_unique_imbalanced_and_grouped():
     assert related[inside].min() > 0.15 > related[~inside].max()
 
 
-def test_synthetic_size_is_checked():
+@pytest.mark.parametrize("name", ["synthetic", "notes"])
+def test_number_of_generated_documents_is_checked(name):
     with pytest.raises(DataError, match=r"`data.documents` is out of range \(got 0\)"):
-        catalog.load("synthetic", DataOptions(documents=0))
+        catalog.load(name, DataOptions(documents=0))
+
+
+def test_notes_have_a_label_where_a_condition_follows_the_words_of_its_pair():
+    read = catalog.load("notes", DataOptions(documents=500))
+    assert read.generated
+    assert read.digest == catalog.load("notes", DataOptions(documents=500)).digest
+    assert read.digest != catalog.load("notes", DataOptions(documents=500, seed=1)).digest
+    assert len(set(read.texts)) == 500
+    pairs = np.asarray(read.matrix()).reshape(500, 4, 2)
+    for words, conditions, of_pair in zip(
+        (
+            "mother father sister brother aunt",
+            "previous former earlier childhood old",
+            "no without denies never excluded",
+            "possible suspected probable likely questionable",
+        ),
+        ("diabetes glaucoma", "stroke fracture", "fever cough", "anemia asthma"),
+        np.moveaxis(pairs, 1, 0),
+        strict=True,
+    ):
+        assert 0.1 < of_pair.mean() < 0.3
+        for condition, has_label in zip(conditions.split(), of_pair.T, strict=True):
+            pattern = re.compile(rf"\b({'|'.join(words.split())}) \w+ {condition}\b", re.IGNORECASE)
+            assert [bool(pattern.search(text)) for text in read.texts] == has_label.astype(bool).tolist()
+
+
+def test_words_and_pairs_of_words_do_not_tell_the_labels_of_notes():
+    read = catalog.load("notes", DataOptions(documents=800))
+    counts = (
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit(read.texts[:400]).transform(read.texts)
+    )
+    scores = []
+    for targets in np.asarray(read.matrix()).T:
+        model = LogisticRegression(C=100.0, class_weight="balanced").fit(counts[:400], targets[:400])
+        scores.append(f1_score(targets[400:], model.predict(counts[400:])))
+    assert 0.4 < np.mean(scores) < 0.8
