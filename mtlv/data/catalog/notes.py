@@ -32,10 +32,10 @@ _CONDITIONS: Mapping[str, str] = {
     "anemia": "suspected", "asthma": "suspected",
 }  # fmt: skip
 _NAMES: Mapping[str, tuple[str, str]] = {
-    "family": ("{} in the family", "Family history: a relative of the patient, such as the mother, has {}."),
-    "past": ("Past {}", "Past medical history: the patient had {} years ago."),
-    "denied": ("No {}", "Absent symptom: the note denies that there is {}."),
-    "suspected": ("Suspected {}", "Uncertain diagnosis: {} is possible and was not confirmed."),
+    "family": ("{} in the family", "Family history of the mother, father, sister, brother or aunt, with {}."),
+    "past": ("Past {}", "Former illness of earlier years and childhood, which is over now: {}."),
+    "denied": ("No {}", "Absent symptom, which the patient denies and the physician excluded: {}."),
+    "suspected": ("Suspected {}", "Uncertain diagnosis, which is only possible, probable or questionable: {}."),
 }
 _DEGREES = ("mild", "severe", "chronic", "recurrent", "known")
 _FEWEST, _MOST = 3, 4  # conditions of a note
@@ -70,10 +70,10 @@ def _write(random: np.random.Generator) -> tuple[str, set[str]]:
     phrases, labels = [], set()
     for at in random.permutation(len(conditions))[: random.integers(_FEWEST, _MOST + 1)]:
         condition = conditions[at]
-        own = _CONDITIONS[condition]
-        others = [kind for kind in _WORDS if kind != own]
-        kind = own if random.random() < _OWN_SHARE else others[random.integers(len(others))]
-        if kind == own:
+        deciding = _CONDITIONS[condition]
+        others = [kind for kind in _WORDS if kind != deciding]
+        kind = deciding if random.random() < _OWN_SHARE else others[random.integers(len(others))]
+        if kind == deciding:
             labels.add(_label(condition).name)
         words = _WORDS[kind]
         phrases.append(
