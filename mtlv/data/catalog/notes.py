@@ -35,7 +35,10 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     "family": ("{} in the family", "Family history of the mother, father, sister, brother or aunt, with {}."),
     "past": ("Past {}", "Former illness of earlier years and childhood, which is over now: {}."),
     "denied": ("No {}", "Absent symptom, which the patient denies and the physician excluded: {}."),
-    "suspected": ("Suspected {}", "Uncertain diagnosis, which is only possible, probable or questionable: {}."),
+    "suspected": (
+        "Suspected {}",
+        "Uncertain diagnosis, which is only possible, probable or questionable: {}.",
+    ),
 }
 _DEGREES = ("mild", "severe", "chronic", "recurrent", "known")
 _FEWEST, _MOST = 3, 4  # conditions of a note
