@@ -84,13 +84,13 @@ function warn(main) {
 }
 
 /** A section: its conclusions and its key figures, by default the first; other figures and tables are folded,
- * but for those of the answer. */
+ * but for those of the answer and of a single run. */
 function sectionOf(section) {
   const { id, title, intro, blocks } = section;
   const built = new Map(blocks.map((block) => [block, BLOCKS[block.kind](block)]));
   const keys = blocks.filter(({ is_key }) => is_key);
   const first = keys.length ? keys : blocks.filter(({ kind }) => kind === "figure").slice(0, 1);
-  const isOpen = (block) => id === "answer" || block.kind === "text" || first.includes(block);
+  const isOpen = (block) => id === "answer" || (!SEVERAL && id !== "settings") || block.kind === "text" || first.includes(block);
   const shut = blocks.filter((block) => !isOpen(block));
   const concludes = ({ kind, tone }) => kind === "groups" || (kind === "text" && (id === "answer" || tone === "finding"));
   const conclusions = blocks.filter(concludes);

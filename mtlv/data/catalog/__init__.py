@@ -1,7 +1,7 @@
 """The corpora that `mtlv` can read: one module each, in this folder or in another package.
 
 Modules in this folder are found by listing it, those of other packages by the entry point `mtlv.corpora`;
-`standoff` has a folder of its own.
+`standoff` and generated corpora have folders of their own.
 A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels; `path`
 is None for a generated corpus, or one of a hub.
 """
@@ -27,6 +27,7 @@ from mtlv.registries import Registry
 CORPORA: Registry[ModuleType] = Registry(
     "mtlv.corpora",
     {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+    | {name: f"mtlv.data.generated.{name}" for name in ("notes", "synthetic")}
     | {"standoff": "mtlv.data.standoff"},
 )
 LEARNED_COLUMNS = ("labels", "target", "tags")  # keys of columns that are learned, each as it is

@@ -1,0 +1,1 @@
+"""Corpora that are generated: for the quickstart, examples and tests."""
