@@ -255,7 +255,7 @@ def test_two_runs_disagree(open_page, page_file: Path, comparison: Comparison):
 @pytest.mark.slow
 def test_the_numbers_of_a_figure_without_a_mouse(open_page, page_file: Path):
     page = open_page(page_file)
-    page.locator("#figure-tasks_f1 summary").focus()
+    page.locator("#figure-tasks_f1 .below summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#figure-tasks_f1 details tbody tr")).to_have_count(24)  # runs x tasks
 
@@ -308,7 +308,7 @@ def test_on_paper(open_page, page_file: Path, screenshots: Path):
 def test_conclusions_are_read_at_first_and_the_rest_is_folded(open_page, page_file: Path, screenshots: Path):
     page = open_page(page_file, folded=True)
     page.screenshot(path=screenshots / "compare-folded.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollHeight") < 6000
+    assert page.evaluate("document.documentElement.scrollHeight") < 12_000
     assert page.locator("#table-answer").is_visible()
     assert page.locator("#figure-cost svg").is_visible()
     finding = page.locator("#overview .finding")
@@ -324,6 +324,34 @@ def test_conclusions_are_read_at_first_and_the_rest_is_folded(open_page, page_fi
     page.wait_for_timeout(1000)  # the figure gets the width of the page
     assert figure.bounding_box()["width"] > 300
     assert page.locator("#table-groups").is_hidden()
+
+
+def test_the_first_screen_has_pictures(open_page, page_file: Path, screenshots: Path):
+    page = open_page(page_file, folded=True, viewport={"width": 1400, "height": 900})
+    settled(page)
+    page.screenshot(path=screenshots / "compare-first-screen.png")
+    for figure in ("answer_gain", "answer_cost"):
+        box = page.locator(f"#figure-{figure} svg").first.bounding_box()
+        assert box["y"] + box["height"] < 900
+    words = page.locator("#answer > .words.answer").inner_text().split()
+    assert len(words) <= 60
+    assert page.locator("#answer > .keys").bounding_box()["y"] < 420
+
+
+def test_the_address_has_the_switches(open_page, page_file: Path):
+    page = open_page(page_file, folded=True)
+    pressed = page.locator(".chip[aria-pressed=true]")
+    before = pressed.count()
+    page.locator(".chip").nth(1).click()
+    page.locator("#baseline").select_option(index=2)
+    assert "runs=" in page.evaluate("location.hash")
+    assert "baseline=2" in page.evaluate("location.hash")
+    page.reload()
+    expect(pressed).to_have_count(before - 1)
+    assert page.locator("#baseline").evaluate("(box) => box.selectedIndex") == 2
+    page.locator("#baseline").select_option(index=0)
+    page.locator(".chip").nth(1).click()
+    assert page.evaluate("location.hash") in ("", "#")
 
 
 @pytest.mark.slow

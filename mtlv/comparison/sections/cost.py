@@ -72,7 +72,7 @@ INTRO = (
     "How much more training time improves the results, and which runs are slower than another and no better."
 )
 HEIGHT, EDGE = 320, 24  # pixels of the figure, and between the outermost dots and the frame
-SMALL_HEIGHT, LONGEST_NAME = 300, 150  # pixels of the figure with names, and of a name
+SMALL_HEIGHT, LONGEST_NAME = 300, 110  # pixels of the figure with names, and of a name
 MOST_NAMED = 6  # maximum number of runs named in the finding and in the figure with names
 
 

@@ -17,7 +17,7 @@ from mtlv.reporting.metric_titles import main_title
 
 NAMED_TASKS = 26  # with more, rows are thinner, and as many names are shown as there is room for
 NUMBERED_RUNS = 6  # with more, clear gains are marked by a dot instead of numbers
-LONGEST_NAME = 150  # pixels
+LONGEST_TASK, LONGEST_RUN = 150, 90  # pixels of a name; that of a run is slanted
 
 
 def key_figures(comparison: Comparison) -> list[FigureBlock]:
@@ -60,7 +60,7 @@ def _rows(comparison: Comparison) -> list[dict[str, Any]]:
 def _spec(comparison: Comparison, rows: Sequence[Row], metric: str) -> dict[str, Any]:
     reach = max(0.01, *(abs(row["gain"]) for row in rows))
     tasks = [task.name for task in comparison.tasks]
-    axis = task_axis(labelLimit=LONGEST_NAME, labelOverlap=len(tasks) > NAMED_TASKS)
+    axis = task_axis(labelLimit=LONGEST_TASK, labelOverlap=len(tasks) > NAMED_TASKS)
     scale = {"type": "linear", "range": list(DIVERGING), "domain": [-reach, 0, reach]}
     tips = [tip("task"), tip("name", "run"), tip("gain", f"gain in {metric}", "+.4f")]
     tips += [tip("low", "95% interval, from", "+.4f"), tip("high", "to", "+.4f")]
@@ -76,7 +76,7 @@ def _spec(comparison: Comparison, rows: Sequence[Row], metric: str) -> dict[str,
             {"calculate": shown, "as": "shown"},
         ],
         "encoding": {
-            "x": label("name", sort=run_names(comparison), axis=slanted_axis(None, LONGEST_NAME)),
+            "x": label("name", sort=run_names(comparison), axis=slanted_axis(None, LONGEST_RUN)),
             "y": label("task", sort=tasks, axis=axis),
             "tooltip": tips,
         },
