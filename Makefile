@@ -61,7 +61,7 @@ quickstart: install  ## Install, train all four architectures on generated repor
 
 PYTEST = $(ONE_THREAD) $(COMPILED) $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test: $(VENV)/.test  ## Install what the tests need and run them, except slow ones; about 11 minutes on 2 cores that do other work too.
+test: $(VENV)/.test  ## Install what the tests need and run them, except slow ones; about 12 minutes on 2 cores.
 	$(PYTEST) -m "not slow and not chaos"
 
 slow: $(VENV)/.test  ## Run the slow tests: notebooks, pages in a browser, benchmarks, real corpora, several processes, lab/.
