@@ -128,7 +128,7 @@ def describe_block(block: Block) -> dict[str, Any]:
         return {"kind": block.kind, "text": block.text, "tone": block.tone}
     data: dict[str, Any] = {"kind": block.kind, "id": block.id, "title": block.title}
     if isinstance(block, GroupsBlock):
-        return data | {"is_key": block.is_key}
+        return data
     data["caption"] = block.caption
     if isinstance(block, Disagreement):
         data["pairs"] = [
@@ -145,8 +145,10 @@ def _block(block: Block) -> dict[str, Any]:
         data["packed"] = pack_rows(block.rows)
     if isinstance(block, TableBlock):
         data["columns"] = list(map(asdict, block.columns))
+    if isinstance(block, GroupsBlock | FigureBlock):
+        data["is_key"] = block.is_key
     if isinstance(block, FigureBlock):
-        data |= {"spec": dict(block.spec), "wide": block.wide, "is_key": block.is_key}
+        data |= {"spec": dict(block.spec), "wide": block.wide}
     if isinstance(block, Disagreement):
         data |= {"texts": dict(block.texts), "missing": block.missing}
     return data

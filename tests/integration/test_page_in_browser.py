@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -542,3 +543,22 @@ def test_conclusions_give_way_while_the_switches_say_otherwise(
     expect(note).to_be_visible()
     note.get_by_role("button", name="Show all").click()
     assert page.locator("#baseline").input_value() == comparison.baseline
+
+
+@pytest.mark.slow
+def test_a_control_is_not_called_the_best_of_what_is_switched_on(
+    open_page, tmp_path: Path, comparison: Comparison
+):
+    macro = {run.name: mean_and_sd(run.values("test/f1_macro"))[0] for run in comparison.runs}
+    first, second, third = sorted(macro, key=macro.__getitem__, reverse=True)[:3]
+    runs = tuple(
+        replace(run, params=run.params | {"grouping.method": "random"}) if run.name == second else run
+        for run in comparison.runs
+    )
+    controlled = replace(comparison, runs=runs)
+    (tmp_path / "control.html").write_text(
+        page_html(controlled, list(each_section(controlled))), encoding="utf-8"
+    )
+    page = open_page(tmp_path / "control.html")
+    page.locator(".chip").get_by_text(first, exact=True).click()
+    assert f"“{third}” has the highest macro F1" in page.locator("#answer .scope").inner_text()

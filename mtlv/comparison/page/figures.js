@@ -14,7 +14,7 @@ async function loadLibrary() {
 /** A figure with its title, caption, numbers and exports. */
 function figureBlock(block) {
   const plot = el("div", { class: "plot", "aria-hidden": "true" }); // of the image around it, its caption is the text
-  const [first, ...others] = block.caption.split(/(?<=[.:]) (?=[A-Z“])/);
+  const [first, ...others] = block.caption.split(/(?<=\.) (?=[A-Z“])/);
   const reading = others.length ? el("details", {}, el("summary", {}, "How to read it"), others.join(" ")) : null;
   const caption = el("figcaption", { class: "caption", id: `caption-${block.id}` }, first, reading);
   const image = { class: "plotbox", role: "img", "aria-label": `${block.title}. ${block.caption}` };
@@ -147,7 +147,7 @@ function numbers(block) {
 const LONGEST = 300;
 
 function columnsOf(rows) {
-  const hidden = ["run", "other", "order", "dx", "dy"]; // keys, and places in the figure
+  const hidden = ["run", "other", "order", "dx", "dy", "end"]; // keys, and places in the figure
   const known = rows.flatMap((row) => Object.keys(row).filter((field) => row[field] != null));
   const fields = [...new Set(known)].filter((field) => !hidden.includes(field));
   const whole = (field) => rows.every((row) => row[field] == null || Number.isInteger(row[field]));

@@ -8,6 +8,7 @@ from typing import Any
 
 from mtlv.comparison.parts.channels import GREY, label, number, run_names, task_axis, tip
 from mtlv.evaluation.compared_runs import Comparison
+from mtlv.figures.palette import DIVERGING
 from mtlv.reporting.metric_titles import describe_support
 
 CELL, WIDE, NARROW = 20, 110, 46  # pixels: height of a cell, and its width with few and with many runs
@@ -57,16 +58,25 @@ def slanted_axis(title: str | None, limit: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def few_enough() -> list[dict[str, Any]]:
-    """Return transforms that remove all rows if there are too many cells for numbers."""
-    counted = [{"op": "distinct", "field": "run", "as": "runs"}, {"op": "count", "as": "cells"}]
-    return [{"joinaggregate": counted}, {"filter": f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"}]
-
-
 def text_layer(text: Mapping[str, Any], dark: str) -> dict[str, Any]:
     """Return a layer with the text of each cell, unless there are too many; dark where `dark` is true."""
-    mark = {"type": "text", "fontSize": 11}
-    return {"transform": few_enough(), "mark": mark, "encoding": {"text": text, "color": ink(dark)}}
+    counts = [{"op": "distinct", "field": "run", "as": "runs"}, {"op": "count", "as": "cells"}]
+    few = f"datum.runs <= {NUMBERED} && datum.cells <= {MOST}"
+    return {
+        "transform": [{"joinaggregate": counts}, {"filter": few}],
+        "mark": {"type": "text", "fontSize": 11},
+        "encoding": {"text": text, "color": ink(dark)},
+    }
+
+
+def gain_scale(reach: float) -> dict[str, Any]:
+    """Return the colours of gains and losses from -reach to reach."""
+    return {"type": "linear", "range": list(DIVERGING), "domain": [-reach, 0, reach]}
+
+
+def is_pale(field: str, reach: float) -> str:
+    """Return an expression that is true for cells of gains whose text must be dark."""
+    return f"abs(datum.{field}) < {0.62 * reach:.4f}"
 
 
 def ink(dark: str, value: str = "#111111") -> dict[str, Any]:

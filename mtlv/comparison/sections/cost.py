@@ -100,20 +100,9 @@ def named_costs(comparison: Comparison) -> list[FigureBlock]:
     rows = _rows(comparison)
     if not rows:
         return []
-    figure = _drawing(comparison, _time(unit_of(comparison)), rows)
-    dots = figure.spec["layer"][-1]["encoding"]
-    names = {axis: dots[axis] for axis in "xy"} | {"text": label("name")}
-    mark = {"type": "text", "dy": -13, "limit": LONGEST_NAME}
-    layers = [
-        layer | {"encoding": {**layer["encoding"], "color": {**layer["encoding"]["color"], "legend": None}}}
-        if "color" in layer["encoding"]
-        else layer
-        for layer in figure.spec["layer"]
-    ]
-    layers.append(of_rows(f"datum.runs <= {MOST_NAMED}", {"mark": mark, "encoding": names}))
-    transforms = [*figure.spec["transform"], count_runs()]
-    spec = {**figure.spec, "height": SMALL_HEIGHT, "transform": transforms, "layer": layers}
-    return [replace(figure, id="answer_cost", spec=spec, is_key=True)]
+    cost, unit = _time(unit_of(comparison)), unit_of(comparison)
+    spec = _spec(comparison, cost, unit, has_names=True) | {"height": SMALL_HEIGHT}
+    return [replace(_drawing(comparison, cost, rows), id="answer_cost", spec=spec, is_key=True)]
 
 
 def _rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -127,9 +116,8 @@ def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any
         f"{capital(figure)} over {cost.over}",
         "Each dot is a run: higher is better, further left is cheaper. It is the mean over folds and seeds, "
         f"with a bar of one standard deviation of the {figure} if there are several. {cost.about} The steps "
-        "are the Pareto front of the runs that "
-        f"are switched on: the best {figure} for a given cost. Runs on the front have filled dots; for a "
-        f"hollow dot, another run is no {cost.more} and at least as good.",
+        f"are the Pareto front of the runs that are switched on: the best {figure} for a given cost. Runs on "
+        f"the front have filled dots; for a hollow dot, another run is no {cost.more} and at least as good.",
         _spec(comparison, cost, unit),
         rows,
     )
@@ -193,7 +181,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit) -> dict[str, Any]:
+def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit, *, has_names: bool = False) -> dict[str, Any]:
     figure = plan_title(comparison)
     x = number(
         cost.drawn,
@@ -207,7 +195,11 @@ def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit) -> dict[str, Any]:
         scale={"zero": False, "nice": False, "padding": EDGE},
         axis={"format": ".6~f"},
     )
-    colour = run_colour(comparison)
+    colour = run_colour(comparison) | ({"legend": None} if has_names else {})
+    name = {"type": "text", "dy": -13, "limit": LONGEST_NAME}
+    names = of_rows(
+        f"datum.runs <= {MOST_NAMED}", {"mark": name, "encoding": {"x": x, "y": y, "text": label("name")}}
+    )
     at = {"x": x, "y": y, "tooltip": _tips(figure, unit)}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
@@ -216,12 +208,13 @@ def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit) -> dict[str, Any]:
     return {
         "width": "container",
         "height": HEIGHT,
-        "transform": [*_time_transforms(unit), *_front_transforms(cost.field)],
+        "transform": [*_time_transforms(unit), *_front_transforms(cost.field), count_runs()],
         "layer": [
             _front_steps(cost, figure, x, y),
             with_value("low", {"mark": bar, "encoding": spread}),
             {"mark": dots(110, filled=False, strokeWidth=2.5), "encoding": at | {"color": colour}},
             {"mark": filled, "encoding": at | {"color": colour, "opacity": on_front}},
+            *([names] if has_names else []),
         ],
     }
 

@@ -110,13 +110,19 @@ def build(comparison: Comparison) -> Section | None:
         *_multiples(comparison, HEAD_FACTOR, heads),
         *_multiples(comparison, TASK_FACTOR, tasks),
     ]
-    if blocks:
-        ended = (
-            open_ends(comparison).strip() or "Every run was trained to the end: its score no longer rises."
-        )
-        blocks.insert(0, TextBlock(ended, "finding"))
+    if blocks and (text := _ends(comparison)):
+        blocks.insert(0, TextBlock(text, "finding"))
     intro = "How the runs learned: whether they converged, and which tasks were learned late or not at all."
     return Section("curves", "Learning curves", intro, blocks) if blocks else None
+
+
+def _ends(comparison: Comparison) -> str:
+    """Say which runs were not trained to the end; empty if that is not known of all."""
+    if text := open_ends(comparison).strip():
+        return text
+    if any(comparison.learning(run).end is None for run in comparison.runs):
+        return ""
+    return "Every run was trained to the end: its score no longer rises."
 
 
 def _of_tasks(comparison: Comparison) -> SmallMultiples:

@@ -51,15 +51,11 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _all_right(runs: Sequence[ComparedRun]) -> list[TextBlock]:
-    """Name the run that decides all labels of most documents correctly; [] if tasks are not only labels."""
-    means = ((finite_mean(run.values(SUBSET)), run.name) for run in runs)
-    shares = sorted(((mean, name) for mean, name in means if mean is not None), reverse=True)
-    if not shares:
-        return []
-    (most, best), others = shares[0], [share for share, _ in shares[1:]]
-    text = f"“{best}” decides every label of {most:.0%} of the test documents correctly"
-    other_runs = f", the other runs of {others[-1]:.0%} to {others[0]:.0%}" if others else ""
-    return [TextBlock(f"{text}{other_runs}.", "finding")]
+    """Say of how many documents each run decides all labels correctly; [] if tasks are not only labels."""
+    means = [(run.name, finite_mean(run.values(SUBSET))) for run in runs]
+    shares = [f"“{name}” {mean:.0%}" for name, mean in means if mean is not None]
+    text = "Share of the test documents of which all labels are right"
+    return [TextBlock(f"{text}: {list_first(shares)}.", "finding")] if shares else []
 
 
 def _left_out(comparison: Comparison) -> list[TextBlock]:

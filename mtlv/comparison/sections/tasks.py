@@ -28,7 +28,7 @@ from mtlv.comparison.parts import (
     open_ends,
 )
 from mtlv.comparison.parts.channels import dots, number, tip
-from mtlv.comparison.parts.heatmap import HeatmapCells, heatmap
+from mtlv.comparison.parts.heatmap import HeatmapCells, gain_scale, heatmap, is_pale
 from mtlv.comparison.same_documents import same_documents
 from mtlv.comparison.verdict_words import format_signed, interval_text
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, TaskInfo
@@ -36,7 +36,7 @@ from mtlv.evaluation.metrics import SHOWN_OF_TASKS
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.evaluation.scoring import SCORING, all_need_thresholds
 from mtlv.evaluation.significance import ALPHA, Interval
-from mtlv.figures.palette import DIVERGING, SEQUENTIAL, run_colour
+from mtlv.figures.palette import SEQUENTIAL, run_colour
 from mtlv.formatting import list_first
 from mtlv.reporting.metric_titles import (
     SEVERAL,
@@ -159,9 +159,9 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     cells = HeatmapCells(
         "delta",
         "+.2f",
-        {"type": "linear", "range": list(DIVERGING), "domain": [-reach, 0, reach]},
+        gain_scale(reach),
         f"gain in {figure}",
-        dark_text=f"abs(datum.delta) < {0.62 * reach:.4f}",
+        dark_text=is_pale("delta", reach),
         tips=(
             *_judged_tip(comparison),
             tip("delta", f"gain in {figure}", "+.4f"),

@@ -262,6 +262,8 @@ def test_the_section_says_which_runs_were_not_trained_to_the_end(comparison_of: 
     )
     text = findings(build(replace(comparison, runs=(flat[0], rising, *flat[2:]))))
     assert f"Not trained to the end: “{rising.name}”;" in text
+    unknown = replace(flat[1], children=tuple(replace(c, curves={}) for c in flat[1].children))
+    assert not findings(build(replace(comparison, runs=(flat[0], unknown, *flat[2:]))))
 
 
 FLAT = tuple((step, 0.5) for step in range(6))

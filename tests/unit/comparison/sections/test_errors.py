@@ -188,3 +188,18 @@ def test_pooled_scores_stand_below_each_other(comparison):
     scores = one_after_the_other(run, "test")
     assert scores.ids == run.children[0].test.ids + run.children[1].test.ids
     assert one_after_the_other(without_scores(run), "test") is None
+
+
+def test_the_section_says_of_how_many_documents_all_labels_are_right(comparison):
+    first, second, third = (
+        replace(
+            run, children=tuple(replace(c, metrics={"test/subset_accuracy": share}) for c in run.children)
+        )
+        for run, share in zip(comparison.runs, (0.25, 0.75, 0.5), strict=True)
+    )
+    third = replace(third, children=tuple(replace(c, metrics={}) for c in third.children))
+    text = errors.build(replace(comparison, runs=(first, second, third))).blocks[0].text
+    assert f"“{first.name}” 25%, “{second.name}” 75%." in text
+    assert third.name not in text
+    nothing = errors.build(replace(comparison, runs=(third,), baseline=third.key))
+    assert "all labels are right" not in getattr(nothing.blocks[0], "text", "")

@@ -257,3 +257,25 @@ def test_random_groups_are_numbered_last(comparison_of: Callable[..., Comparison
     numbers = numbering(replace(comparison, runs=(drawn, found))).numbers
     assert numbers[found.key] == {("a", "b"): 1, ("c",): 2}
     assert set(numbers[drawn.key].values()) == {1, 2}
+
+
+def test_a_straight_line_joins_the_ends_of_the_elbow(comparison_of: Make) -> None:
+    section = build(comparison_of(runs=5))
+    for name, has_line in (("groups_inertia", True), ("groups_silhouette", False)):
+        rows = block(section, name).rows
+        for run in {row["run"] for row in rows}:
+            ks = [row["k"] for row in rows if row["run"] == run]
+            ends = [row["k"] for row in rows if row["run"] == run and row["end"]]
+            assert ends == ([min(ks), max(ks)] if has_line else [])
+
+
+def test_the_reason_for_a_number_of_groups_is_said_once(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    *others, third, fourth = comparison.runs
+    third = replace(third, groups=replace(third.groups, reason="k = 4: one reason."))
+    for reason, said in (
+        ("k = 4: one reason.", f"“{third.name}”, “{fourth.name}”: k = 4: one reason."),
+        ("k = 3: another.", f"“{third.name}”: k = 4: one reason. “{fourth.name}”: k = 3: another."),
+    ):
+        changed = replace(fourth, groups=replace(fourth.groups, reason=reason))
+        assert findings(build(replace(comparison, runs=(*others, third, changed)))).startswith(said)

@@ -44,6 +44,14 @@ def test_only_gains_whose_interval_lacks_0_are_clear(
     assert clear == {(run, first), (run, third)}
 
 
+def test_runs_of_other_documents_have_no_gain(comparison_of: Make) -> None:
+    comparison = comparison_of()
+    other = replace(comparison.runs[2], data_digest="of other documents")
+    runs = (*comparison.runs[:2], other, *comparison.runs[3:])
+    keys = {row["run"] for row in key_figures(replace(comparison, runs=runs))[0].rows}
+    assert keys == {comparison.runs[1].key, comparison.runs[3].key}
+
+
 def test_cells_have_numbers_while_runs_are_few(comparison_of: Make) -> None:
     for runs, has_numbers in ((4, True), (9, False)):
         comparison = comparison_of(runs=runs)
