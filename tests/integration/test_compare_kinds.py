@@ -14,8 +14,8 @@ from mtlv.cli import main
 
 PARTS = {"train": 32, "dev": 12, "test": 20}
 NOISE = 0.2  # share of documents that say one thing and are labelled by chance
-VERBS = {"INHIBITOR": "blocks", "ACTIVATOR": "drives", "SUBSTRATE": "feeds"}
-MAIN = {"GAD": "f1", "BIOSSES": "pearson", "ChemProt": "f1_micro", "BC5CDR chemical": "entity_f1"}
+VERBS = {"CPR:4": "blocks", "CPR:3": "drives", "CPR:9": "feeds"}
+MAIN = {"GAD": "f1", "BIOSSES": "pearson", "ChemProt": "f1_micro_positive", "BC5CDR chemical": "entity_f1"}
 
 
 def bc5cdr_chem(folder: Path, rng: np.random.Generator) -> None:
@@ -45,13 +45,12 @@ def biosses(folder: Path, rng: np.random.Generator) -> None:
 
 def chemprot(folder: Path, rng: np.random.Generator) -> None:
     for part, count in PARTS.items():
-        rows = []
+        lines = ["index\tsentence\tlabel"]
         for number in range(count):
             label, said = rng.choice(list(VERBS), 2)
             said = said if rng.random() < NOISE else label
-            text = f"<< drug{part}{number} >> {VERBS[said]} [[ gene{number} ]] ."
-            rows.append(json.dumps({"text": text, "label": str(label), "metadata": []}))
-        (folder / f"{part}.txt").write_text("\n".join(rows) + "\n")
+            lines.append(f"{part}{number}.T1.T2\t@CHEMICAL$ {number} {VERBS[said]} @GENE$ .\t{label}")
+        (folder / f"{part}.tsv").write_text("\n".join(lines) + "\n")
 
 
 def gad(folder: Path, rng: np.random.Generator) -> None:

@@ -1,103 +1,197 @@
-"""ChemProt: sentences of PubMed abstracts with a chemical and a protein, and their interaction.
+"""ChemProt as in BLUE and BLURB: pairs of a chemical and a protein in a sentence, 5 interactions and none.
 
-Reads `train.txt`, `dev.txt` and `test.txt` of SciBERT's repository: JSON lines, with the first entity in the
-text between `<<` and `>>`, the second between `[[` and `]]`. The marks are removed from the text. The files
-do not say which of the two is the chemical, and they have no pairs without an interaction.
+Reads BioCreative's files `chemprot_*_abstracts*.tsv`, `chemprot_*_entities*.tsv` and
+`chemprot_*_gold_standard.tsv`, in one folder or one for each part, or BLUE's files `train.tsv`, `dev.tsv` and
+`test.tsv`, in which the names are already replaced by `@CHEMICAL$` and `@GENE$`, or both by `@CHEM-GENE$`.
+Pairs are made as in BLUE: all of a sentence, a row for each interaction of a pair that has two. BLUE divides
+sentences by spaCy, mtlv by a rule, so that pairs that do not interact differ by about 1%.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
 from pathlib import Path
+from typing import NamedTuple
 
-from mtlv.data.examples import Example, by_parts, class_answers
-from mtlv.data.parts import from_github, text_of
-from mtlv.data.source import Card
-from mtlv.data.tables.rows import json_at
+from mtlv.data.examples import Example, answers_corpus, class_answers, tab_rows
+from mtlv.data.options import DataOptions
+from mtlv.data.parts import absent, from_github, part_files
+from mtlv.data.source import PARTS, Card, Corpus, Download
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
-ROLE = "ENTITY"
-_MARKED = re.compile(r"<< (.+?) >>|\[\[ (.+?) \]\]")
+NEGATIVE = "false"
+ROLES = ("CHEMICAL", "GENE")
+_NAMES = {
+    "train": "training",
+    "validation": "development",
+    "test": "test",
+}  # of parts, in BioCreative's files
+_SENTENCE_END = re.compile(r"(?<=[.?!])(?<!i\.v\.)\s+(?=[A-Z(\[0-9])")
+_NEXT = "run `mtlv data fetch chemprot`; SciBERT's files are `data.name: chemprot_scibert`"
+BOTH = "@CHEM-GENE$"  # one name inside the other
+
+
+class _Entity(NamedTuple):
+    """An entity of an abstract: its name, characters, text, and the line of its file."""
+
+    name: str
+    span: Span
+    text: str
+    place: str
+
+
+def _files(part: str, digests: dict[str, str]) -> tuple[Download, ...]:
+    return from_github(
+        "Aitslab/nlp_2021_alexander_petter",
+        f"1784721ed0b1fa1252f2359486f84e9b3514a6b3/utils/chemprot/chemprot/chemprot_{part}"
+        + "_gs" * (part == "test"),
+        {f"chemprot_{part}_{name}": digest for name, digest in digests.items()},
+    )
+
 
 CARD = Card.of_task(
     Task(
         "ChemProt",
         kind="multiclass",
         source="chemprot",
-        classes=(
-            "INHIBITOR",
-            "INDIRECT-DOWNREGULATOR",
-            "SUBSTRATE",
-            "INDIRECT-UPREGULATOR",
-            "ACTIVATOR",
-            "ANTAGONIST",
-            "PRODUCT-OF",
-            "AGONIST",
-            "DOWNREGULATOR",
-            "UPREGULATOR",
-            "SUBSTRATE_PRODUCT-OF",
-            "AGONIST-ACTIVATOR",
-            "AGONIST-INHIBITOR",
-        ),
-        description="How a chemical and a protein that are named in a sentence interact.",
-        main_metric="f1_micro",
+        classes=(NEGATIVE, "CPR:3", "CPR:4", "CPR:5", "CPR:6", "CPR:9"),
+        negative=(NEGATIVE,),
+        description="How a chemical and a protein of a sentence interact, if they do.",
+        main_metric="f1_micro_positive",
     ),
-    title="ChemProt, interactions of chemicals and proteins, 13 classes, without pairs that do not interact",
-    address="https://github.com/allenai/scibert",
-    licence="Apache-2.0, as SciBERT's repository states, which has this form",
+    title="ChemProt as in BLUE and BLURB: upregulator (CPR:3), downregulator (CPR:4), agonist (CPR:5), "
+    "antagonist (CPR:6), substrate (CPR:9) and none",
+    address="https://biocreative.bioinformatics.udel.edu/news/corpora/chemprot-corpus-biocreative-vi/",
+    licence="not stated for the data",
     citation="Krallinger M, Rabal O, Akhondi SA, et al. Overview of the BioCreative VI chemical-protein "
     "interaction track. Proc. BioCreative VI, 141-146, 2017.",
-    downloads=from_github(
-        "allenai/scibert",
-        "8d55680cf424898df48656d69002c7366c9c6ba1/data/text_classification/chemprot",
-        {
-            "train.txt": "ab17b85c4fb869b2338d7c9617414e63f3c7225e5005920b18d9cd996f1049d8",
-            "dev.txt": "bfe8f39e5146ad4bb16b23707dade850546a305047bc666f6f6824c6a7e3df2f",
-            "test.txt": "372249c85ffea6d9a18dc5168cf45841b3d79b03412d6c620381cfc0dd3d6d49",
-        },
+    downloads=(
+        *_files(
+            "training",
+            {
+                "abstracts.tsv": "2eef8782dc6c1474115ce5b780d6b4bc8f68d98e34fbf1619b9502fafc97685b",
+                "entities.tsv": "ec01f954803d6854965b36b4c222001246b93b683a8fde4f4944132779161a7e",
+                "gold_standard.tsv": "dc1333bf582ecf67ca1a1fe05c27bfaa03969a5ef3d70543d0c7a90e2dd9896e",
+            },
+        ),
+        *_files(
+            "development",
+            {
+                "abstracts.tsv": "186a45a6b604d602c3fcf2a04fe6cc9b5f5d6dbe5542babfc685d56db1fd617d",
+                "entities.tsv": "7b75bd8e5397a72a29a387bb12f847487938b7469c84d04b289ccaa8009ec12a",
+                "gold_standard.tsv": "7fc258e29160c18807b12cb34e30fce6a4c26df835247febaafa21dc49e6ec60",
+            },
+        ),
+        *_files(
+            "test",
+            {
+                "abstracts_gs.tsv": "9b7de664f0b4231d6e58992f091aa36bc577ca3f12f0565bc2d898af3982645b",
+                "entities_gs.tsv": "37a9addd54822a1fd8636cddca01dd9ddadc0776b76140271869bf9e02203d99",
+                "gold_standard.tsv": "3dc760bf88a0a9b3ef4b2374b97d67c89bb8f4309905729546bab10beccb236b",
+            },
+        ),
     ),
 )
 
 
-def _examples(file: Path, part: str) -> Iterator[Example]:
-    for number, line in enumerate(text_of(file).split("\n"), start=1):
-        if line.strip():
-            yield _example(f"{file.name}:{number}", line, id_=f"{file.stem}.{number}", part=part)
-
-
-def _example(place: str, line: str, *, id_: str, part: str) -> Example:
-    row = json_at(place, line)
-    text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
-    if not isinstance(text, str) or not isinstance(label, str):
-        raise DataError(f"`{place}` is not an example", got=line, allowed="an object with `text` and `label`")
-    plain, mentions = remove_marks(text, place)
-    return Example(id_, plain, label, place, part, mentions=mentions)
-
-
-def remove_marks(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
-    """Return the text without its marks, and the positions of the two entities, `<< >>` first.
+def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
+    """Load the pairs of BioCreative's files, or of BLUE's if there are none.
 
     Raises:
-        DataError: a mark is missing or is there twice.
+        DataError: missing files, an entity outside its abstract, or an unknown interaction.
     """
-    pieces: list[str] = []
-    entities: list[tuple[bool, Span]] = []
-    at = length = 0
-    for match in _MARKED.finditer(text):
-        inside = match[1] or match[2]
-        start = length + match.start() - at
-        pieces += [text[at : match.start()], inside]
-        at, length = match.end(), start + len(inside)
-        entities.append((match[1] is None, Span(start, length, ROLE)))
-    entities.sort()
-    if [second for second, _ in entities] != [False, True]:
+    files = {part: file for part in PARTS if (file := _file(path, part, "abstracts"))}
+    if files:
+        examples = [example for part in files for example in _pairs(path, part)]
+    else:
+        files = part_files(path, (".tsv",), _NEXT)
+        examples = [example for part, file in files.items() for example in _rows(file, part)]
+    return answers_corpus(CARD, examples, class_answers, absent(files))
+
+
+def _file(path: Path, part: str, kind: str) -> Path | None:
+    return min(path.rglob(f"chemprot_{_NAMES[part]}_{kind}*.tsv"), default=None)
+
+
+def _cells(path: Path, part: str, kind: str, width: int) -> Iterator[tuple[str, list[str]]]:
+    file = _file(path, part, kind)
+    if file is None:
         raise DataError(
-            f"`{place}` does not have two marked entities", got=text, allowed="one << >> and one [[ ]]"
+            f"`{path}` does not have `chemprot_{_NAMES[part]}_{kind}.tsv`",
+            then=_NEXT,
         )
-    return "".join([*pieces, text[at:]]), (entities[0][1], entities[1][1])
+    return tab_rows(file, width)
 
 
-load = by_parts(CARD, (".txt", ".jsonl"), _examples, class_answers, "run `mtlv data fetch chemprot`")
+def _pairs(path: Path, part: str) -> Iterator[Example]:
+    """Yield the pairs of a chemical and a protein in each sentence of BioCreative's files."""
+    entities: dict[str, list[_Entity]] = defaultdict(list)
+    for place, (document, name, type_, start, end, text) in _cells(path, part, "entities", 6):
+        role = ROLES[type_ != ROLES[0]]  # GENE-Y and GENE-N: with and without an entry in a database
+        entities[document].append(_Entity(name, Span(_number(start), _number(end), role), text, place))
+    classes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for _, (document, class_, first, second) in _cells(path, part, "gold_standard", 4):
+        classes[document, first.removeprefix("Arg1:"), second.removeprefix("Arg2:")].append(class_)
+    for _, (document, title, abstract) in _cells(path, part, "abstracts", 3):
+        text = f"{title} {abstract}"
+        _need_inside(text, entities[document])
+        ends = [match.start() for match in _SENTENCE_END.finditer(text)] + [len(text)]
+        for start, end in pairwise([0, *ends]):
+            start += len(text[start:end]) - len(text[start:end].lstrip())
+            here = [one for one in entities[document] if start <= one.span.start and one.span.end <= end]
+            by_role = ([one for one in here if one.span.type == role] for role in ROLES)
+            for pair in product(*by_role):
+                id_ = ".".join((document, *(one.name for one in pair)))
+                mentions = tuple(
+                    Span(s - start, e - start, role) for s, e, role in (one.span for one in pair)
+                )
+                for number, class_ in enumerate(classes[document, pair[0].name, pair[1].name] or [NEGATIVE]):
+                    yield Example(
+                        f"{id_}.{number + 1}" if number else id_,
+                        text[start:end],
+                        class_,
+                        pair[0].place,
+                        part,
+                        mentions=mentions,
+                        group=document,
+                    )
+
+
+def _number(cell: str) -> int:
+    return int(cell) if cell.isdecimal() else 0
+
+
+def _need_inside(text: str, entities: Sequence[_Entity]) -> None:
+    for entity in entities:
+        inside = text[entity.span.start : entity.span.end]
+        if not inside or inside != entity.text:
+            raise DataError(
+                f"`{entity.place}` is not the text at its place in the abstract",
+                got=entity.text,
+                allowed=inside or f"a place in {len(text)} characters",
+            )
+
+
+def _rows(file: Path, part: str) -> Iterator[Example]:
+    """Yield the rows of a file of BLUE, whose index is document, chemical and protein, joined by dots."""
+    numbers: Counter[str] = Counter()  # a pair with two interactions has two rows
+    for place, (index, text, class_) in tab_rows(file, 3):
+        if (index, class_) == ("index", "label"):
+            continue
+        numbers[index] += 1
+        id_ = f"{index}.{numbers[index]}" if numbers[index] > 1 else index
+        mentions = tuple(_mention(text, role, place) for role in ROLES)
+        yield Example(id_, text, class_, place, part, mentions=mentions, group=index.partition(".")[0])
+
+
+def _mention(text: str, role: str, place: str) -> Span:
+    for dummy in (f"@{role}$", BOTH):
+        start = text.find(dummy)
+        if start >= 0:
+            return Span(start, start + len(dummy), role)
+    raise DataError(f"`{place}` has no {role}", got=text, allowed=f"@{role}$ or {BOTH}")

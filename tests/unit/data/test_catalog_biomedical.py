@@ -120,8 +120,8 @@ def test_ebmnlp_without_its_training_part(read):
     assert [marked["test", x] for x in ("INT", "PAR", "OUT")] == [2710, 4060, 5138]
 
 
-def test_chemprot(read):
-    corpus = read("chemprot")
+def test_chemprot_of_scibert(read):
+    corpus = read("chemprot_scibert", "chemprot")
     assert sizes(corpus) == [4169, 2427, 3469]
     wanted = [entry.split() for entry in CHEMPROT.split(",")]
     assert classes(corpus) == {name: [int(x) for x in counts.split("/")] for name, counts in wanted}

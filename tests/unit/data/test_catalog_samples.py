@@ -32,7 +32,7 @@ def write(folder, files):
 
 def test_every_task_is_complete_and_named_once():
     tasks = [task for name in OTHERS for task in catalog.card(name).tasks()]
-    assert len(tasks) == len(OTHERS) == 16
+    assert len(tasks) == len(OTHERS) == 17
     assert len({task.name for task in tasks}) == len(tasks)
     for name, task in zip(OTHERS, tasks, strict=True):
         card = catalog.card(name)
@@ -50,7 +50,8 @@ def test_main_metrics():
     )
     assert metrics == ner | {
         "ebmnlp": "word_f1_macro",
-        "chemprot": "f1_micro",
+        "chemprot": "f1_micro_positive",
+        "chemprot_scibert": "f1_micro",
         "ddi2013": "f1_micro_positive",
         "i2b2_2010": "f1_micro_positive",
         "gad": "f1",
@@ -331,9 +332,94 @@ def test_pubmedqa_and_its_test_list(tmp_path):
         ("{", "`train.txt:1` is invalid JSON"),
     ],
 )
-def test_a_broken_chemprot(tmp_path, line, message):
+def test_broken_chemprot_of_scibert(tmp_path, line, message):
     with pytest.raises(DataError, match=message):
-        load("chemprot", write(tmp_path, {"train.txt": line}))
+        load("chemprot_scibert", write(tmp_path, {"train.txt": line}))
+
+
+ABSTRACT = "Aspirin and COX-2.\tAspirin (i.v. Bayer) blocks COX. 5-HT rises with COX-2 mRNA! It falls."
+ENTITIES = (
+    ("T1", "CHEMICAL", "Aspirin", 0),
+    ("T2", "GENE-Y", "COX-2", 0),
+    ("T3", "CHEMICAL", "Aspirin", 19),
+    ("T4", "GENE-N", "COX", 19),
+    ("T5", "CHEMICAL", "5-HT", 19),
+    ("T6", "GENE-Y", "COX-2", 19),
+    ("T7", "GENE-N", "COX-2 mRNA", 19),
+)
+
+
+def biocreative(folder, part="training", end="", id_="1", classes="1\tCPR:4\tArg1:T3\tArg2:T4\n", moved=0):
+    text = ABSTRACT.replace("\t", " ")
+    lines = []
+    for name, type_, entity, after in ENTITIES:
+        start = text.index(entity, after) + moved
+        lines.append("\t".join((id_, name, type_, str(start), str(start + len(entity)), entity)))
+    return write(
+        folder,
+        {
+            f"chemprot_{part}/chemprot_{part}_abstracts{end}.tsv": f"{id_}\t{ABSTRACT}\n",
+            f"chemprot_{part}/chemprot_{part}_entities{end}.tsv": "\n".join(lines),
+            f"chemprot_{part}/chemprot_{part}_gold_standard.tsv": classes,
+        },
+    )
+
+
+def test_chemprot_pairs_within_sentences(tmp_path):
+    several = "1\tCPR:4\tArg1:T3\tArg2:T4\n1\tCPR:9\tArg1:T5\tArg2:T6\n1\tCPR:3\tArg1:T5\tArg2:T6\n"
+    biocreative(tmp_path, classes=several)
+    corpus = load("chemprot", biocreative(tmp_path, "test", "_gs", "2"))
+    classes = [corpus.tasks[0].classes[number] for number in corpus.targets["ChemProt"]]
+    training = {
+        "1.T1.T2": "false",  # of the title
+        "1.T3.T4": "CPR:4",  # `i.v.` ends no sentence
+        "1.T5.T6": "CPR:9",  # a sentence may start with a digit
+        "1.T5.T6.2": "CPR:3",  # a row for each interaction
+        "1.T5.T7": "false",
+    }
+    pairs = zip(corpus.ids, classes, strict=True)
+    assert [pair for pair, part in zip(pairs, corpus.parts, strict=True) if part == "train"] == [
+        *training.items()
+    ]
+    assert corpus.parts.count("test") == 4
+    assert corpus.texts[1] == "Aspirin (i.v. Bayer) blocks COX."
+    for text, mentions in zip(corpus.texts, corpus.mentions, strict=True):
+        assert [mention.type for mention in mentions] == ["CHEMICAL", "GENE"]
+        assert text[mentions[0].start : mentions[0].end] in ("Aspirin", "5-HT")
+        assert text[mentions[1].start : mentions[1].end].startswith("COX")
+    assert set(corpus.groups) == {"1", "2"}
+    assert "no file for the validation part" in corpus.notes[0]
+
+
+def test_chemprot_in_the_form_of_blue(tmp_path):
+    rows = "index\tsentence\tlabel\n1.T1.T2\tThe @GENE$ of @CHEMICAL$\tCPR:9\n1.T1.T3\tA @CHEM-GENE$\tfalse\n"
+    corpus = load("chemprot", write(tmp_path, {"train.tsv": rows}))
+    assert corpus.ids == ("1.T1.T2", "1.T1.T3")
+    first, second = corpus.mentions
+    assert [corpus.texts[0][span.start : span.end] for span in first] == ["@CHEMICAL$", "@GENE$"]
+    assert [corpus.texts[1][span.start : span.end] for span in second] == ["@CHEM-GENE$"] * 2
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"moved": 1}, r"`chemprot_training_entities.tsv:1` is not the text at its place .*\(got Aspirin\)"),
+        ({"classes": "1\tCPR:8\tArg1:T3\tArg2:T4\n"}, r"has an unknown class \(got CPR:8\)"),
+        ({"classes": "1\tCPR:4\n"}, "a wrong number of columns"),
+    ],
+)
+def test_a_broken_chemprot(tmp_path, files, message):
+    with pytest.raises(DataError, match=message):
+        load("chemprot", biocreative(tmp_path, **files))
+
+
+def test_chemprot_names_the_missing_file_and_the_other_form(tmp_path):
+    folder = biocreative(tmp_path)
+    (folder / "chemprot_training/chemprot_training_entities.tsv").unlink()
+    with pytest.raises(DataError, match=r"does not have `chemprot_training_entities.tsv`"):
+        load("chemprot", folder)
+    with pytest.raises(DataError, match=r"`data.name: chemprot_scibert`"):
+        load("chemprot", write(tmp_path / "scibert", {"train.txt": "{}"}))
 
 
 @pytest.mark.parametrize(

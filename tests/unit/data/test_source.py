@@ -101,7 +101,7 @@ def test_catalog_is_what_the_folder_holds():
         "standoff",
     )
     pairs = ("bioasq", "biosses", "clinicalsts", "mednli", "pubmedqa")
-    relations = ("chemprot", "ddi2013", "gad", "i2b2_2010")
+    relations = ("chemprot", "chemprot_scibert", "ddi2013", "gad", "i2b2_2010")
     assert catalog.names() == tuple(sorted(labels + entities + pairs + relations))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from mtlv.settings import Suite, load_suite
 
 PARTS = {"train": 32, "dev": 12, "test": 12}
-VERBS = {"INHIBITOR": "blocks", "ACTIVATOR": "drives", "SUBSTRATE": "feeds"}
+VERBS = {"CPR:4": "blocks", "CPR:3": "drives", "false": "meets"}
 
 
 def conll(folder: Path) -> str:
@@ -41,17 +40,20 @@ def biosses(folder: Path) -> str:
 def chemprot(folder: Path) -> str:
     number = 0
     for part, count in PARTS.items():
-        rows = []
+        lines = ["index\tsentence\tlabel"]
         for _ in range(count):
             number += 1
             label = list(VERBS)[number % 3]
-            text = f"<< drug{number} >> {VERBS[label]} [[ gene{number} ]] ."
-            rows.append(json.dumps({"text": text, "label": label, "metadata": []}))
-        (folder / f"{part}.txt").write_text("\n".join(rows) + "\n")
+            lines.append(f"{number}.T1.T2\t@CHEMICAL$ {number} {VERBS[label]} @GENE$ .\t{label}")
+        (folder / f"{part}.tsv").write_text("\n".join(lines) + "\n")
     return "chemprot"
 
 
-CORPORA = {"conll": (conll, "entity_f1"), "biosses": (biosses, "pearson"), "chemprot": (chemprot, "f1_micro")}
+CORPORA = {
+    "conll": (conll, "entity_f1"),
+    "biosses": (biosses, "pearson"),
+    "chemprot": (chemprot, "f1_micro_positive"),
+}
 
 
 def sources_of(
