@@ -23,14 +23,18 @@ from mtlv.planning.check import check_suite
 from mtlv.settings import Suite, load_suite
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
-MT_BERT, BLURB, CHOICES, STILT, TEXTS = FOLDERS = (
+MT_BERT, CLINICAL, BLURB, CHOICES, STILT, TEXTS = FOLDERS = (
     "mt-bert-biomedical",
+    "mt-bert-clinical",
     "blurb",
     "blurb-choices",
     "stilt",
     "pretraining",
 )
-CORPORA = ("chemprot", "ddi2013", "bc5cdr_disease", "bc5cdr_chem")  # of MT-BERT, in the paper's order
+CORPORA = {  # of MT-BERT, in the paper's order
+    MT_BERT: ["chemprot", "ddi2013", "bc5cdr_disease", "bc5cdr_chem"],
+    CLINICAL: ["clinicalsts", "i2b2_2010", "mednli", "shareclefe"],
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,9 @@ CONFIGS = {
         Config(MT_BERT, "config.yml", 5, 57),
         Config(MT_BERT, "config-pairs.yml", 10, 30),
         Config(MT_BERT, "config-small.yml", 3, 18),
+        Config(CLINICAL, "config.yml", 6, 72),
+        Config(CLINICAL, "config-pairs.yml", 10, 30),
+        Config(CLINICAL, "config-eight.yml", 5, 129),
         Config(BLURB, "config.yml", 9, 585),
         Config(BLURB, "config-search.yml", 36, 180),
         Config(BLURB, "config-small.yml", 2, 24),
@@ -139,9 +146,10 @@ def test_a_small_config_says_that_it_takes_subsets_and_another_encoder(config: C
         assert limits == {None}
 
 
-def test_refinement_and_tuning_are_the_paper_s():
-    alone, refined, tuned, *others = (m.settings for m in _suite(f"experiments/{MT_BERT}/config.yml").members)
-    assert [each.name for each in alone.data.each_source] == list(CORPORA)
+@pytest.mark.parametrize("folder", CORPORA)
+def test_refinement_and_tuning_are_the_paper_s(folder: str):
+    alone, refined, tuned, *others = (m.settings for m in _suite(f"experiments/{folder}/config.yml").members)
+    assert [source.name for source in alone.data.each_source] == CORPORA[folder]
     for settings in (alone, refined):
         training = settings.training
         assert (training.epochs, training.batch_size, training.learning_rate) == (100, 32, 5e-5)
@@ -270,23 +278,44 @@ def test_numbers_of_mt_bert_are_of_their_members():
         "Table 5 MT-BioBERT-Fine-Tune": "fine-tuning of BioBERT",
         "Table 5 MT-BlueBERT-Fine-Tune biomedical": "fine-tuning",
         "Table 5 MT-BlueBERT-Fine-Tune clinical": "fine-tuning of clinical BlueBERT",
-        **dict.fromkeys(
-            (
-                "Table 6 BlueBERT biomedical",
-                "Table 6 BlueBERT clinical",
-                "Table 6 MT-BioBERT Fine-Tune",
-                "Table 6 MT-BlueBERT Fine-Tune biomedical",
-                "Table 6 MT-BlueBERT Fine-Tune clinical",
-            )  # of eight corpora, four of which are not public
-        ),
     }
 
 
-@pytest.mark.parametrize(("table", "corpora"), [("Table 3", 4), ("Table 5", 4), ("Table 6", 8)])
-def test_means_of_mt_bert_follow_from_their_cells(table: str, corpora: int):
+def test_numbers_of_clinical_mt_bert_are_of_their_members():
+    suites = [_suite(f"experiments/{CLINICAL}/{file}") for file in ("config.yml", "config-eight.yml")]
+    runs, published = _laid_beside(CLINICAL, *suites)
+    names = {run.key: run.name for run in runs}
+    members = {n.row.removesuffix(" Avg"): names[n.measured or ""] for n in published if n.metric == "score"}
+    assert members == {
+        "Table 2 BlueBERT clinical": "single-task",
+        "Table 2 MT-BlueBERT-Refinement clinical": "refinement",
+        "Table 2 MT-BlueBERT-Fine-Tune clinical": "fine-tuning",
+        "Table 4 MT-ClinicalBERT-Fine-Tune": "fine-tuning of ClinicalBERT",
+        "Table 4 MT-BioBERT-Fine-Tune": "fine-tuning of BioBERT",
+        "Table 4 MT-BlueBERT-Fine-Tune biomedical": "fine-tuning of biomedical BlueBERT",
+        "Table 4 MT-BlueBERT-Fine-Tune clinical": "fine-tuning",
+        "Table 6 BlueBERT biomedical": "biomedical BlueBERT",
+        "Table 6 BlueBERT clinical": "clinical BlueBERT",
+        "Table 6 MT-BioBERT Fine-Tune": "fine-tuning of BioBERT",
+        "Table 6 MT-BlueBERT Fine-Tune biomedical": "fine-tuning of biomedical BlueBERT",
+        "Table 6 MT-BlueBERT Fine-Tune clinical": "fine-tuning of clinical BlueBERT",
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder", "table", "corpora"),
+    [
+        (MT_BERT, "Table 3", 4),
+        (MT_BERT, "Table 5", 4),
+        (CLINICAL, "Table 2", 4),
+        (CLINICAL, "Table 4", 4),
+        (CLINICAL, "Table 6", 8),
+    ],
+)
+def test_means_of_mt_bert_follow_from_their_cells(folder: str, table: str, corpora: int):
     cells: dict[str, list[Decimal]] = {}
     means: dict[str, Decimal] = {}
-    for row in (row for row in _rows(MT_BERT) if row["row"].startswith(table)):
+    for row in (row for row in _rows(folder) if row["row"].startswith(table)):
         who, value = (
             ", ".join(row[key] for key in ("encoder", "architecture", "stages")),
             Decimal(row["value"]),
@@ -350,10 +379,12 @@ def _written(folder: str, begins: str = "") -> list[Decimal]:
     return [Decimal(row["value"]) for row in _rows(folder) if row["row"].startswith(begins)]
 
 
-@pytest.mark.parametrize("number", [3, 5, 6])
-def test_every_number_of_mt_bert_is_there_in_its_order(papers: Path, number: int):
+@pytest.mark.parametrize(
+    ("folder", "number"), [(MT_BERT, 3), (MT_BERT, 5), (CLINICAL, 2), (CLINICAL, 4), (CLINICAL, 6)]
+)
+def test_every_number_of_mt_bert_is_there_in_its_order(papers: Path, folder: str, number: int):
     text = (papers / "mt-bert.txt").read_text(encoding="utf-8")
-    assert _numbers(_lines(text, number)) == _written(MT_BERT, f"Table {number} ")
+    assert _numbers(_lines(text, number)) == _written(folder, f"Table {number} ")
 
 
 def test_every_number_of_blurb_is_there_in_its_order(papers: Path):
