@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise, product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,14 +26,12 @@ from mtlv.plan.task import Task
 
 NEGATIVE = "false"
 ROLES = ("CHEMICAL", "GENE")
-_NAMES = {
-    "train": "training",
-    "validation": "development",
-    "test": "test",
-}  # of parts, in BioCreative's files
-_SENTENCE_END = re.compile(r"(?<=[.?!])(?<!i\.v\.)\s+(?=[A-Z(\[0-9])")
+# Part -> its name in BioCreative's files.
+_NAMES = {"train": "training", "validation": "development", "test": "test"}
+_SENTENCE = re.compile(r"\S.*?(?:(?<=[.?!])(?<!i\.v\.)(?=\s+[A-Z(\[0-9])|$)", re.DOTALL)
 _NEXT = "run `mtlv data fetch chemprot`; SciBERT's files are `data.name: chemprot_scibert`"
 BOTH = "@CHEM-GENE$"  # one name inside the other
+_Pair = tuple[str, str, str]  # abstract, chemical and protein
 
 
 class _Entity(NamedTuple):
@@ -134,32 +132,29 @@ def _pairs(path: Path, part: str) -> Iterator[Example]:
     for place, (document, name, type_, start, end, text) in _cells(path, part, "entities", 6):
         role = ROLES[type_ != ROLES[0]]  # GENE-Y and GENE-N: with and without an entry in a database
         entities[document].append(_Entity(name, Span(_number(start), _number(end), role), text, place))
-    classes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    classes: dict[_Pair, list[str]] = defaultdict(list)
     for _, (document, class_, first, second) in _cells(path, part, "gold_standard", 4):
         classes[document, first.removeprefix("Arg1:"), second.removeprefix("Arg2:")].append(class_)
     for _, (document, title, abstract) in _cells(path, part, "abstracts", 3):
         text = f"{title} {abstract}"
         _need_inside(text, entities[document])
-        ends = [match.start() for match in _SENTENCE_END.finditer(text)] + [len(text)]
-        for start, end in pairwise([0, *ends]):
-            start += len(text[start:end]) - len(text[start:end].lstrip())
-            here = [one for one in entities[document] if start <= one.span.start and one.span.end <= end]
-            by_role = ([one for one in here if one.span.type == role] for role in ROLES)
-            for pair in product(*by_role):
-                id_ = ".".join((document, *(one.name for one in pair)))
-                mentions = tuple(
-                    Span(s - start, e - start, role) for s, e, role in (one.span for one in pair)
+        yield from _of_abstract(document, text, entities[document], classes, part)
+
+
+def _of_abstract(
+    document: str, text: str, entities: Sequence[_Entity], classes: Mapping[_Pair, Sequence[str]], part: str
+) -> Iterator[Example]:
+    for sentence in _SENTENCE.finditer(text):
+        start, end = sentence.span()
+        here = [one for one in entities if start <= one.span.start and one.span.end <= end]
+        for pair in product(*([one for one in here if one.span.type == role] for role in ROLES)):
+            names = document, pair[0].name, pair[1].name
+            mentions = tuple(Span(s - start, e - start, role) for s, e, role in (one.span for one in pair))
+            for number, class_ in enumerate(classes.get(names, [NEGATIVE]), start=1):
+                id_ = ".".join(names) + (f".{number}" if number > 1 else "")
+                yield Example(
+                    id_, sentence[0], class_, pair[0].place, part, mentions=mentions, group=document
                 )
-                for number, class_ in enumerate(classes[document, pair[0].name, pair[1].name] or [NEGATIVE]):
-                    yield Example(
-                        f"{id_}.{number + 1}" if number else id_,
-                        text[start:end],
-                        class_,
-                        pair[0].place,
-                        part,
-                        mentions=mentions,
-                        group=document,
-                    )
 
 
 def _number(cell: str) -> int:
