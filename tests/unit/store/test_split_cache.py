@@ -57,7 +57,9 @@ def data_of(suite: Suite) -> dict[str, str]:
     return {job.unit.model.tasks[0]: job.unit.data for job in stl.jobs}
 
 
-@pytest.mark.parametrize(("text", "changed"), [("drug1 drives gene1", True), ("nothing like it", False)])
+@pytest.mark.parametrize(
+    ("text", "changed"), [("@chemical$ 1 drives @gene$", True), ("nothing like it", False)]
+)
 def test_a_unit_is_another_where_a_second_text_of_another_source_holds_its_documents_out(
     tmp_path: Path, text: str, changed: bool
 ) -> None:
