@@ -167,6 +167,7 @@ SECTIONS: Registry[BuildSection] = Registry(
         "transfer": "mtlv.comparison.sections.transfer:build",
         "settings": "mtlv.comparison.sections.settings:build",
         "curves": "mtlv.comparison.sections.curves:build",
+        "sizes": "mtlv.comparison.sections.sizes:build",
         "tasks": "mtlv.comparison.sections.tasks:build",
         "benchmark": "mtlv.comparison.sections.benchmark:build",
         "groups": "mtlv.comparison.sections.groups:build",

@@ -70,7 +70,9 @@ class Standing:
 
 
 def control_of(run: ComparedRun) -> str:
-    """Return what a run is a control for: random groups or factors."""
+    """Return what a run is a control for: random groups or factors, or fewer documents to learn from."""
+    if float(run.params.get("data.train_share", 1)) < 1:
+        return "control: fewer training documents"
     if has_random_factors(run):
         return "control: random factors"
     return "control: random groups" if is_random(run) else ""

@@ -58,8 +58,8 @@ def check_fold(corpus: Corpus, fold: Fold) -> Fold:
             got=", ".join(f"{name} {len(fold.part(name))}" for name in PARTS)
             + f", of {many(len(corpus), 'document')}",
             allowed="1 document or more in each",
-            then="use more documents, larger shares (`data.validation_share`, `data.test_share`) or fewer "
-            "`data.folds`",
+            then="use more documents, larger shares (`data.train_share`, `data.validation_share`, "
+            "`data.test_share`) or fewer `data.folds`",
         )
     known = {name: corpus.known(name) for name in corpus.names}
     unknown = [
@@ -78,7 +78,7 @@ def check_fold(corpus: Corpus, fold: Fold) -> Fold:
             f"corpus `{corpus.name}`: a label has no positives in the training part of fold {fold.index}",
             got=", ".join(f"{name}: {counts[name]} in all" if name in counts else name for name in bare),
             allowed="1 or more there, so some more for the other parts",
-            then="use more documents, fewer `data.folds`, or leave the label out",
+            then="use more documents (`data.train_share`), fewer `data.folds`, or leave the label out",
         )
     return fold
 

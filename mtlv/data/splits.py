@@ -26,6 +26,7 @@ from mtlv.seeding import seed_from
 
 # Increase it when the same settings give another split, so that stored splits are made again.
 DIVIDING = 3
+FEWEST_HALVED = 16  # texts or groups that are divided into stratified halves
 PLENTY = 5  # expected documents of a part, and with a label in training, from which none can be without
 
 
@@ -172,6 +173,21 @@ class _Texts:
             for index, (rest, fold) in enumerate(pairs)
         ]
 
+    def first(self, units: Rows, number: int) -> Rows:
+        """Return some of the units, stratified; fewer are among more."""
+        from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
+
+        if number >= len(units):
+            return units
+        seed = seed_from(self.seed, "train share", len(units))
+        if len(units) < FEWEST_HALVED:
+            return np.random.default_rng(seed).permutation(units)[:number]
+        split = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=0.5, random_state=seed)
+        one, other = (units[half] for half in next(split.split(units, self._strata(units))))
+        if number <= len(one):
+            return self.first(one, number)
+        return np.concatenate([one, self.first(other, number - len(one))])
+
     def _separate(self, rows: Rows, rest: Rows, taken: Rows, name: str) -> tuple[Rows, Rows]:
         """Return the rows of two sets of units; with groups, the first without texts of the second."""
         second = self._rows(rows, taken)
@@ -184,6 +200,22 @@ class _Texts:
         """Return targets and a column for "no label", so that unlabelled documents are also spread evenly."""
         targets = self.targets[units]
         return np.concatenate([targets, ~targets.any(axis=1, keepdims=True)], axis=1).astype(np.int8)
+
+
+def keep_share(corpus: Corpus, fold: Fold, share: float, seed: int) -> Fold:
+    """Return a fold with a share of its training documents, stratified; a smaller share is part of a larger.
+
+    Raises:
+        DataError: no document is left, or a label without positives in training.
+    """
+    if share == 1:
+        return fold
+    texts = _Texts(corpus, seed)
+    units = np.unique(texts.of_row[fold.train])
+    rows = texts.of_row[fold.train]
+    train = fold.train[np.isin(rows, texts.first(units, round(share * len(units))))]
+    note = f"{len(train):,} of {many(len(fold.train), 'training document')} kept (data.train_share)"
+    return check_fold(corpus, replace(fold, train=train, notes=(*fold.notes, note)))
 
 
 def group_same_documents(corpora: Sequence[Corpus]) -> list[list[int]]:

@@ -194,7 +194,8 @@ class Resolver:
     def _resolve(self, member: Member) -> ResolvedMember:
         settings, cache = member.settings, self.cache
         corpus, folds = cache.corpus(settings.data), cache.folds(settings.data)
-        data = content_key([corpus.digest, cache.folds_digest(settings.data)])
+        # runs with other shares of the training part are tested on the same documents, and comparable
+        data = content_key([corpus.digest, cache.folds_digest(settings.data.without_share)])
         start = cache.encoder(settings.encoder, settings.data).digest
         cache.inputs(settings)
         children: list[FoldRun] = []

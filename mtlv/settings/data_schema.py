@@ -77,7 +77,7 @@ class SourceSettings(SettingsSection):
 
 
 class DataSettings(SettingsSection):
-    later = {"text_only": False}  # noqa: RUF012
+    later = {"text_only": False, "train_share": 1.0}  # noqa: RUF012
 
     _of_several: bool = PrivateAttr(default=False)
 
@@ -111,6 +111,7 @@ class DataSettings(SettingsSection):
     window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
     test_share: Share
     validation_share: Share
+    train_share: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
     folds: Count
     scheme: Literal["fixed_test", "rotate_test"]
     repeats: Literal["leave_out", "keep"]
@@ -139,6 +140,11 @@ class DataSettings(SettingsSection):
         settings = self.model_copy(update={**changes, **overrides, "sources": None})
         settings._of_several = True
         return settings
+
+    @property
+    def without_share(self) -> DataSettings:
+        """The same settings for the whole training part."""
+        return self.model_copy(update={"train_share": 1.0})
 
     @property
     def batch_sizes(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from mtlv.data.folds import Fold
 from mtlv.data.joined import join, join_folds, merge
 from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.source import Corpus
-from mtlv.data.splits import follow, followers, group_same_documents, is_plentiful, make_folds
+from mtlv.data.splits import follow, followers, group_same_documents, is_plentiful, keep_share, make_folds
 from mtlv.errors import MtlvError
 
 if TYPE_CHECKING:
@@ -76,8 +76,17 @@ class Corpora:
         return self.once(key, lambda: _join(data, [self.read(*one) for one in options]))
 
     def folds(self, data: DataSettings) -> tuple[Fold, ...]:
-        """Return the splits of a corpus."""
-        return self.once(("folds", data.model_dump_json()), lambda: read_folds(data, self.corpus(data)))
+        """Return the splits of a corpus, with `data.train_share` of the training documents."""
+
+        def kept() -> tuple[Fold, ...]:
+            corpus, share, seed = self.corpus(data), data.train_share, data.split_seed
+            return tuple(keep_share(corpus, fold, share, seed) for fold in self.splits(data.without_share))
+
+        return self.once(("folds", data.model_dump_json()), kept)
+
+    def splits(self, data: DataSettings) -> tuple[Fold, ...]:
+        """Return the splits of a corpus, with the whole training part."""
+        return self.once(("splits", data.model_dump_json()), lambda: read_folds(data, self.corpus(data)))
 
 
 def _join(data: DataSettings, corpora: Sequence[Corpus]) -> Corpus:

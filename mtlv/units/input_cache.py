@@ -76,27 +76,27 @@ class InputCache(Corpora):
         """Return the tasks to learn."""
         return select_tasks(self.corpus(settings.data).tasks, settings.tasks)
 
-    def folds(self, data: DataSettings) -> tuple[Fold, ...]:
+    def splits(self, data: DataSettings) -> tuple[Fold, ...]:
         """Return the splits of a corpus: computed once, kept in the store, equal for all members."""
         if self.store is None:
-            return super().folds(data)
-        key, splits = ("stored folds", data.model_dump_json()), self.store.splits
-        return self.once(key, lambda: self._stored_folds(data, splits))
+            return super().splits(data)
+        key, folder = ("stored splits", data.model_dump_json()), self.store.splits
+        return self.once(key, lambda: self._stored_splits(data, folder))
 
     def folds_digest(self, data: DataSettings) -> str:
         """Return a digest of the ids in each part of each fold."""
         key = ("folds digest", data.model_dump_json())
         return self.once(key, lambda: folds_digest(self.corpus(data), self.folds(data)))
 
-    def _stored_folds(self, data: DataSettings, splits: Path) -> tuple[Fold, ...]:
+    def _stored_splits(self, data: DataSettings, folder: Path) -> tuple[Fold, ...]:
         corpus = self.corpus(data)
         scheme = {key: getattr(data, key) for key in SPLIT_KEYS}
         documents = [[source.digest, source.groups] for source in (corpus, *corpus.members)]
-        path = splits / f"{content_key([DIVIDING, documents, data.split_seed, scheme])}.json"
+        path = folder / f"{content_key([DIVIDING, documents, data.split_seed, scheme])}.json"
         folds = None
         while folds is None:  # the file may be damaged
             if not path.exists():
-                save_folds(path, corpus, super().folds(data))
+                save_folds(path, corpus, super().splits(data))
             folds = load_folds(path, corpus, self.warn)
         return folds
 

@@ -62,7 +62,7 @@ CARD = Card.of_task(
         description="How a chemical and a protein of a sentence interact, if they do.",
         main_metric="f1_micro_positive",
     ),
-    title="ChemProt as in BLUE and BLURB: CPR:3 (up), 4 (down), 5 (agonist), 6 (antagonist), 9 (substrate), none",
+    title="ChemProt as in BLUE and BLURB: CPR:3 (up), 4 (down), 5 (agonist), 6 (antagonist), 9 (substrate)",
     address="https://biocreative.bioinformatics.udel.edu/news/corpora/chemprot-corpus-biocreative-vi/",
     licence="not stated for the data",
     citation="Krallinger M, Rabal O, Akhondi SA, et al. Overview of the BioCreative VI chemical-protein "

@@ -12,7 +12,7 @@ from mtlv.data.folds import folds_digest
 from mtlv.data.joined import join
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Corpus
-from mtlv.data.splits import is_plentiful, make_folds, units_of
+from mtlv.data.splits import is_plentiful, keep_share, make_folds, units_of
 from mtlv.errors import DataError
 from mtlv.plan.task import UNKNOWN, Task
 
@@ -484,3 +484,32 @@ def test_wholes_of_a_joined_corpus_keep_their_sources_apart():
         "other/b",
         "other/b",
     )
+
+
+def test_a_share_of_the_training_part_is_stratified_and_part_of_a_larger_one():
+    corpus = random_corpus(n=600)
+    (fold,) = make_folds(corpus)
+    rates = corpus.matrix()[fold.train].mean(0)
+    larger = set(fold.train)
+    for share in (0.8, 0.5, 0.3, 0.1):
+        kept = keep_share(corpus, fold, share, 0)
+        assert len(kept.train) == pytest.approx(share * len(fold.train), abs=1)
+        assert set(kept.train) < larger
+        assert np.array_equal(kept.train, np.sort(kept.train))
+        assert np.abs(corpus.matrix()[kept.train].mean(0) - rates).max() < 2 / len(kept.train)
+        assert np.array_equal(kept.test, fold.test)
+        assert np.array_equal(kept.validation, fold.validation)
+        assert kept.notes[-1].startswith(f"{len(kept.train)} of {len(fold.train)} training documents")
+        larger = set(kept.train)
+    assert keep_share(corpus, fold, 1, 0) is fold
+    assert set(keep_share(corpus, fold, 0.1, 1).train) != larger, "the seed draws"
+
+
+def test_a_share_of_the_training_part_divides_no_group_and_needs_a_positive():
+    corpus = replace(random_corpus(n=400), groups=tuple(str(n // 4) for n in range(400)))
+    (fold,) = make_folds(corpus)
+    kept = keep_share(corpus, fold, 0.25, 0)
+    groups = {corpus.groups[row] for row in kept.train}
+    assert {row for row in fold.train if corpus.groups[row] in groups} == set(kept.train)
+    with pytest.raises(DataError, match=r"data\.train_share"):
+        keep_share(random_corpus(n=200), make_folds(random_corpus(n=200))[0], 0.02, 0)

@@ -73,3 +73,17 @@ def test_a_unit_is_another_where_a_second_text_of_another_source_holds_its_docum
     after = data_of(suite)  # with the same store
     assert (before["ChemProt"] != after["ChemProt"]) == changed
     assert before["BIOSSES"] != after["BIOSSES"]
+
+
+def test_runs_of_other_shares_are_comparable_and_train_other_units(tmp_path: Path) -> None:
+    more = "architecture: stl\nmatrix: {data.train_share: [0.5, 1]}"
+    suite = sources_of(tmp_path, "biosses", "chemprot", more=more)
+    cache = InputCache(Store(Path(suite.members[0].settings.store.uri)))
+    half, whole = resolve_all(cache, suite.members)
+    assert half.data == whole.data
+    assert half.uid != whole.uid
+    assert not {job.unit.key for job in half.jobs} & {job.unit.key for job in whole.jobs}
+    assert len(list(cache.store.splits.glob("*.json"))) == 1, "the split is drawn once"
+    (fold,), (other,) = (cache.folds(member.settings.data) for member in suite.members)
+    assert set(fold.train) < set(other.train)
+    assert fold.test.tolist() == other.test.tolist()
