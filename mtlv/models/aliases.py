@@ -15,6 +15,16 @@ HUB = {
     "pubmedbert": "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract",
     "clinicalbert": "emilyalsentzer/Bio_ClinicalBERT",
     "scibert": "allenai/scibert_scivocab_uncased",
+    "biomedbert": "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext",
+    "biolinkbert": "michiyasunaga/BioLinkBERT-base",
+    "gatortron": "UFNLP/gatortron-base",
+    "modernbert": "answerdotai/ModernBERT-base",
+    "modernbert-clinical": "thomas-sounack/BioClinical-ModernBERT-base",
+    "ettin": "jhu-clsp/ettin-encoder-150m",
+    "eurobert": "EuroBERT/EuroBERT-210m",
+    "roberta": "FacebookAI/roberta-base",
+    "xlm-roberta": "FacebookAI/xlm-roberta-base",
+    "deberta": "microsoft/deberta-v3-base",
     "minilm": "sentence-transformers/all-MiniLM-L6-v2",
 }
 """Alias to hub id."""

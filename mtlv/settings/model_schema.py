@@ -79,7 +79,10 @@ for BERT are 2e-5 to 5e-5 (Devlin et al. 2019).
 """
 ADAPTER_RATE = 5e-4  # the encoder's own weights stay as they are
 USUAL_WIDTH = 768
-SMALL_WIDTHS = {"minilm": 384, "tiny": 128}  # short names of encoders that are smaller
+WIDTHS = {"minilm": 384, "tiny": 128, "gatortron": 1024}  # short names of encoders of other widths
+RATE_BY_FAMILY = ((r"modernbert|ettin", 5e-5),)
+"""Rates of encoders of the usual width, by patterns of names: 5e-5 and 8e-5 were best for ModernBERT on GLUE
+(Warner et al. 2024)."""
 WIDTH_KEYS = ("hidden_size", "d_model", "n_embd", "dim")  # names in configs
 WIDTH_BY_NAME = (
     (r"[-_]H-?(\d+)", None),
@@ -100,14 +103,17 @@ def usual_rate(name: str, *, adapters: bool = False) -> float:
     Example: `usual_rate("minilm")` is 2e-4, `usual_rate("bert")` 2e-5.
     """
     size = _size(name)
-    return ADAPTER_RATE if adapters else next(rate for most, rate in RATE_BY_WIDTH if size <= most)
+    families = [rate for pattern, rate in RATE_BY_FAMILY if re.search(pattern, name, re.IGNORECASE)]
+    of_family = families if size == USUAL_WIDTH else []
+    rates = [*of_family, *(rate for most, rate in RATE_BY_WIDTH if size <= most)]
+    return ADAPTER_RATE if adapters else rates[0]
 
 
 def _size(name: str) -> int:
     """Return the number of dimensions of hidden states; `USUAL_WIDTH` if it is not known."""
     folder = Path(os.path.expanduser(name))
-    if name in SMALL_WIDTHS:
-        return SMALL_WIDTHS[name]
+    if name in WIDTHS:
+        return WIDTHS[name]
     if folder.is_dir():
         config = read_config(folder / "config.json")
         return next((size for key in WIDTH_KEYS if isinstance(size := config.get(key), int)), USUAL_WIDTH)

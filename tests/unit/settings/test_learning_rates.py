@@ -25,6 +25,10 @@ from mtlv.settings.model_schema import usual_rate
         ("google-bert/bert-large-cased", 1e-5),
         ("FacebookAI/xlm-roberta-base", 2e-5),
         ("microsoft/deberta-v3-small", 1e-4),
+        ("modernbert-clinical", 5e-5),
+        ("answerdotai/ModernBERT-base", 5e-5),
+        ("answerdotai/ModernBERT-large", 1e-5),
+        ("gatortron", 1e-5),
         ("someone/anything", 2e-5),
     ],
 )
