@@ -110,11 +110,22 @@ MentionVectors = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 def largest_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
     """Return the maximum over a mention's tokens, in each dimension [B, M, H]."""
-    at = torch.arange(hidden.shape[1], device=hidden.device)  # [L]
-    inside = (at >= mentions[..., :1]) & (at < mentions[..., 1:])  # [B, M, L]
+    inside = _inside(hidden, mentions)
     # One mention at a time: [B, M, L, H] would be M times the last layer.
     kept = (hidden.masked_fill(~mask.unsqueeze(-1), -torch.inf) for mask in inside.unbind(1))
     return torch.stack([vectors.amax(1) for vectors in kept], 1)
+
+
+def mean_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
+    """Return the mean over a mention's tokens [B, M, H]."""
+    weights = _inside(hidden, mentions).to(hidden.dtype)
+    return weights @ hidden / weights.sum(-1, keepdim=True).clamp(min=1)
+
+
+def _inside(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
+    """Return whether a token is of a mention [B, M, L]."""
+    at = torch.arange(hidden.shape[1], device=hidden.device)  # [L]
+    return (at >= mentions[..., :1]) & (at < mentions[..., 1:])
 
 
 def start_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tensor:
@@ -160,6 +171,7 @@ class MentionPooler:
 RELATION_FEATURES: dict[str, Callable[[int], Pooler]] = {
     "cls": lambda mentions: DocumentPooler(cls_vector),  # noqa: ARG005
     "mention": lambda mentions: MentionPooler(largest_of_mention, mentions),
+    "mention_mean": lambda mentions: MentionPooler(mean_of_mention, mentions),
     "start": lambda mentions: MentionPooler(start_of_mention, mentions),
 }
 """Poolers of relation heads, given the number of mentions."""

@@ -38,7 +38,7 @@ class HeadSettings(SettingsSection):
 
     tagging_scheme: Literal["bio", "bioul", "io"]
     tagging_layer: Literal["linear", "bilstm", "crf"]
-    relation_features: Literal["document", "cls", "mention", "start"]
+    relation_features: Literal["document", "cls", "mention", "mention_mean", "start"]
 
 
 class GroupingSettings(SettingsSection):

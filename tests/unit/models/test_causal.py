@@ -96,7 +96,7 @@ def test_what_is_allowed_instead_is_all_the_others() -> None:
         ({"features": "pooler"}, r"`encoder.features`: .*\(got pooler\); allowed: mean, last\."),
         (
             {"features": "mean", "relation_features": "start"},
-            r"`heads.relation_features`: .*\(got start\); allowed: document, mention\.",
+            r"`heads.relation_features`: .*\(got start\); allowed: document, mention, mention_mean\.",
         ),
         ({"features": "last", "relation_features": "cls"}, r"`heads.relation_features`: .*\(got cls\)"),
         ({"features": "mean", "tagged": True}, r"`encoder.name`: tags .* `x` .*; use an encoder with"),
@@ -111,7 +111,7 @@ def test_what_reads_a_first_token_is_refused(asked: dict, said: str) -> None:
 
 def test_what_reads_others_is_not() -> None:
     for features in ("mean", "last"):
-        for relations in ("document", "mention"):
+        for relations in ("document", "mention", "mention_mean"):
             need_seeing("x", features=features, relation_features=relations)
 
 

@@ -19,7 +19,13 @@ from mtlv.data.tokens import CUT_OFF, tokenise
 from mtlv.errors import PlanError
 from mtlv.models.encoder import Encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.models.pooling import RELATION_FEATURES, TokenPositions, largest_of_mention, start_of_mention
+from mtlv.models.pooling import (
+    RELATION_FEATURES,
+    TokenPositions,
+    largest_of_mention,
+    mean_of_mention,
+    start_of_mention,
+)
 from mtlv.models.vocabulary import with_tokens
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
@@ -145,12 +151,14 @@ class Output:
 def test_features_by_hand() -> None:
     assert largest_of_mention(HIDDEN[:1], MENTIONS[:1]).tolist() == [[[3.0, 6.0], [4.0, 5.0]]]
     assert start_of_mention(HIDDEN[:1], MENTIONS[:1]).tolist() == [[[1.0, 6.0], [3.0, 2.0]]]
+    assert mean_of_mention(HIDDEN[:1], MENTIONS[:1]).tolist() == [[[2.0, 4.0], [3.5, 3.5]]]
     places = TokenPositions(torch.ones(2, 4, dtype=torch.bool), mentions=MENTIONS)
     # What is cut off, missing or a third mention: the document's first vector.
     found = {name: make(3)(Output, places).tolist() for name, make in RELATION_FEATURES.items()}
     assert found == {
         "cls": [[9.0, 0.0], [7.0, 8.0]],
         "mention": [[3.0, 6.0, 4.0, 5.0, 9.0, 0.0], [7.0, 8.0] * 3],
+        "mention_mean": [[2.0, 4.0, 3.5, 3.5, 9.0, 0.0], [7.0, 8.0] * 3],
         "start": [[1.0, 6.0, 3.0, 2.0, 9.0, 0.0], [7.0, 8.0] * 3],
     }
     none = TokenPositions(places.mask, mentions=torch.empty(2, 0, 2, dtype=torch.long))
