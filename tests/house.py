@@ -3,7 +3,7 @@
 The default is `mtlv`. With `--budget` its numbers are compared with those in `tests/house.toml`, and what a
 small suite does is measured too: it is trained from `run_suite` on, and by the command. Each function counts
 once, when it is first called. A stay is a number of such calls in one file, one after another. Files that
-everyone may use (`mtlv/*.py`) are left out. A unit, from `train_unit` on, is counted by itself.
+everyone may use (`mtlv/*.py`) are left out. A unit, from `train_unit_by_steps` on, is counted by itself.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Walk:
         code = frame.f_code
         if event == "return" and frame is self._unit_frame:
             self._unit_frame = None
-        if event == "call" and code.co_name == "train_unit":
+        if event == "call" and code.co_name == "train_unit_by_steps":
             self._unit_frame = frame
         if event != "call" or code in self.seen:
             return

@@ -13,6 +13,7 @@ from mtlv.execution.local import LocalExecutor
 from mtlv.execution.ray.cluster import check_lasting
 from mtlv.execution.ray.executor import ray_executor
 from mtlv.execution.runner import UnitRunner
+from mtlv.execution.stacking import StackingExecutor, stack_size
 from mtlv.hardware import free_memory
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
@@ -46,8 +47,15 @@ def executor_of(
     if execution.engine == "ray":
         check_lasting(store.root, jobs[0].settings.tracking.uri)
         return ray_executor(runner, cache, jobs, execution, devices)
-    useful = 1 if "cuda" in devices else max(map(useful_processes, members if one_by_one else [jobs]))
+    stack = stack_size(execution, devices)
+    useful = (
+        1
+        if "cuda" in devices or stack != 1
+        else max(map(useful_processes, members if one_by_one else [jobs]))
+    )
     chosen = share(execution, useful)
+    if chosen.processes == 1 and stack != 1:
+        return StackingExecutor(runner, jobs, threads=chosen.threads, size=stack)
     if chosen.processes == 1:
         return LocalExecutor(runner, jobs, threads=chosen.threads)
     callback(NoteGiven(f"units are trained by {chosen.words}"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+import time
+from collections.abc import Callable, Container, Generator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mtlv.events import UnitStarted, warner
 from mtlv.execution.needs import UnitNeeds
@@ -13,8 +15,11 @@ from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.store.teacher_outputs import has_teacher_outputs
 from mtlv.units.job import Job
 from mtlv.units.teacher_outputs import add_teacher_outputs, entropies
-from mtlv.units.train import need_room, train_unit
+from mtlv.units.train import need_room, result_of, train_unit_by_steps
 from mtlv.units.validation import UnitCallbacks
+
+if TYPE_CHECKING:
+    from mtlv.training.loop import DueStep
 
 OnEpoch = Callable[[EpochRecord, Scores], None]
 
@@ -49,7 +54,20 @@ class UnitRunner(UnitNeeds):
         return self.store.read_or_set_aside(key, lambda: self.store.load(key), partial(self._warn, job))
 
     def train(self, job: Job, number: int, on_epoch: OnEpoch) -> UnitRecord | None:
+        """Train a unit alone; see `train_by_steps`."""
+        return result_of(self.train_by_steps(job, number, on_epoch))
+
+    def train_by_steps(
+        self,
+        job: Job,
+        number: int,
+        on_epoch: OnEpoch,
+        clock: Callable[[], float] = time.perf_counter,
+        stack: int = 1,
+    ) -> Generator[DueStep, None, UnitRecord | None]:
         """Train a unit whose needed units are finished, unless another process trains or has trained it.
+
+        Yields each optimizer step when it is due; `stack` units share them, and the seconds of `clock`.
 
         Raises:
             UnitMissing: a unit that it needs was damaged.
@@ -69,11 +87,13 @@ class UnitRunner(UnitNeeds):
             self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
             warn = warner(self.callback)
             timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
-            callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms)
+            callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms, clock)
             inputs = add_teacher_outputs(inputs, teacher_outputs)
             checkpoints = self.store.checkpoints(key)
-            record, weights = train_unit(job, inputs, callbacks, checkpoints, initial_weights)
-            record = replace(record, teacher_entropy=entropies(teacher_outputs, inputs.tasks))
+            steps = train_unit_by_steps(job, inputs, callbacks, checkpoints, initial_weights)
+            record, weights = yield from steps
+            entropy = entropies(teacher_outputs, inputs.tasks)
+            record = replace(record, teacher_entropy=entropy, stack=stack)
             kept = job.settings.store.keep_weights or key in self.needed_keys
             self.store.save(record, weights if kept else None)
             checkpoints.remove()

@@ -166,15 +166,16 @@ def _with_layers(encoder: Any, kept: slice) -> Any:
         key for key, part in encoder.named_modules() if isinstance(part, nn.ModuleList) and len(part) == count
     ]
     *path, last = lists[0].split(".")
-    top = at = _view(encoder)
+    top = at = view(encoder)
     for key in path:
-        at._modules[key] = _view(at._modules[key])
+        at._modules[key] = view(at._modules[key])
         at = at._modules[key]
     at._modules[last] = nn.ModuleList(list(at._modules[last])[kept])
     return top
 
 
-def _view(module: Any) -> Any:
+def view(module: Any) -> Any:
+    """Return a copy of a module with the same parts, which can be replaced in it."""
     twin = copy.copy(module)
     twin._modules = dict(module._modules)
     return twin

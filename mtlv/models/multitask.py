@@ -98,6 +98,7 @@ class MultiTaskModel(nn.Module):
         for part in self._frozen:
             part.requires_grad_(False)
         self._graphs: Graphed | None = None
+        self.encoded: Any = None  # output of the encoder for the next batch, if it was computed with others
         self._above: tuple[AboveFrozen, ...] = ()
         if below is not None and frozen_layers and self.private is None:
             above = AboveFrozen(encoder, frozen_layers, below)
@@ -253,6 +254,8 @@ class MultiTaskModel(nn.Module):
         row: int | None,
     ) -> Any:
         """Return the encoder's output; the part of frozen layers is read from `below`, if given."""
+        if self.encoded is not None:
+            return self.encoded
         if self.training and self._graphs is not None:  # always with a mask, for fewer recordings
             length = {} if row is None else {"length": row}
             return self._graphs(input_ids=ids, attention_mask=mask, **length, **segment_ids)

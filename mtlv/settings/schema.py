@@ -235,6 +235,7 @@ class ExecutionSettings(SettingsSection):
     engine: Literal["local", "ray"]
     processes: AtOnce
     threads: AtOnce
+    stack: AtOnce
     address: Annotated[
         Annotated[str, Field(min_length=1)] | None, Field(description="auto, HOST:PORT or null")
     ]

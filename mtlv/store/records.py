@@ -47,6 +47,7 @@ class UnitRecord:
     curve: tuple[Mapping[str, NDArray], ...] = field(repr=False)  # validation outputs by task, per epoch
     # by task, see `mtlv.units.teacher_outputs.entropies`; empty without a teacher, and in older units
     teacher_entropy: Mapping[str, float] = field(default_factory=dict)
+    stack: int = 1  # number of units that it was trained with, itself included; they shared its seconds
 
     @property
     def documents(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +48,13 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
 
 
-def train(
+def train(*arguments: Any, **more: Any) -> None:
+    """Train a model in place, with the arguments of `train_by_steps`."""
+    for _ in train_by_steps(*arguments, **more):
+        pass
+
+
+def train_by_steps(
     trained: TrainingState,
     epoch_batches: Callable[[int], Iterable[Batch]],
     *,
@@ -60,8 +67,11 @@ def train(
     progress: EpochProgress | None = None,
     on_pieces: Callable[[int], None] | None = None,
     graphed: MakeGraphed | None = None,
-) -> None:
-    """Train a model in place.
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[DueStep]:
+    """Train a model in place, and yield each optimizer step when it is due.
+
+    A step is taken on continuing, unless the caller has taken it together with those of other models.
 
     Args:
         trained: the model on its device, its optimizer, and its scheduler, which is
@@ -78,6 +88,7 @@ def train(
         on_pieces: if a batch does not fit in the device's memory, each is split into twice as many pieces
             whose gradients are accumulated, and this is called with their number; None raises the error.
         graphed: records passes as CUDA graphs; None records nothing.
+        clock: returns seconds, of which the records have differences.
 
     Raises:
         LossError: a loss is not finite; found at the end of its epoch.
@@ -86,19 +97,23 @@ def train(
     progress = progress or EpochProgress()
     losses = HeadLosses(trained.model, objective, precision)
     recorded = None if graphed is None else RecordedLosses(losses, graphed)
-    step = _Step(trained, objective, losses, recorded, clip_norm, hooks, on_pieces)
+    step = Step(trained, objective, losses, recorded, clip_norm, hooks, on_pieces)
     on_cpu = trained.device.type == "cpu"
     with keep_gradients(trained.model) if on_cpu else nullcontext(), recorded or nullcontext():
         while progress.epoch < epochs:
             trained.model.train()
-            begun = time.perf_counter() - progress.seconds
+            begun = clock() - progress.seconds
             left = islice(epoch_batches(progress.epoch), progress.batches, None)
             for batches in _groups(left, accumulation):
-                step.take(batches, progress)
-                progress.seconds = time.perf_counter() - begun
+                due = DueStep(step, batches, progress)
+                yield due
+                if not due.is_taken:
+                    step.take(batches, progress)
+                progress.seconds = clock() - begun
                 for hook in hooks:
                     hook.on_step(progress)
-            record = _record(trained, objective, progress, begun)
+            loss = mean_loss(progress)  # the device has finished
+            record = _record(trained, objective, progress, loss, clock() - begun)
             objective.balancer.end_epoch()
             for hook in hooks:
                 hook.on_epoch(record)
@@ -140,12 +155,12 @@ class HeadLosses(nn.Module):
 
 
 @dataclass
-class _Step:
-    """One optimizer step."""
+class Step:
+    """Takes the optimizer steps of one model."""
 
     trained: TrainingState
     objective: Objective
-    losses: nn.Module
+    losses: HeadLosses
     recorded: RecordedLosses | None
     clip_norm: float | None
     hooks: Sequence[Hook]
@@ -153,8 +168,13 @@ class _Step:
     pieces: int = 1
 
     def take(self, batches: Sequence[Batch], progress: EpochProgress) -> None:
+        """Take a step of some batches."""
         self.objective.begin(progress.step)
-        progress.count(*self._gradient(batches), np.concatenate([batch.index for batch in batches]))
+        self.end(batches, progress, self._gradient(batches))
+
+    def end(self, batches: Sequence[Batch], progress: EpochProgress, values: StepValues) -> None:
+        """Change the weights by their gradients, and count the step."""
+        progress.count(*values, np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(batch.tokens for batch in batches)
         for batch in batches:
             for hook in self.hooks:
@@ -178,12 +198,10 @@ class _Step:
     def _gradient(self, batches: Sequence[Batch]) -> StepValues:
         """Accumulate the gradient of a step, and return its values."""
         largest = max(len(batch.index) for batch in batches)
-        by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
         while True:
             pieces = max(self.pieces, self._by_length(largest))
-            divided = divide(batches, self.objective, by_word=by_word, pieces=pieces)
             try:
-                return self._backward(divided)
+                return self._backward(self.divide(batches, pieces))
             except torch.cuda.OutOfMemoryError:
                 freed = self.recorded is not None and self.recorded.release()
                 if not freed and (self.on_pieces is None or self.pieces >= largest):
@@ -193,6 +211,11 @@ class _Step:
             if not freed and self.on_pieces is not None:
                 self.pieces *= 2
                 self.on_pieces(self.pieces)
+
+    def divide(self, batches: Sequence[Batch], pieces: int) -> OptimizerStep:
+        """Divide a step into parts that are computed separately, about `pieces` of each batch."""
+        by_word = [self.trained.model.kinds[name].by_word for name in self.objective.names]
+        return divide(batches, self.objective, by_word=by_word, pieces=pieces)
 
     def _by_length(self, largest: int) -> int:
         """Return the number of parts per batch: documents are sorted by length, so parts need less padding.
@@ -217,8 +240,12 @@ class _Step:
             factors = self.objective.factors(step_losses if ahead is None else ahead, step.sources)
             (factors[part.place] * part_losses).sum().backward()
             del part_losses  # with its graph, whose nodes a recording of the next part may not meet
-        self.objective.learn(step_losses, step.sources)
-        loss, heads = (factors * step_losses).sum(), self.objective.record(step_losses, step.sources)
+        return self.learn(step, factors, step_losses)
+
+    def learn(self, step: OptimizerStep, factors: torch.Tensor, losses: torch.Tensor) -> StepValues:
+        """Let the balancer learn from the factors and losses [R] of a step, and return its values."""
+        self.objective.learn(losses, step.sources)
+        loss, heads = (factors * losses).sum(), self.objective.record(losses, step.sources)
         return loss, heads, self.objective.balanced
 
     def _ahead(self, step: OptimizerStep) -> torch.Tensor:
@@ -250,6 +277,16 @@ class _Step:
         return part.contribution(losses(part.batch.to(self.trained.device), part.terms))
 
 
+@dataclass
+class DueStep:
+    """A step that is due, and whether it was taken with those of other models."""
+
+    step: Step
+    batches: Sequence[Batch]
+    progress: EpochProgress
+    is_taken: bool = False
+
+
 def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:
     group: list[Batch] = []
     for batch in batches:
@@ -262,15 +299,14 @@ def _groups(batches: Iterable[Batch], size: int) -> Iterable[list[Batch]]:
 
 
 def _record(
-    trained: TrainingState, objective: Objective, progress: EpochProgress, begun: float
+    trained: TrainingState, objective: Objective, progress: EpochProgress, loss: float, seconds: float
 ) -> EpochLosses:
-    loss = mean_loss(progress)
     return EpochLosses(
         progress.epoch,
         loss,
         _means(trained.model.specs, progress.heads),
         float(trained.scheduler.get_last_lr()[0]),
-        time.perf_counter() - begun,  # after the device has finished
+        seconds,
         progress.documents,
         progress.tokens,
         _means(objective.term_names, progress.factors),

@@ -83,7 +83,7 @@ class TrainingState:
             "optimizer": _copy_tensors(self.optimizer.state_dict()),
             "scheduler": _copy_tensors(self.scheduler.state_dict()),
             "balancer": _copy_tensors(self.balancer.state),
-            "random": _copy_tensors(_random_state(self.device)),
+            "random": _copy_tensors(random_state(self.device)),
             "progress": {
                 key: _copy_tensors(value) for key, value in vars(progress).items() if key != "indices"
             },
@@ -99,7 +99,7 @@ class TrainingState:
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(dict(state["scheduler"]))
         self.balancer.put_back(state.get("balancer", {}))  # older checkpoints have none
-        _put_back_random(state["random"], self.device)
+        put_back_random(state["random"], self.device)
         progress = EpochProgress(**state["progress"])
         progress.losses = [loss.to(self.device) for loss in progress.losses]
         progress.heads = [heads.to(self.device) for heads in progress.heads]
@@ -107,14 +107,14 @@ class TrainingState:
         return progress
 
 
-def _put_back_random(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
+def put_back_random(states: Mapping[str, torch.Tensor], device: torch.device) -> None:
     """Restore the result of `_random_state`."""
     torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)
 
 
-def _random_state(device: torch.device) -> dict[str, torch.Tensor]:
+def random_state(device: torch.device) -> dict[str, torch.Tensor]:
     """Return the states of PyTorch's generators for a device."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":

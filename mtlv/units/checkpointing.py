@@ -34,14 +34,16 @@ class CheckpointHook(Hook):
     trained: TrainingState
     validation: ValidationHook
     checkpoints: Checkpoints
-    _begun: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._begun = self.validation.callbacks.clock()
 
     @property
     def seconds(self) -> float:
         """Seconds of work on the unit, in all processes that contributed to the result."""
-        return self._spent + time.perf_counter() - self._begun
+        return self._spent + self.validation.callbacks.clock() - self._begun
 
     def go_on(self) -> EpochProgress:
         """Return the progress after the last valid checkpoint, or at the beginning.

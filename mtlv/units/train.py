@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from mtlv.data.sampling import Pace
     from mtlv.plan import Scores, Task
     from mtlv.settings.schema import PaceSettings
+    from mtlv.training.loop import DueStep
     from mtlv.training.state import TrainingState
 
+    TrainedUnit = tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]
 
+Result = TypeVar("Result")
 FULL = "out of memory", "ALLOC_FAILED"  # in errors of CUDA and its libraries
 # In errors of Python, PyTorch's allocator, oneDNN and C++ if the process is at a limit.
 AT_LIMIT = (
@@ -51,7 +54,7 @@ def train_unit(
     callbacks: UnitCallbacks,
     checkpoints: Checkpoints,
     initial_weights: Mapping[str, torch.Tensor] | None = None,
-) -> tuple[UnitRecord, dict[int, dict[str, torch.Tensor]]]:
+) -> TrainedUnit:
     """Train, validate and test one unit; return its record and the kept weights, by epoch.
 
     Resumes from the unit's last checkpoint. On the same kind of processor and number of threads, everything
@@ -71,6 +74,27 @@ def train_unit(
         TrackingError: a checkpoint cannot be written, or is of another model.
         DeviceError: the requested device is not available.
     """
+    return result_of(train_unit_by_steps(job, inputs, callbacks, checkpoints, initial_weights))
+
+
+def result_of(steps: Generator[DueStep, None, Result]) -> Result:
+    """Take all steps of a unit alone, and return what its training returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+
+def train_unit_by_steps(
+    job: Job,
+    inputs: UnitInputs,
+    callbacks: UnitCallbacks,
+    checkpoints: Checkpoints,
+    initial_weights: Mapping[str, torch.Tensor] | None = None,
+) -> Generator[DueStep, None, TrainedUnit]:
+    """Train a unit as `train_unit`, and yield each optimizer step when it is due."""
     inputs = _add_masking(job, inputs)
     with need_room(job):
         device = device_for(job)
@@ -81,7 +105,7 @@ def train_unit(
             trained, objective = _optimisation(job, model, inputs, mixture)
             validation = ValidationHook(job, model, inputs, callbacks)
             checkpointing = CheckpointHook(job, trained, validation, checkpoints)
-            _train(mixture, objective, checkpointing, graphs=graphs)
+            yield from _train(mixture, objective, checkpointing, graphs=graphs)
         chosen = validation.best_weights()
         record = _record(checkpointing, chosen, device)
         return record, {epoch: _copy_to_cpu(weights) for epoch, weights in chosen.weights.items()}
@@ -188,12 +212,14 @@ def _copy_to_cpu(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
     return copies
 
 
-def _train(mixture: Mixture, objective: Any, checkpointing: CheckpointHook, *, graphs: bool) -> None:
+def _train(
+    mixture: Mixture, objective: Any, checkpointing: CheckpointHook, *, graphs: bool
+) -> Iterator[DueStep]:
     import torch
 
     from mtlv.models.fast.graphs import Graphed
     from mtlv.training.finite import LossError
-    from mtlv.training.loop import train
+    from mtlv.training.loop import train_by_steps
 
     job, validation = checkpointing.job, checkpointing.validation
     settings, order_seed = job.settings.training, job.unit.draw_seed("order")
@@ -203,7 +229,7 @@ def _train(mixture: Mixture, objective: Any, checkpointing: CheckpointHook, *, g
         tell(f"a batch does not fit in the device's memory and is split into {pieces} pieces")
 
     try:
-        train(
+        yield from train_by_steps(
             checkpointing.trained,
             lambda epoch: mixture.training(seed=order_seed, epoch=epoch),
             objective=objective,
@@ -215,6 +241,7 @@ def _train(mixture: Mixture, objective: Any, checkpointing: CheckpointHook, *, g
             progress=checkpointing.go_on(),
             on_pieces=tell_pieces if settings.auto_batch else None,
             graphed=partial(Graphed, tell=tell) if graphs else None,
+            clock=validation.callbacks.clock,
         )
     except torch.cuda.OutOfMemoryError as error:
         raise NoRoomError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,11 +34,13 @@ class UnitCallbacks:
         on_event: called with the events of the unit.
         on_epoch: called after each epoch with its record and validation scores.
         timestamp_ms: first timestamp of an epoch, by number; see `mtlv.store.timestamps`.
+        clock: returns seconds; those of units that are trained together are shared among them.
     """
 
     on_event: Callback
     on_epoch: Callable[[EpochRecord, Scores], None]
     timestamp_ms: Callable[[int], int]
+    clock: Callable[[], float] = time.perf_counter
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ TYPES_ALONE = {"registries.py", "objectives.py"}  # whose `if TYPE_CHECKING:` ma
 LATE = {  # files whose functions import parts of ours that load PyTorch, for which `mtlv check` does not wait
     "comparison/load/texts.py",
     "execution/choose.py",
+    "execution/stacking.py",
     "models/encoder.py",
     "planning/problems.py",
     "planning/stages.py",

@@ -154,34 +154,38 @@ class Packing:
 
 
 class JaggedPacking:
-    """Positions of a batch's documents in a row on a GPU, like `Packing`; nothing is read from the device.
+    """Positions of a batch's documents in rows on a GPU, like `Packing`; nothing is read from the device.
 
     Args:
-        mask: [B, L], true for tokens.
-        length: length N of the row, more than the number of tokens; the rest is one more document.
+        mask: [K * B, L], true for tokens.
+        length: length N of a row, more than the number of tokens in it; the rest is one more document.
+        rows: K, number of rows with B documents each.
     """
 
-    def __init__(self, mask: torch.Tensor, length: int) -> None:
-        self._shape = documents, longest = mask.shape
-        flat = mask.reshape(-1)
-        place = torch.arange(len(flat), device=mask.device)
-        row = flat.cumsum(0) - 1  # of each token
-        self._padding = ~flat
-        self._there = row.clamp(min=0)
-        back = row.new_zeros(length + 1).scatter_(0, row.masked_fill(self._padding, length), place)
-        self._back = back[:length]
-        self._rest = torch.arange(length, device=mask.device) > row[-1]
-        ends = row.view(documents, longest)[:, -1] + 1
-        self._offsets = torch.cat([ends.new_zeros(1), ends, ends.new_full((1,), length)]).int()
-        self._longest = max(longest, _step(mask))  # of the rest too
+    def __init__(self, mask: torch.Tensor, length: int, rows: int = 1) -> None:
+        self._shape, self._rows, longest = mask.shape, rows, mask.shape[1]
+        flat = mask.reshape(rows, -1)
+        place = torch.arange(mask.numel(), device=mask.device).view_as(flat)
+        start = torch.arange(rows, device=mask.device)[:, None] * length
+        at = flat.cumsum(1) - 1  # of each token, in its row
+        self._padding = ~mask.reshape(-1)
+        self._there = (at.clamp(min=0) + start).view(-1)
+        back = at.new_zeros(rows, length + 1).scatter_(1, at.masked_fill(~flat, length), place)
+        self._back = back[:, :length].reshape(-1)
+        self._rest = (torch.arange(length, device=mask.device) > at[:, -1:]).view(-1)
+        ends = torch.cat([at.view(rows, -1, longest)[..., -1] + 1, at.new_full((rows, 1), length)], 1) + start
+        self._offsets = torch.cat([ends.new_zeros(1), ends.view(-1)]).int()
+        self._longest = max(longest, _step(flat[0]))  # of the rest too
 
     def row(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return the values of tokens [1, N, ...] from a batch [B, L, ...], the last ones repetitions."""
-        return _Moved.apply(batch.flatten(0, 1), self._back, self._there, self._padding)[None]
+        """Return the values of tokens [K, N, ...] from a batch [K * B, L, ...], the last ones repetitions."""
+        moved: torch.Tensor = _Moved.apply(batch.flatten(0, 1), self._back, self._there, self._padding)
+        return moved.unflatten(0, (self._rows, -1))
 
     def batch(self, row: torch.Tensor) -> torch.Tensor:
-        """Return a batch [B, L, ...] from a row [1, N, ...]; padding has the values of some token."""
-        return _Moved.apply(row[0], self._there, self._back, self._rest).unflatten(0, self._shape)
+        """Return a batch [K * B, L, ...] from rows [K, N, ...]; padding has the values of some token."""
+        flat = row.flatten(0, 1)
+        return _Moved.apply(flat, self._there, self._back, self._rest).unflatten(0, self._shape)
 
     def attend(
         self,
@@ -198,11 +202,11 @@ class JaggedPacking:
         q, k, v = (self._as_jagged(part) for part in (query, key, value))
         jagged = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scaling)
         vectors: torch.Tensor = jagged.transpose(1, 2).values()
-        return vectors[None]
+        return vectors.unflatten(0, (self._rows, -1))
 
     def _as_jagged(self, row: torch.Tensor) -> torch.Tensor:
-        """Return a nested tensor [B + 1, heads, length of a document, d] of a row [1, heads, N, d]."""
-        rows = row[0].transpose(0, 1).contiguous()
+        """Return a nested tensor [K * (B + 1), heads, length of a document, d] of rows [K, heads, N, d]."""
+        rows = row.transpose(1, 2).flatten(0, 1).contiguous()
         documents: torch.Tensor = torch.nested.nested_tensor_from_jagged(
             rows,
             self._offsets,
@@ -233,7 +237,7 @@ def _round_up(count: int, multiple: int) -> int:
 
 def encode(encoder: Any, ids: torch.Tensor, packing: AnyPacking, others: Mapping[str, torch.Tensor]) -> Any:
     """Return an encoder's output for ids and other inputs [B, L], computed without padding; see `packs`."""
-    inputs = {"input_ids": ids, "position_ids": _positions(encoder, ids), **others}
+    inputs = {"input_ids": ids, "position_ids": positions(encoder, ids), **others}
     output = encoder(**{name: packing.row(values) for name, values in inputs.items()}, packing=packing)
     output.last_hidden_state = packing.batch(output.last_hidden_state)
     return output
@@ -253,7 +257,7 @@ class RowEncoder(nn.Module):
         return encode(self.encoder, input_ids, JaggedPacking(attention_mask, length), others)
 
 
-def _positions(encoder: Any, ids: torch.Tensor) -> torch.Tensor:
+def positions(encoder: Any, ids: torch.Tensor) -> torch.Tensor:
     """Return the position ids [B, L] of a batch: from 0, or as RoBERTa counts them."""
     embeddings: Any = getattr(encoder, "embeddings", None)
     create_ids = getattr(embeddings, "create_position_ids_from_input_ids", None)

@@ -13,6 +13,7 @@ from mtlv.execution import allocation, choose
 from mtlv.execution.executor import Executor
 from mtlv.execution.helped import HelpedExecutor
 from mtlv.execution.local import LocalExecutor
+from mtlv.execution.stacking import StackingExecutor
 from mtlv.planning.resolve import resolve
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
@@ -39,7 +40,9 @@ def chosen(
     ("changes", "device", "free", "kind"),
     [
         (("training.epochs=1000",), "cpu", 100e9, HelpedExecutor),
-        (("training.epochs=1000",), "cuda", 100e9, LocalExecutor),
+        (("training.epochs=1000",), "cuda", 100e9, StackingExecutor),
+        (("training.epochs=1000", "execution.stack=1"), "cuda", 100e9, LocalExecutor),
+        (("training.epochs=1000", "execution.stack=4"), "cpu", 100e9, StackingExecutor),
         (("training.epochs=1000",), "cpu", 6e9, LocalExecutor),
         (("training.epochs=1000", "execution.threads=8"), "cpu", 100e9, LocalExecutor),
         (("training.epochs=1",), "cpu", 100e9, LocalExecutor),

@@ -180,7 +180,7 @@ def handed_over(unit: Unit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("mtlv.training.loop.train", train)
+        patch.setattr("mtlv.training.loop.train_by_steps", train)
         with pytest.raises(Killed):
             unit.train(folder)
     return given[0], given[1]

@@ -1,0 +1,229 @@
+"""Units that are trained in a stack end as they would alone, and leave it one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from listening import Watcher
+from memory_tracker import MemoryTracker
+from safetensors.torch import load_file
+
+from mtlv.data.joined import join, join_folds
+from mtlv.data.source import Corpus
+from mtlv.data.splits import make_folds
+from mtlv.errors import TrainingError
+from mtlv.events import ignore
+from mtlv.execution.executor import ignore_epoch
+from mtlv.execution.runner import UnitRunner
+from mtlv.execution.stacking import UnitStack
+from mtlv.models.encoder import load_encoder
+from mtlv.plan import Unit
+from mtlv.registries import ARCHITECTURES
+from mtlv.store.local import Store
+from mtlv.store.records import UnitRecord
+from mtlv.suite.run import SuiteResult, run_suite
+from mtlv.training.loop import DueStep
+from mtlv.training.objective import Objective
+from mtlv.training.state import EpochProgress
+from mtlv.training.together import TogetherSteps
+from mtlv.units.checkpointing import CheckpointHook
+from mtlv.units.input_cache import tokens_of
+from mtlv.units.inputs import UnitInputs
+from mtlv.units.job import Job
+
+Outcome = UnitRecord | TrainingError | None
+Units = tuple[list[Job], UnitInputs]
+SETTINGS = ("training.epochs=4", "encoder.dropout=0", "training.batch_size=8", "store.checkpoint_steps=1")
+
+
+@pytest.fixture
+def jobs_and_inputs(one_corpus_per_kind: list[Corpus], suite: Callable, table: Callable) -> Units:
+    """A unit of one task each: of every kind, with documents of its own."""
+    settings = suite(table("t"), *SETTINGS).members[0].settings
+    corpus = join(one_corpus_per_kind)
+    (fold,) = join_folds(one_corpus_per_kind, [make_folds(one) for one in one_corpus_per_kind])
+    encoder = load_encoder("tiny", texts=corpus.texts)
+    inputs = UnitInputs(corpus, tokens_of(encoder, corpus, 24), encoder)
+    models = ARCHITECTURES["stl"].build(corpus.names, (), 1).models
+    units = [Unit("train", model, 0, 0, "start", corpus.digest, {"precision": "fp32"}) for model in models]
+    rows = [len(part) for unit in units for part in inputs.parts(unit.model.tasks, fold.train)]
+    return [
+        Job(unit, settings, fold, str(unit.model.tasks[0]), its_rows)
+        for unit, its_rows in zip(units, rows, strict=True)
+    ], inputs
+
+
+def parts_of(jobs: Sequence[Job], inputs: UnitInputs) -> list[Any]:
+    return [inputs.parts(job.unit.model.tasks, job.fold.train, known=True)[0] for job in jobs]
+
+
+def runner_of(inputs: UnitInputs, folder: Path, callback: Callable = ignore) -> UnitRunner:
+    return UnitRunner(lambda _: inputs, Store(folder), callback, frozenset())
+
+
+def train_stack(runner: UnitRunner, jobs: Sequence[Job]) -> dict[str, Outcome]:
+    units = [(job, number, ignore_epoch) for number, job in enumerate(jobs, start=1)]
+    return {job.name: outcome for job, outcome in UnitStack(runner, units).run()}
+
+
+def assert_close(one: Outcome, other: Outcome) -> None:
+    assert isinstance(one, UnitRecord)
+    assert isinstance(other, UnitRecord)
+    for epoch, expected in zip(one.epochs, other.epochs, strict=True):
+        assert epoch.loss == pytest.approx(expected.loss, abs=1e-5)
+        assert (epoch.documents, epoch.tokens) == (expected.documents, expected.tokens)
+    assert one.chosen_epoch == other.chosen_epoch
+    for name, task in other.test.tasks.items():
+        if task.outputs.dtype != object:
+            np.testing.assert_allclose(one.test.tasks[name].outputs, task.outputs, atol=1e-4)
+
+
+def weights_of(runner: UnitRunner, job: Job) -> dict[str, torch.Tensor]:
+    path = runner.store.weights(job.unit.key)
+    assert path is not None
+    return load_file(path)
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of models of the steps that were taken together."""
+    sizes: list[int] = []
+    take = TogetherSteps.take
+
+    def count(self: TogetherSteps, due: Sequence[DueStep]) -> None:
+        sizes.append(len(due))
+        take(self, due)
+
+    monkeypatch.setattr(TogetherSteps, "take", count)
+    return sizes
+
+
+def test_units_of_every_kind_end_as_they_would_alone(
+    jobs_and_inputs: Units, tmp_path: Path, taken: list[int]
+) -> None:
+    jobs, inputs = jobs_and_inputs
+    alone, stacked = (runner_of(inputs, tmp_path / name) for name in ("alone", "stacked"))
+    outcomes = train_stack(stacked, jobs)
+    steps = [4 * -(-len(its_part) // 8) for its_part in parts_of(jobs, inputs)]
+    assert len(set(steps)) > 1, "some end before others"
+    assert taken == [sum(count > step for count in steps) for step in range(sorted(steps)[-2])]
+    for job in jobs:
+        record = alone.train(job, 1, ignore_epoch)
+        assert_close(outcomes[job.name], record)
+        assert stacked.store.load(job.unit.key).stack == len(jobs)
+        expected = weights_of(alone, job)
+        for name, weight in weights_of(stacked, job).items():
+            if not name.endswith(
+                "key.bias"
+            ):  # its gradient is 0 but for rounding, of which AdamW makes steps
+                torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-5, msg=name)
+
+
+def test_a_loss_that_is_not_finite_fails_its_own_unit_only(
+    jobs_and_inputs: Units, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, inputs = jobs_and_inputs
+    expected = train_stack(runner_of(inputs, tmp_path / "expected"), jobs)
+    losses = Objective.losses
+
+    def diverge(self: Objective, *arguments: Any) -> torch.Tensor:
+        factor = torch.nan if self.names[0].startswith(jobs[1].name) else 1
+        return losses(self, *arguments) * factor
+
+    monkeypatch.setattr(Objective, "losses", diverge)
+    outcomes = train_stack(runner_of(inputs, tmp_path / "diverged"), jobs)
+    assert "not finite" in str(outcomes.pop(jobs[1].name))
+    for name, outcome in outcomes.items():
+        assert_close(outcome, expected[name])
+
+
+def test_units_that_stop_early_leave_the_others(jobs_and_inputs: Units, tmp_path: Path) -> None:
+    jobs, inputs = jobs_and_inputs
+    training = jobs[0].settings.training.model_copy(update={"select": "best", "patience": 1, "epochs": 6})
+    settings = jobs[0].settings.model_copy(update={"training": training})
+    jobs = [replace(job, settings=settings) for job in jobs]
+    outcomes = train_stack(runner_of(inputs, tmp_path / "stacked"), jobs)
+    alone = runner_of(inputs, tmp_path / "alone")
+    for job in jobs:
+        assert_close(outcomes[job.name], alone.train(job, 1, ignore_epoch))
+    epochs = {len(outcome.epochs) for outcome in outcomes.values() if isinstance(outcome, UnitRecord)}
+    assert len(epochs) > 1
+
+
+def test_a_unit_that_another_process_has_is_left_out(jobs_and_inputs: Units, tmp_path: Path) -> None:
+    jobs, inputs = jobs_and_inputs
+    runner = runner_of(inputs, tmp_path)
+    with runner.store.lock_unit(jobs[2].unit.key):
+        outcomes = train_stack(runner, jobs)
+    assert outcomes[jobs[2].name] is None
+    assert sum(isinstance(outcome, UnitRecord) for outcome in outcomes.values()) == len(jobs) - 1
+
+
+def test_an_interrupted_stack_goes_on_with_other_members(
+    jobs_and_inputs: Units, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, inputs = jobs_and_inputs
+    on_step = CheckpointHook.on_step
+
+    def interrupt(self: CheckpointHook, progress: EpochProgress) -> None:
+        on_step(self, progress)
+        self.checkpoints.wait()
+        if progress.step == 5 and self.job is jobs[-1]:
+            raise KeyboardInterrupt
+
+    watcher = Watcher()
+    runner = runner_of(inputs, tmp_path / "interrupted", watcher)
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointHook, "on_step", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train_stack(runner, jobs)
+    assert not any(runner.store.busy(job.unit.key) for job in jobs)
+    outcomes = train_stack(runner, jobs[:2]) | train_stack(runner, jobs[2:])
+    assert sum("resumes after step 5" in note for note in watcher.notes) == len(jobs)
+    expected = train_stack(runner_of(inputs, tmp_path / "undisturbed"), jobs)
+    for name, outcome in outcomes.items():
+        assert_close(outcome, expected[name])
+
+
+def test_random_numbers_outside_a_stack_do_not_depend_on_it(jobs_and_inputs: Units, tmp_path: Path) -> None:
+    jobs, inputs = jobs_and_inputs
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    train_stack(runner_of(inputs, tmp_path), jobs[:2])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def run(suite_of: Callable, table: Path, folder: str, *changes: str) -> tuple[SuiteResult, Watcher]:
+    watcher = Watcher()
+    training = ("training.epochs=1", "encoder.dropout=0", "training.warmup=0")
+    return run_suite(suite_of(table, *training, *changes, store=folder), watcher, MemoryTracker()), watcher
+
+
+def test_a_suite_in_stacks_has_the_results_of_one_without(suite: Callable, table: Callable) -> None:
+    """Seeds share stacks; each unit is told, tracked and kept as ever."""
+    members = ("architecture=stl", "seed=[0, 1]")
+    path = table("t")
+    (alone, _), (stacked, watcher) = (
+        run(suite, path, f"store {size}", *members, f"execution.stack={size}") for size in (1, 5)
+    )
+    assert ["stack of 5" in note for note in watcher.notes if "stack" in note] == [True]
+    assert len(watcher.ended) == len(set(watcher.ended)) == 6
+    for one, other in zip(stacked.members, alone.members, strict=True):
+        for outcome, expected in zip(one.outcomes, other.outcomes, strict=True):
+            for name, task in expected.test.tasks.items():
+                np.testing.assert_allclose(outcome.test.tasks[name].outputs, task.outputs, atol=1e-4)
+    assert not watcher.failed
+
+
+def test_why_a_unit_is_trained_alone_is_said_once(suite: Callable, table: Callable) -> None:
+    _, watcher = run(
+        suite, table("t"), "store", "architecture=stl", "training.accumulation=2", "execution.stack=5"
+    )
+    (note,) = [note for note in watcher.notes if "alone" in note]
+    assert "`training.accumulation`" in note

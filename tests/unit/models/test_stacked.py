@@ -1,0 +1,97 @@
+"""Encoders computed as one give the vectors and gradients of each alone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from families import FAMILIES, config_of
+from test_packing import MASK, PADDED, N, ids_of, made
+
+from mtlv.models.fast.stacked import StackedEncoder, stacks
+
+K = 3
+ALONE = ["mpnet", "deberta-v2", "longformer", "t5"]
+"""Tables of relative positions, or attention of their own."""
+CASES = [(name, None) for name in FAMILIES if name not in ALONE]
+CASES += [(name, N) for name, _ in CASES if name not in PADDED]
+
+
+def different(encoder: Any) -> list[Any]:
+    """K encoders of one structure with other weights each."""
+    encoders = [copy.deepcopy(encoder) for _ in range(K)]
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for one in encoders:
+            for weight in one.parameters():
+                weight.mul_(1 + 0.2 * torch.rand(weight.shape, generator=generator))
+    return encoders
+
+
+def backward(outputs: list[torch.Tensor], masks: list[torch.Tensor]) -> None:
+    factors = torch.linspace(-1, 1, outputs[0].shape[-1])
+    torch.stack(
+        [(vectors[mask] * factors).square().sum() for vectors, mask in zip(outputs, masks, strict=True)]
+    ).sum().backward()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_cannot_be_stacked_is_found_by_trying(name: str) -> None:
+    assert stacks(made(config_of(name, 0.1))) is (name not in ALONE)
+
+
+@pytest.mark.parametrize(("name", "row"), CASES)
+def test_vectors_and_gradients_are_those_of_each_encoder_alone(name: str, row: int | None) -> None:
+    alone = different(made(config_of(name, 0.1)))
+    stacked = copy.deepcopy(alone)
+    ids = [ids_of(alone[0]).roll(shift, 0) for shift in range(K)]
+    masks = [MASK.roll(shift, 0) for shift in range(K)]
+    expected = [
+        one(input_ids=its_ids, attention_mask=mask).last_hidden_state
+        for one, its_ids, mask in zip(alone, ids, masks, strict=True)
+    ]
+    backward(expected, masks)
+    stack = StackedEncoder(stacked)
+    stack.keep()
+    for _ in range(2):  # gradients are not those of two passes
+        for one in stacked:
+            one.zero_grad(set_to_none=True)
+        outputs = list(stack(torch.cat(ids), torch.cat(masks), row).last_hidden_state.chunk(K))
+        backward(outputs, masks)
+        stack.share_gradients()
+    for vectors, theirs, mask in zip(outputs, expected, masks, strict=True):
+        torch.testing.assert_close(vectors[mask], theirs[mask], rtol=1e-5, atol=1e-5)
+    for one, other in zip(stacked, alone, strict=True):
+        weights = dict(other.named_parameters())
+        for key, weight in one.named_parameters():
+            gradient = weights[key].grad
+            assert (weight.grad is None) == (gradient is None), key
+            if gradient is not None:
+                scale = max(float(gradient.abs().max()), 1.0)
+                torch.testing.assert_close(weight.grad / scale, gradient / scale, rtol=0, atol=2e-6, msg=key)
+
+
+def test_what_changes_an_encoder_changes_the_stack() -> None:
+    encoders = different(made(config_of("bert")))
+    stack = StackedEncoder(encoders)
+    stack.keep()
+    before = stack(ids_of(encoders[0]).repeat(K, 1), MASK.repeat(K, 1)).last_hidden_state.chunk(K)
+    with torch.no_grad():
+        encoders[1].encoder.layer[0].output.dense.weight.zero_()
+    after = stack(ids_of(encoders[0]).repeat(K, 1), MASK.repeat(K, 1)).last_hidden_state.chunk(K)
+    assert [torch.equal(one, two) for one, two in zip(before, after, strict=True)] == [True, False, True]
+
+
+def test_frozen_parts_have_no_dropout_in_a_stack() -> None:
+    encoders = different(made(config_of("bert", 0.5)))
+    stack = StackedEncoder(encoders)
+    ids, mask = ids_of(encoders[0]).repeat(K, 1), MASK.repeat(K, 1)
+    expected = stack(ids, mask).last_hidden_state
+    for one in encoders:
+        one.train()
+    assert not torch.allclose(stack(ids, mask).last_hidden_state, expected)
+    for one in encoders:
+        one.eval()
+    assert torch.equal(stack(ids, mask).last_hidden_state, expected)
