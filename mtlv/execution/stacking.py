@@ -146,15 +146,22 @@ class UnitStack:
                 return
         try:
             if self._together is None or self._together.steps != steps:
+                self._release()
                 self._together = TogetherSteps(steps)
             with self._draws_of(self._members[0]):
                 self._together.take(due)
         except torch.cuda.OutOfMemoryError:
-            self._can_stack, self._together = False, None
+            self._can_stack = False
+            self._release()
             for step in steps:
                 step.trained.optimizer.zero_grad(set_to_none=True)
             torch.cuda.empty_cache()
             self._tell("the device's memory is full")
+
+    def _release(self) -> None:
+        if self._together is not None:
+            self._together.release()
+            self._together = None
 
     def _tell(self, reason: str) -> None:
         text = f"{len(self._members)} models are trained by turns, each alone: {reason}"

@@ -172,16 +172,19 @@ class Step:
         self.objective.begin(progress.step)
         self.end(batches, progress, self._gradient(batches))
 
-    def end(self, batches: Sequence[Batch], progress: EpochProgress, values: StepValues) -> None:
-        """Change the weights by their gradients, and count the step."""
+    def end(
+        self, batches: Sequence[Batch], progress: EpochProgress, values: StepValues, *, updated: bool = False
+    ) -> None:
+        """Change the weights by their gradients, unless they are `updated`, and count the step."""
         progress.count(*values, np.concatenate([batch.index for batch in batches]))
         progress.tokens += sum(batch.tokens for batch in batches)
         for batch in batches:
             for hook in self.hooks:
                 hook.on_batch(len(batch.index))
-        if self.clip_norm is not None:
+        if self.clip_norm is not None and not updated:
             self._clip(self.clip_norm)
-        self.trained.optimizer.step()
+        if not updated:
+            self.trained.optimizer.step()
         self.trained.scheduler.step()
         self.trained.optimizer.zero_grad(set_to_none=True)
         progress.step += 1

@@ -153,6 +153,12 @@ class StackedEncoder(nn.Module):
         for part in self._parts():
             part.share_gradients()
 
+    def kept(self) -> Iterator[tuple[nn.Parameter, tuple[nn.Parameter, ...]]]:
+        """Yield the weights of the stack, each with those of the encoders that are parts of it."""
+        for part in self._parts():
+            for name, weight in part.named_parameters(recurse=False):
+                yield weight, tuple(getattr(one, name) for one in part.parts)
+
     def _parts(self) -> Iterator[_Stacked]:
         return (part for part in self.encoder.modules() if isinstance(part, _Stacked))
 

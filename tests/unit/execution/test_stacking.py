@@ -23,6 +23,7 @@ from mtlv.execution.executor import ignore_epoch
 from mtlv.execution.runner import UnitRunner
 from mtlv.execution.stacking import UnitStack
 from mtlv.models.encoder import load_encoder
+from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Unit
 from mtlv.registries import ARCHITECTURES
 from mtlv.store.local import Store
@@ -31,7 +32,7 @@ from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.training.loop import DueStep
 from mtlv.training.objective import Objective
 from mtlv.training.state import EpochProgress
-from mtlv.training.together import TogetherSteps
+from mtlv.training.together import JointAdamW, TogetherSteps
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import tokens_of
 from mtlv.units.inputs import UnitInputs
@@ -122,6 +123,52 @@ def test_units_of_every_kind_end_as_they_would_alone(
             if not name.endswith(
                 "key.bias"
             ):  # its gradient is 0 but for rounding, of which AdamW makes steps
+                torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("clip_norm", [1.0, None])
+def test_units_with_the_same_rates_have_one_optimizer(
+    jobs_and_inputs: Units, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip_norm: float | None
+) -> None:
+    """One of them diverges in the second epoch, and the others go on with what the optimizer knew."""
+    jobs, inputs = jobs_and_inputs
+    training = jobs[0].settings.training.model_copy(update={"clip_norm": clip_norm})
+    settings = jobs[0].settings.model_copy(update={"training": training})
+    jobs = [
+        replace(jobs[0], unit=replace(jobs[0].unit, seed=seed), settings=settings, name=f"seed {seed}")
+        for seed in range(4)
+    ]
+    joint, losses = list[int](), Objective.losses
+    step = JointAdamW.step
+
+    def count(self: JointAdamW) -> None:
+        joint.append(len(self._optimizers))
+        step(self)
+
+    def diverge(self: Objective, model: Any, *arguments: Any) -> torch.Tensor:
+        factor = torch.nan if model is models[1] and len(joint) == 4 else 1
+        return losses(self, model, *arguments) * factor
+
+    models: list[Any] = []
+    init = MultiTaskModel.__init__
+
+    def remember(self: MultiTaskModel, *arguments: Any, **more: Any) -> None:
+        init(self, *arguments, **more)
+        models.append(self)
+
+    monkeypatch.setattr(JointAdamW, "step", count)
+    monkeypatch.setattr(Objective, "losses", diverge)
+    monkeypatch.setattr(MultiTaskModel, "__init__", remember)
+    stacked, alone = (runner_of(inputs, tmp_path / name) for name in ("stacked", "alone"))
+    outcomes = train_stack(stacked, jobs)
+    steps = 4 * -(-len(parts_of(jobs, inputs)[0]) // 8)
+    assert joint == [4] * 5 + [3] * (steps - 5)
+    assert isinstance(outcomes[jobs[1].name], TrainingError)
+    for job in (jobs[0], *jobs[2:]):
+        assert_close(outcomes[job.name], alone.train(job, 1, ignore_epoch))
+        expected = weights_of(alone, job)
+        for name, weight in weights_of(stacked, job).items():
+            if not name.endswith("key.bias"):
                 torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-5, msg=name)
 
 
