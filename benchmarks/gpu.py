@@ -3,10 +3,11 @@
     python benchmarks/gpu.py --out gpu-results --data FOLDER/indiana_reports.csv
 
 Each step has its own time limit: `tests` (tests/gpu), `speed` (training of BERT-base with random weights,
-batches of 16 and 128, compared with the Trainer), `suite` (19 single-task models compared with one model of
-all tasks, in one process and in several, with and without CUDA graphs) and `train` (Open-I with `minilm` in
-the remaining time, see `gpu_training.py`). `inference` and `sweep` run only if --steps names them. If a step
-fails, this is reported and the next step runs. MLflow is not needed.
+batches of 16 and 128, compared with the Trainer), `suite` (19 single-task models of BERT-base compared with
+one model of all tasks, in stacks, one by one and in processes, with and without CUDA graphs), `stacks` (the
+same with `minilm`) and `train` (Open-I with `minilm` in the remaining time, see `gpu_training.py`).
+`inference` and `sweep` run only if --steps names them. If a step fails, this is reported and the next step
+runs. MLflow is not needed.
 
 Results are saved in --out every few seconds: summary.md, summary.json, log.txt, and work.tar.gz, from which
 the same command resumes. Finished steps are not run again.
@@ -45,7 +46,7 @@ from harness import QUICK, ROOT, journal, number, parser_of, sized
 from summary import HEAD, rows
 
 HERE = Path(__file__).resolve().parent
-USUAL = ("tests", "speed", "suite", "train")
+USUAL = ("tests", "speed", "suite", "stacks", "train")
 BERT = sized("./bert-base-random", "tiny")
 CORPUS = "openi.csv"
 KEPT = ("journal.jsonl", "rounds.jsonl", "results", "store/units")  # in the working folder, for the next call
@@ -103,6 +104,7 @@ def steps_of(work: Path, encoder: str) -> dict[str, Step]:
         "tests": Step(2, (tests,)),
         "speed": Step(5, (*random, *training)),
         "suite": Step(5, (*random, script("gpu_suite", *bert)), 300),
+        "stacks": Step(4, (script("gpu_suite", *data, "--encoder", encoder),), 120),
         "train": Step(60, (script("gpu_training", *data, "--encoder", encoder),)),
         "inference": Step(4, (*random, script("inference", *bert, *size))),
         "sweep": Step(10, (*random, script("gpu_suite", *bert, "--sweep")), 600),

@@ -20,6 +20,7 @@ from mtlv.models.encoder import load_encoder
 from mtlv.models.fast.attention import use_fast_attention
 from mtlv.models.fast.graphs import CudaGraphs, Graphed
 from mtlv.models.fast.packing import JaggedPacking, encode, packs, row_length
+from mtlv.models.fast.stacked import StackedEncoder, stacks
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
@@ -155,6 +156,47 @@ def test_rows_give_what_padded_batches_give(precision: str, tolerance: float) ->
     # Some gradients are 0 but for rounding, so that a difference is relative to all.
     whole = float(sum(other.square().sum() for _, other in used) ** 0.5)
     assert all(float((one - other).norm()) < tolerance * whole for one, other in used)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 3e-2)])
+def test_a_stack_gives_what_its_encoders_give_alone(precision: str, tolerance: float) -> None:
+    """Vectors in rows, of two models with documents of their own, and gradients."""
+    gpu = torch.device("cuda")
+    first = load_encoder("tiny", texts=["a word"]).module.to(gpu).eval()
+    first.pooler = None
+    use_fast_attention(first)
+    assert stacks(first)
+    modules = [first, copy.deepcopy(first)]
+    with torch.no_grad():
+        for weight in modules[1].parameters():
+            weight.mul_(1.1)
+    lengths = torch.tensor([[40], [1], [17], [33], [40], [40], [9], [2], [40], [1]], device=gpu)
+    mask = torch.arange(40, device=gpu) < lengths
+    ids = torch.randint(first.config.vocab_size, mask.shape, device=gpu)
+    wanted = []
+    with autocast(gpu, precision):
+        for module, its_ids, its_mask in zip(modules, ids.chunk(2), mask.chunk(2), strict=True):
+            wanted.append(
+                module(input_ids=its_ids, attention_mask=its_mask).last_hidden_state[its_mask].float()
+            )
+            (wanted[-1] * wanted[-1].roll(1, 0)).sum().backward()
+    gradients = [[weight.grad for weight in module.parameters()] for module in modules]
+    stack = StackedEncoder(modules)
+    stack.keep()
+    for module in modules:
+        module.zero_grad(set_to_none=True)
+    with autocast(gpu, precision):
+        row = row_length(mask[:5], max(int(its_mask.sum()) for its_mask in mask.chunk(2)))
+        outputs = stack(ids, mask, row).last_hidden_state.chunk(2)
+        found = [vectors[its_mask].float() for vectors, its_mask in zip(outputs, mask.chunk(2), strict=True)]
+    torch.stack([(vectors * vectors.roll(1, 0)).sum() for vectors in found]).sum().backward()
+    stack.share_gradients()
+    for module, vectors, its_wanted, its_gradients in zip(modules, found, wanted, gradients, strict=True):
+        assert float((vectors - its_wanted).detach().norm()) < tolerance * float(its_wanted.detach().norm())
+        pairs = [(weight.grad, one) for weight, one in zip(module.parameters(), its_gradients, strict=True)]
+        used = [(one, other) for one, other in pairs if other is not None]
+        whole = float(sum(other.square().sum() for _, other in used) ** 0.5)
+        assert all(float((one - other).norm()) < tolerance * whole for one, other in used)
 
 
 @pytest.mark.parametrize("graphs", [None, Never])

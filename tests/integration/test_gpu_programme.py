@@ -34,7 +34,7 @@ class Bare(PathFinder):
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Bare
 """
-STEPS = ("tests", "speed", "suite", "train")
+STEPS = ("tests", "speed", "suite", "stacks", "train")
 
 
 def reports(path):

@@ -81,11 +81,15 @@ class _LayerNorm(_Stacked):
 
 class _Embedding(_Stacked):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        tables = self._weight("weight")  # [K, V, H]
+        tables, embedding = self._weight("weight"), self.parts[0]  # [K, V, H]
         assert tables is not None
+        assert isinstance(embedding, nn.Embedding)
         first = torch.arange(len(tables), device=ids.device)[:, None] * tables.shape[1]
         rows = ids.reshape(len(tables), -1) + first
-        return functional.embedding(rows, tables.flatten(0, 1)).view(*ids.shape, -1)
+        vectors = functional.embedding(rows, tables.flatten(0, 1)).view(*ids.shape, -1)
+        if embedding.padding_idx is None:
+            return vectors
+        return torch.where((ids == embedding.padding_idx)[..., None], vectors.detach(), vectors)
 
 
 class _OneByOne(nn.Module):
