@@ -197,6 +197,7 @@ def _part(output: Any, number: int, batch: Batch, count: int) -> Any:
     """Return the part of a stack's output that is of one encoder, for its documents and tokens."""
     documents, length = batch.input_ids.shape
     rows = slice(number * count, number * count + documents)
-    parts = {name: values[rows] for name, values in output.items()}
+    tensors = {name: values for name, values in output.items() if isinstance(values, torch.Tensor)}
+    parts = {name: values[rows] for name, values in tensors.items()}
     parts["last_hidden_state"] = parts["last_hidden_state"][:, :length]
     return type(output)(**parts)

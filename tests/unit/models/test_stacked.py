@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,15 @@ import torch
 from families import FAMILIES, config_of
 from test_packing import MASK, PADDED, N, ids_of, made
 
+from mtlv.data.batches import Batch
 from mtlv.models.fast.stacked import StackedEncoder, stacks
+from mtlv.models.multitask import MultiTaskModel
+from mtlv.plan import HeadSpec, Task
+from mtlv.training.loop import DueStep, train_by_steps
+from mtlv.training.objective import Objective
+from mtlv.training.optim import adamw, schedule
+from mtlv.training.state import TrainingState
+from mtlv.training.together import TogetherSteps
 
 K = 3
 ALONE = ["mpnet", "deberta-v2", "longformer", "t5"]
@@ -96,3 +105,52 @@ def test_frozen_parts_have_no_dropout_in_a_stack() -> None:
     for one in encoders:
         one.eval()
     assert torch.equal(stack(ids, mask).last_hidden_state, expected)
+
+
+STEPS = 20
+TASK = Task("a")
+
+
+def models_of(encoder: Any) -> list[MultiTaskModel]:
+    heads = [HeadSpec(("a",))]
+    return [
+        MultiTaskModel(one, heads, tasks={"a": TASK}, features="mean", seed=seed, dropout=0.0)
+        for seed, one in enumerate(different(encoder))
+    ]
+
+
+def steps_of(model: MultiTaskModel, seed: int) -> Iterator[DueStep]:
+    """Twenty steps of batches of their own, of 4 to 7 documents."""
+    generator = torch.Generator().manual_seed(seed)
+    batches = []
+    for _ in range(STEPS):
+        rows = torch.randperm(len(MASK), generator=generator)[: 4 + seed]
+        targets = {"a": torch.randint(2, (len(rows),), generator=generator)}
+        ids, mask = ids_of(model.encoder)[rows], MASK[rows]
+        batches.append(Batch(rows.numpy(), ids, mask, int(mask.sum()), targets))
+    optimizer = adamw(model, learning_rate=1e-4, weight_decay=0.01)
+    trained = TrainingState(model, optimizer, schedule(optimizer, "linear", steps=STEPS, warmup=0.1))
+    objective = Objective([HeadSpec(("a",))], tasks={"a": TASK}, combine="sum", head_weights=None)
+    return train_by_steps(trained, lambda _: batches, objective=objective, epochs=1)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ALONE])
+def test_after_twenty_steps_the_weights_are_those_of_training_alone(name: str) -> None:
+    encoder = made(config_of(name))
+    alone, stacked = models_of(encoder), models_of(encoder)
+    losses: list[list[torch.Tensor]] = []
+    for seed, model in enumerate(alone):
+        for due in steps_of(model, seed):
+            progress = due.progress
+        losses.append(progress.losses)
+    together: TogetherSteps | None = None
+    for due_steps in zip(*(steps_of(model, seed) for seed, model in enumerate(stacked)), strict=True):
+        together = together or TogetherSteps([due.step for due in due_steps])
+        together.take(due_steps)
+    for due, expected in zip(due_steps, losses, strict=True):
+        torch.testing.assert_close(due.progress.losses, expected, rtol=0, atol=1e-5)
+    for one, other in zip(stacked, alone, strict=True):
+        weights = other.state_dict()
+        for key, weight in one.state_dict().items():
+            if not key.endswith(("key.bias", "k_lin.bias")):  # their gradient is 0 but for rounding
+                torch.testing.assert_close(weight, weights[key], rtol=0, atol=1e-5, msg=key)
