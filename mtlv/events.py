@@ -7,6 +7,23 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class UnitTime:
+    """Time that a unit is expected to take: in seconds, or in another measure that all units share.
+
+    Args:
+        kind: units of the same kind take the same time for a token.
+        epochs: epochs to train.
+        epoch: time of an epoch with its validation.
+        start: time of the rest: building the model, the test.
+    """
+
+    kind: str
+    epochs: int
+    epoch: float
+    start: float = 0.0
+
+
+@dataclass(frozen=True)
 class SuiteStarted:
     """A suite starts training.
 
@@ -14,11 +31,17 @@ class SuiteStarted:
         units: number of units.
         documents: documents times epochs of all units.
         stored: documents times epochs of the units that are in the store already, by name.
+        times: expected times of all units, by name.
+        processes: number of units that are trained at once.
+        measured: whether the times are seconds, measured on this machine.
     """
 
     units: int
     documents: int
     stored: Mapping[str, int] = field(default_factory=dict)
+    times: Mapping[str, UnitTime] = field(default_factory=dict, repr=False)
+    processes: int = 1
+    measured: bool = False
 
 
 @dataclass(frozen=True)

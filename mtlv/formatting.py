@@ -34,6 +34,11 @@ def duration(seconds: float) -> str:
     return f"{total // 3600} h {total % 3600 // 60:02d} min"
 
 
+def about(seconds: float) -> str:
+    """Format seconds that are not exact: `45 s`, `12 min` or `3 h 20 min`."""
+    return duration(seconds) if seconds < 60 else duration(round(seconds / 60) * 60).replace(" 00 s", "")
+
+
 def with_spread(mean: float, sd: float | None, digits: int) -> str:
     """Format a mean with its standard deviation, if it is known: `0.912 ± 0.005`."""
     return f"{mean:.{digits}f}" + ("" if sd is None else f" ± {sd:.{digits}f}")

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
         for note in suite.notes:
             show(NoteGiven(note))
-        result = run_suite(suite, show, if_exists=args.if_exists)
+        result = run_suite(suite, show, if_exists=args.if_exists, measures_time=True)
     say(*place)
     if result.rows:
         table(console(), result.header, result.rows, title=f"Experiment {suite.experiment}")

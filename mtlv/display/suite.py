@@ -23,6 +23,7 @@ from mtlv.events import (
     WarningGiven,
 )
 from mtlv.formatting import duration, safe
+from mtlv.time_left import TimeLeft
 
 BAR = 12  # characters
 SHOWN = 8  # maximum number of running units shown, one per line
@@ -36,20 +37,11 @@ class WorkDone:
     documents: int = 0  # total work
     index: int = 0  # number of the unit that started last, from 1
     done: int = 0  # finished work, including results from the store
-    trained: int = 0  # work done by training in this run, from which the speed is computed
-    seconds: float = 0.0  # training time; time with several units in parallel counts once
-
-    def seconds_left(self, running: float) -> float | None:
-        """Return the remaining seconds, given `running` seconds of current work; None before any training."""
-        spent = self.seconds + running
-        if not self.trained or spent <= 0:
-            return None
-        return max(0, self.documents - self.done) * spent / self.trained
 
 
 @dataclass
 class _Unit:
-    """A running unit; `resumed` documents of its finished work were trained before this run."""
+    """A running unit."""
 
     name: str
     index: int
@@ -57,7 +49,6 @@ class _Unit:
     documents: int
     started: float
     done: int = 0
-    resumed: int = 0
     epoch: int = 0
     figures: tuple[str, ...] = ()
     speed: float | None = None
@@ -72,8 +63,7 @@ class Display:
         self._clock = clock
         self._units: dict[str, _Unit] = {}  # running units by name
         self._stored: dict[str, int] = {}  # work counted as done of units that have had no event, by name
-        self._since = 0.0  # time since which at least one unit has been running
-        self._least = 0.0  # documents that must be trained before the speed is estimated
+        self._time_left = TimeLeft(clock)
         self._live = (
             Live(self, console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         )
@@ -89,6 +79,7 @@ class Display:
 
     def __call__(self, event: Event) -> None:
         """Handle an event."""
+        self._time_left(event)
         match event:
             case SuiteStarted(units, documents, stored):
                 self.progress = WorkDone(units, documents, done=sum(stored.values()))
@@ -113,17 +104,12 @@ class Display:
     def _start(self, event: UnitStarted) -> None:
         name = event.name
         self._forget(name)
-        if not self._units:
-            self._since = self._clock()
         self.progress.index = event.index
         self._units[name] = _Unit(safe(name), event.index, event.epochs, event.documents, self._clock())
 
     def _resume(self, unit: _Unit, documents: int) -> None:
         self.progress.done += documents
         unit.done += documents
-        unit.resumed += documents
-        # The speed is estimated from a whole epoch, because validation takes part of the time.
-        self._least = unit.documents / unit.epochs
 
     def _show_epoch(self, event: EpochEnded) -> None:
         unit, speed = self._units[event.name], event.documents_per_second
@@ -159,19 +145,16 @@ class Display:
         self.progress.done -= self._stored.pop(name, 0)
         if name in self._units:
             unit = self._units[name]
-            self._count_in(unit, unit.resumed - unit.done)
-            self.progress.done -= unit.resumed
+            self.progress.done -= unit.done
             self._end(name)
 
     def _count_in(self, unit: _Unit, documents: int) -> None:
         self.progress.done += documents
-        self.progress.trained += documents
         unit.done += documents
 
     def _end(self, name: str) -> None:
-        """Remove a unit that is no longer running; the time is counted once no unit is running."""
-        if self._units.pop(name, None) is not None and not self._units:
-            self.progress.seconds += self._clock() - self._since
+        """Remove a unit that is no longer running."""
+        self._units.pop(name, None)
 
     def _line(self, text: str, *, style: str = "") -> None:
         """Print one line; a terminal wraps it, a file does not."""
@@ -182,16 +165,8 @@ class Display:
         return f"[{index:>{width}}/{self.progress.units}]"
 
     def _left(self) -> str:
-        running = self._clock() - self._since if self._units else 0.0
-        early = self.progress.trained < self._least
-        left = self._left_by_epochs() if early else self.progress.seconds_left(running)
+        left = self._time_left.seconds()
         return "" if left is None else duration(left)
-
-    def _left_by_epochs(self) -> float | None:
-        """Return the remaining seconds by the speed of the last epochs; None until each unit has one."""
-        speeds = [unit.speed or 0.0 for unit in self._units.values()]
-        left = self.progress.documents - self.progress.done
-        return left / sum(speeds) if speeds and all(speeds) else None
 
     def __rich__(self) -> Group:
         """Return the live lines at the bottom of a terminal.

@@ -20,6 +20,9 @@ def ignore_epoch(record: EpochRecord, scores: Scores) -> None:
 class Executor:
     """Returns the records of units, from the store or by training; its exit stops all work."""
 
+    processes = 1  # number of units that are trained at once
+    is_local = True  # whether this machine trains
+
     def __init__(self, runner: UnitRunner, jobs: Sequence[Job]) -> None:
         self._runner = runner
         self._jobs = {job.unit.key: job for job in jobs}

@@ -81,7 +81,7 @@ class HelpedExecutor(LocalExecutor):
         self._pass_on = runner.callback
         self._thread_count = threads
         self._by_name = {job.name: job for job in jobs}
-        self._most_helpers = processes - 1
+        self.processes, self._most_helpers = processes, processes - 1
         self._has_started = False
         self._helpers: list[Helper] = []
         self._received: SimpleQueue[tuple[Helper, HelperMessage | None]] = SimpleQueue()

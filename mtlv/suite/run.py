@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrainingError, mask_credentials
-from mtlv.events import Callback, NoteGiven, SuiteStarted, WarningGiven, noter, together, warner
+from mtlv.events import Callback, NoteGiven, SuiteStarted, UnitTime, WarningGiven, noter, together, warner
 from mtlv.execution.choose import executor_of
+from mtlv.execution.executor import Executor
 from mtlv.formatting import list_first
 from mtlv.planning.check import check_suite
 from mtlv.planning.plans import NO_PRIVATE, lacks_private_layers
@@ -24,6 +25,7 @@ from mtlv.reporting.suite_table import as_text
 from mtlv.store.local import Store
 from mtlv.store.progress import SuiteProgress
 from mtlv.suite.delivery import TrackerConnection, deliver
+from mtlv.suite.estimate import expect, time_lines
 from mtlv.suite.member import SuiteContext, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import GRID, Trial, best_line, import_optuna, search_json, search_members, trial
@@ -58,7 +60,12 @@ class SuiteResult:
 
 @without_autologging()
 def run_suite(
-    suite: Suite, callback: Callback, tracker: Tracker | None = None, *, if_exists: IfExists = "resume"
+    suite: Suite,
+    callback: Callback,
+    tracker: Tracker | None = None,
+    *,
+    if_exists: IfExists = "resume",
+    measures_time: bool = False,
 ) -> SuiteResult:
     """Run every member of a suite; finished units are read from the store.
 
@@ -69,6 +76,7 @@ def run_suite(
         callback: receives the events of the suite.
         tracker: destination; None writes to a journal, which is uploaded to the MLflow store in the settings.
         if_exists: treatment of units that are already in the store.
+        measures_time: whether to measure how long training takes before it starts, with a few steps.
 
     Raises:
         MtlvError: there is a problem that a user can solve.
@@ -78,10 +86,12 @@ def run_suite(
     check_suite(suite, corpora)
     settings = suite.members[0].settings
     if tracker is not None:
-        return _run(suite, callback, nullcontext(TrackerConnection(tracker)), if_exists, corpora)
+        connecting = nullcontext(TrackerConnection(tracker))
+        return _run(suite, callback, connecting, if_exists, corpora, measures_time=measures_time)
     with UploadProcess(store_uri(settings.tracking.uri), suite.experiment, warner(callback)) as uploads:
         uploads.check()
-        return _run(suite, callback, deliver(settings, callback, uploads), if_exists, corpora)
+        connection = deliver(settings, callback, uploads)
+        return _run(suite, callback, connection, if_exists, corpora, measures_time=measures_time)
 
 
 def _run(
@@ -90,6 +100,8 @@ def _run(
     connecting: AbstractContextManager[TrackerConnection],
     if_exists: IfExists,
     corpora: Corpora,
+    *,
+    measures_time: bool,
 ) -> SuiteResult:
     if suite.search is not None and suite.search.sampler != GRID:
         import_optuna()  # fails before training if it is not installed
@@ -109,12 +121,10 @@ def _run(
             _tell_notes(suite_round.resolved, cache, callback, notes)
             with SuiteProgress(store.root, suite_round.state(suite)) as progress:
                 all_callbacks = together(progress, callback)
-                jobs = suite_round.jobs
-                stored = {job.name: job.documents for job in jobs if store.has(job.unit.key)}
-                all_callbacks(SuiteStarted(len(jobs), sum(job.documents for job in jobs), stored))
                 one_by_one = suite.search is not None  # the next member depends on this result
                 of_members = list(suite_round.of_members.values())
                 with executor_of(cache, store, all_callbacks, of_members, one_by_one=one_by_one) as executor:
+                    _start(suite_round, cache, all_callbacks, executor, measures_time=measures_time)
                     context = SuiteContext(tracker, cache, store, executor, all_callbacks, suite.parent)
                     if suite_round.resolved:
                         described += suite_round.resolved
@@ -132,6 +142,26 @@ def _run(
     where = (*best, *tried_lines(tried), *_where_to_look(suite, connection))
     warned = warnings({result.name: result.learning for result in compared})
     return SuiteResult(compared, *as_text(as_members(compared)), where, tuple(failed), trials, tuple(warned))
+
+
+def _start(
+    suite_round: SuiteRound, cache: InputCache, callback: Callback, executor: Executor, *, measures_time: bool
+) -> None:
+    """Report the start of a round, with the time that it is expected to take."""
+    assert cache.store is not None
+    jobs = suite_round.jobs
+    stored = {job.name: job.documents for job in jobs if cache.store.has(job.unit.key)}
+    left = [job for job in jobs if job.name not in stored]
+    measured = expect(jobs, left, cache) if measures_time and executor.is_local else None
+    epochs = {job.name: job.settings.training.epochs for job in jobs}
+    times = measured or {
+        job.name: UnitTime("", epochs[job.name], job.documents / epochs[job.name]) for job in jobs
+    }
+    documents = sum(job.documents for job in jobs)
+    started = SuiteStarted(len(jobs), documents, stored, times, executor.processes, measured is not None)
+    callback(started)
+    for line in time_lines(started, left, suite_round.resolved) if measured else ():
+        callback(NoteGiven(line))
 
 
 def _run_round(

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mtlv.display.download import DownloadBar
-from mtlv.display.suite import Display, WorkDone
+from mtlv.display.suite import Display
 from mtlv.display.tables import plain_table, table
 from mtlv.events import (
     BatchTrained,
@@ -20,6 +20,7 @@ from mtlv.events import (
     UnitFailed,
     UnitResumed,
     UnitStarted,
+    UnitTime,
     WarningGiven,
 )
 
@@ -48,9 +49,15 @@ def text(target: Console) -> str:
     return target.file.getvalue()
 
 
+def times(**documents: int) -> dict[str, UnitTime]:
+    """Times that are not measured, by documents times epochs, of units of one epoch each."""
+    return {name: UnitTime("", 1, count) for name, count in documents.items()}
+
+
 def run_two_units(display: Display, clock: Clock) -> None:
     """Two units of 200 documents x epochs; the first takes 10 s, the second is halfway after 5 s."""
-    display(SuiteStarted(3, 600))
+    two_epochs = {name: UnitTime("", 2, 100.0) for name in ("first", "second", "third")}
+    display(SuiteStarted(3, 600, times=two_epochs))
     display(UnitStarted("first", 1, 2, 200))
     display(BatchTrained("first", 100))
     clock.now += 5
@@ -78,7 +85,8 @@ def test_a_line_per_epoch_without_a_terminal() -> None:
 
 def run_two_at_once(display: Display, clock: Clock) -> None:
     """Of four units of 100 documents each, two after 10 s: one done, one halfway; 10 documents/s together."""
-    display(SuiteStarted(4, 400))
+    of_two_epochs = {"second": UnitTime("", 2, 50.0)}
+    display(SuiteStarted(4, 400, times=times(first=100, third=100, fourth=100) | of_two_epochs, processes=2))
     display(UnitStarted("first", 1, 1, 100))
     display(UnitStarted("second", 2, 2, 100))
     clock.now += 10
@@ -101,14 +109,16 @@ def test_time_left_counts_units_at_once_together() -> None:
     assert text(target).splitlines() == [
         "[2/4] second: epoch 1/2, loss 0.5000, 5 documents/s, 17 s left",
         "[1/4] first: epoch 1/1, loss 0.2500, 10 documents/s, 17 s left",
-        "[3/4] third: epoch 1/1, loss 0.2500, 15 documents/s, 12 s left",
+        "[3/4] third: epoch 1/1, loss 0.2500, 15 documents/s, 10 s left",
     ]
 
 
 def test_time_left_is_without_the_units_in_the_store() -> None:
     target, clock = console(), Clock()
     with Display(target, clock=clock) as display:
-        display(SuiteStarted(5, 500, {"stored": 100, "retrained": 100, "last": 100}))
+        stored = dict.fromkeys(("stored", "retrained", "last"), 100)
+        of_two_epochs = {"retrained": UnitTime("", 2, 50.0)}
+        display(SuiteStarted(5, 500, stored, times(new=100, fifth=100, **stored) | of_two_epochs))
         display(UnitStarted("new", 1, 1, 100))
         clock.now += 10
         display(BatchTrained("new", 100))
@@ -130,7 +140,7 @@ def test_a_unit_that_begins_anew_is_counted_once() -> None:
     display = Display(console(), clock=Clock())
     run_two_at_once(display, Clock())
     display(UnitStarted("second", 2, 2, 100))
-    assert (display.progress.done, display.progress.trained) == (100, 100)
+    assert display.progress.done == 100
 
 
 @pytest.mark.parametrize("width", [40, 100])
@@ -155,7 +165,7 @@ def resumed() -> tuple[Display, Console, Clock]:
     """Of two units of 10 epochs of 100 documents the first goes on at 760; it has loaded for 20 s."""
     target, clock = console(), Clock()
     display = Display(target, clock=clock)
-    display(SuiteStarted(2, 2000))
+    display(SuiteStarted(2, 2000, times={name: UnitTime("", 10, 100.0) for name in ("first", "second")}))
     display(UnitStarted("first", 1, 10, 1000))
     clock.now += 20
     display(UnitResumed("first", 760))
@@ -170,31 +180,24 @@ def test_time_left_after_a_resume_is_that_of_whole_epochs() -> None:
     display(BatchTrained("first", 24))
     clock.now += 15  # of these most is validation
     display(EpochEnded("first", 8, 10, 0.5, {}, 20.0))
-    assert "1 min 00 s left" in text(target), "1,200 documents, 20 a second"
+    assert "7 min 30 s left" in text(target), "1,200 documents; 40 took 15 s"
     display(BatchTrained("first", 100))
-    clock.now += 7
+    clock.now += 6
     display(EpochEnded("first", 9, 10, 0.5, {}, 20.0))
-    assert text(target).splitlines()[-1].endswith("5 min 30 s left"), "1,100 documents; 140 took 42 s"
-
-
-def test_what_was_trained_before_a_resume_is_done_but_tells_no_speed() -> None:
-    display, _, _ = resumed()
-    display(BatchTrained("first", 240))
-    display(UnitEnded("first", False, 1000, 1))
-    assert (display.progress.done, display.progress.trained) == (1000, 240)
+    assert text(target).splitlines()[-1].endswith("2 min 45 s left"), "1,100 documents; 140 took 21 s"
 
 
 def test_a_resumed_unit_that_begins_anew_is_counted_once() -> None:
     display, _, _ = resumed()
     display(BatchTrained("first", 40))
     display(UnitStarted("first", 1, 10, 1000))
-    assert (display.progress.done, display.progress.trained) == (0, 0)
+    assert display.progress.done == 0
 
 
 def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
     target, clock = console(), Clock()
     display = Display(target, clock=clock)
-    display(SuiteStarted(3, 600))
+    display(SuiteStarted(3, 600, times=times(found=200, second=200, third=200)))
     display(UnitEnded("found", True, 200, 1))
     display(UnitStarted("second", 2, 1, 200))
     display(BatchTrained("second", 200))
@@ -208,7 +211,6 @@ def test_units_from_the_store_count_as_done_but_not_as_speed() -> None:
         "[3/3] third: taken from the store",
     ]
     assert display.progress.done == 600
-    assert display.progress.trained == 200
 
 
 def test_a_unit_from_the_store_has_its_own_number_whatever_started_last() -> None:
@@ -227,13 +229,7 @@ def test_batches_that_are_not_told_of_are_made_up_for_at_the_end() -> None:
     display(UnitStarted("a", 1, 1, 200))
     display(BatchTrained("a", 150))
     display(UnitEnded("a", False, 200, 1))
-    assert display.progress.done == display.progress.trained == 200
-
-
-def test_time_left_is_unknown_before_the_first_batch() -> None:
-    assert WorkDone(units=2, documents=100).seconds_left(5.0) is None
-    assert WorkDone(units=2, documents=100, done=50, trained=50).seconds_left(5.0) == 5.0
-    assert WorkDone(units=2, documents=100, done=120, trained=120).seconds_left(5.0) == 0.0
+    assert display.progress.done == 200
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -27,6 +27,7 @@ EVERYONE = {
     "registries",
     "sealed",
     "seeding",
+    "time_left",
     "_version",
 }
 WORK = {"store", "training", "models", "data", "evaluation", "settings", "plan"}  # what units are made of
@@ -75,11 +76,13 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "planning/task_vectors.py",
     "serving/model.py",
     "serving/predict.py",
+    "suite/estimate.py",
     "suite/export.py",
     "units/checkpointing.py",
     "units/input_cache.py",
     "units/inputs.py",
     "units/teacher_outputs.py",
+    "units/timing.py",
     "units/model.py",
     "units/train.py",
 }

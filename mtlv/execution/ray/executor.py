@@ -52,6 +52,8 @@ class RayExecutor(Executor):
     process tracks.
     """
 
+    is_local = False
+
     def __init__(
         self,
         runner: UnitRunner,

@@ -43,7 +43,7 @@ class Watcher(Listening):
         self.notes: list[str] = []
         self.warned: list[str] = []
 
-    def suite_started(self, units: int, _: int, stored: Mapping[str, int]) -> None:
+    def suite_started(self, units: int, _: int, stored: Mapping[str, int], *__: object) -> None:
         self.announced, self.stored = units, stored
 
     def unit_started(self, name: str, *_: object) -> None:
