@@ -104,6 +104,13 @@ def _add_init(commands: Any) -> None:
     init.add_argument(
         "--out", type=Path, metavar="FILE", help="config to write (default: TABLE's name, .yml)"
     )
+    init.add_argument(
+        "--minutes",
+        type=_count,
+        metavar="N",
+        default=15,
+        help="minutes of training on this machine that the config may take, for a table (default: 15)",
+    )
     init.add_argument("--text", metavar="COLUMN", help="column of the texts (default: that with the longest)")
     init.add_argument(
         "--labels",

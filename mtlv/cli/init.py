@@ -36,14 +36,16 @@ def _init_table(args: argparse.Namespace, out: Path) -> int:
     from mtlv.data.tables.guess import guess
     from mtlv.data.tables.parts import beside
     from mtlv.data.tables.tag_columns import SPANS
-    from mtlv.suite.new_config import write_config
+    from mtlv.suite.new_config import need_new, write_config
+    from mtlv.suite.speed import measure_speed
     from mtlv.suite.token_counts import max_length
 
     labels = _names(args.labels or "")
     path, note = beside(args.table)
     names = _names(args.columns or "") or None
     table = guess(path, text=args.text, labels=labels, names=names, header=args.header)
-    lines = write_config(table, out)
+    need_new(out)
+    lines = write_config(table, out, measure_speed(table.sample), args.minutes)
     pair = f" and `{table.columns['text_pair']}`" if "text_pair" in table.columns else ""
     say(*filter(None, (note, *table.notes)))
     say(f"{table.path.name}: {table.documents} documents, text in `{table.text}`{pair}")

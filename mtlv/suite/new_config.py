@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from statistics import fmean
@@ -12,15 +13,13 @@ from textwrap import wrap
 from mtlv.data.tables.column_kinds import FEWEST
 from mtlv.data.tables.guess import PLACES, TableGuess
 from mtlv.errors import ConfigError, shorten
-from mtlv.formatting import many
-from mtlv.hardware import cores
+from mtlv.formatting import about, many
 from mtlv.settings.describe import in_line
 from mtlv.suite.token_counts import ENCODER, max_length, token_counts
 
-LONG_MINUTES = 30  # of a suite; longer ones get a line about the time of the baseline
+MINUTES = 15  # of training that a new config takes
 EPOCHS = ((2_000, 15), (20_000, 10), (inf, 5))
 """Epochs for tables of up to so many documents: in small ones, each epoch has few optimizer steps."""
-TOKENS_PER_SECOND = 2000  # tokens per second and core that `minilm` learns from on a processor, roughly
 OTHER_LANGUAGE = (
     "# The texts do not look like English, which is all that minilm has read. An encoder of their language,",
     "# or of many, is better, such as `google-bert/bert-base-multilingual-cased` from the hub.",
@@ -29,21 +28,78 @@ MAX_COUNTED_LABELS = 60  # labels whose documents are counted in a comment
 CUT_SHARE = 0.02  # share of documents; above it, a comment says how many are cut
 WINDOW_WORDS = 200  # words, of which few are more than 512 tokens
 MIN_GROUPED_LABELS = 4  # labels from which grouping makes sense, and groups that an elbow often finds
-PRIVATE_LAYERS_COST = (
-    6 - 2 + 2 * MIN_GROUPED_LABELS
-) / 6  # time of a model with two private layers of six, in models without
+RUNS = ("one model for all", "one model each", "groups", "random groups", "layers per group")
+LEFT_OUT_FIRST = ("one model each", "layers per group", "random groups", "groups")
+LEAST_DOCUMENTS = 1_000
+TRAINED_SHARE = 0.75  # of the documents, with those of validation, which take a third of the time
+LAYERS, FROZEN_LAYERS, PRIVATE_LAYERS = 6, 4, 2  # of the encoder, those that are frozen, and of each group
 LABELS = "labels"  # alias of the source of yes/no labels
 UNCERTAIN = "what -1 or uncertain means: unknown (neither learned nor tested), yes or no"
 
 
-def write_config(guess: TableGuess, out: Path) -> list[str]:
+@dataclass(frozen=True)
+class SuiteSize:
+    """What a suite trains: documents, whether the lower layers are frozen, and the names of its runs."""
+
+    documents: int
+    frozen: bool
+    runs: tuple[str, ...]
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of each model."""
+        return next(epochs for most, epochs in EPOCHS if self.documents <= most)
+
+    def seconds(self, guess: TableGuess, speed: float) -> float:
+        """Return about how long training takes."""
+        counts, most = token_counts(guess.sample), max_length(guess.sample)[0]
+        tokens = fmean(min(count, most) for count in counts) if counts else 0
+        layers = LAYERS - (FROZEN_LAYERS if self.frozen else 0)
+        models = {  # models that take as long; groups are often four
+            "one model for all": len(guess.learned),
+            "one model each": len(guess.labels),
+            "layers per group": (layers - PRIVATE_LAYERS + PRIVATE_LAYERS * MIN_GROUPED_LABELS) / layers,
+        }
+        passes = self.epochs * sum(models.get(run, MIN_GROUPED_LABELS) for run in self.runs)
+        return self.documents * TRAINED_SHARE * tokens * passes / speed * layers / LAYERS
+
+
+def choose_size(guess: TableGuess, speed: float, minutes: float) -> tuple[SuiteSize, SuiteSize]:
+    """Return the largest size that takes so many minutes, and that of the whole suite.
+
+    What costs least is left out first: lower layers are frozen, runs left out, then documents.
+    """
+    several, grouped = len(guess.labels) > 1, len(guess.labels) >= MIN_GROUPED_LABELS
+    size = largest = SuiteSize(guess.documents, False, RUNS if grouped else RUNS[: 1 + several])
+    left_out = [run for run in LEFT_OUT_FIRST if run in size.runs]
+    while size.seconds(guess, speed) > minutes * 60:
+        if not size.frozen:
+            size = replace(size, frozen=True)
+        elif left_out:
+            dropped = left_out.pop(0)
+            size = replace(size, runs=tuple(run for run in size.runs if run != dropped))
+        elif size.documents > LEAST_DOCUMENTS:
+            size = replace(size, documents=max(LEAST_DOCUMENTS, size.documents // 2))
+        else:
+            break
+    return size, largest
+
+
+def write_config(guess: TableGuess, out: Path, speed: float, minutes: float = MINUTES) -> list[str]:
     """Write a config; return lines about what it leaves out and about the next step.
+
+    Args:
+        guess: what the table has.
+        out: file to write.
+        speed: tokens of training a second on this machine.
+        minutes: of training that the suite may take.
 
     Raises:
         ConfigError: the file is there already, or cannot be written.
     """
     need_new(out)
-    return [*_long(guess), write_new(out, config_text(guess, os.path.relpath(guess.path, out.parent)))]
+    path = os.path.relpath(guess.path, out.parent)
+    return [*_lines(guess, speed, minutes), write_new(out, config_text(guess, path, speed, minutes))]
 
 
 def need_new(out: Path) -> None:
@@ -66,17 +122,18 @@ def write_new(out: Path, text: str) -> str:
     return f"wrote {out}; next: `mtlv run {out}` (`mtlv check {out}` shows what it would train)"
 
 
-def config_text(guess: TableGuess, path: str) -> str:
+def config_text(guess: TableGuess, path: str, speed: float, minutes: float = MINUTES) -> str:
     """Return the config as text; `path` is the table's, relative to the config's folder."""
     median, long, _ = guess.words
-    separate, others = _times(guess)
-    several = len(guess.labels) > 1
-    alone = f"; `one model each` is {_format_minutes(separate)} of it" if several else ""
-    time = _format_minutes(others + separate if several else others)
+    size, largest = choose_size(guess, speed, minutes)
+    better = [
+        f"# All of it takes about {about(largest.seconds(guess, speed))}: what is left out is marked below."
+    ]
     lines = [
         f"# Written by `mtlv init` for {shorten(guess.path.name)}: {many(guess.documents, 'document')}",
         f"# of {median:.0f} words (median; 95% have {long:.0f} or fewer).",
-        f"# About {time} on {many(cores(), 'core')} without a GPU{alone}.",
+        f"# Training takes about {about(size.seconds(guess, speed))} on this machine.",
+        *(better if size != largest else []),
         "#",
         "#     mtlv run CONFIG",
         "#",
@@ -89,15 +146,16 @@ def config_text(guess: TableGuess, path: str) -> str:
         *_comment("not read: ", guess.unused),
         *_labels(guess),
         *_lengths(guess),
+        *_limit(guess, size, speed),
         "",
         *([] if guess.english else OTHER_LANGUAGE),
-        f"encoder: {ENCODER}                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower",
+        *_encoder(guess, size, speed),
         "",
         "training:",
-        f"  epochs: {_epochs(guess):<2}                   # mtlv warns if this is too short",
+        f"  epochs: {size.epochs:<2}                   # mtlv warns if this is too short",
         "  learning_rate: auto          # by the encoder's size: 2e-4 for minilm, 2e-5 for 12 layers",
         "",
-        *_suite(guess),
+        *_suite(guess, size, speed),
     ]
     return "\n".join(lines) + "\n"
 
@@ -194,70 +252,70 @@ def _lengths(guess: TableGuess) -> list[str]:
     return lines
 
 
-def _suite(guess: TableGuess) -> list[str]:
-    """Return the members."""
+def _limit(guess: TableGuess, size: SuiteSize, speed: float) -> list[str]:
+    if size.documents == guess.documents:
+        return []
+    time = about(replace(size, documents=guess.documents).seconds(guess, speed))
+    return [f"  limit: {size.documents:<7}               # documents; without this line all, in about {time}"]
+
+
+def _encoder(guess: TableGuess, size: SuiteSize, speed: float) -> list[str]:
+    name = f"{ENCODER}                # 6 layers; bert, biobert, pubmedbert, ... are larger and slower"
+    if not size.frozen:
+        return [f"encoder: {name}"]
+    time = about(replace(size, frozen=False).seconds(guess, speed))
+    frozen = f"  frozen_layers: {FROZEN_LAYERS}             # costs little; without this line about {time}"
+    return ["encoder:", f"  name: {name}", frozen]
+
+
+def _suite(guess: TableGuess, size: SuiteSize, speed: float) -> list[str]:
+    """Return the members; those that are left out are comments."""
     if len(guess.labels) == 1:
         return ["architecture: mtl              # one task: one model"]
-    runs = [
-        "runs:",
-        "  - {name: one model for all, architecture: mtl}",
-        "  - {name: one model each, architecture: stl}",
-    ]
-    if len(guess.labels) < MIN_GROUPED_LABELS:
-        return runs
-    return [
-        "grouping: {features: label_name}  # groups labels with similar names",
-        "",
-        *runs,
-        "  - {name: groups, architecture: gmtl}",
-        "  # The control; p = 0.05 needs 19 of these, such as `matrix: {grouping.seed: [1, 2, ...]}`.",
-        "  - {name: random groups, architecture: gmtl, grouping.method: random, grouping.seed: 1}",
-        "  - name: layers per group         # one model with two layers for each group; the best on Open-I",
-        "    architecture: {name: gmhl, private_layers: 2}",
-        "    training.learning_rate: 1e-4   # half the rate suits it",
-    ]
+    texts = {
+        "one model for all": ["  - {name: one model for all, architecture: mtl}"],
+        "one model each": ["  - {name: one model each, architecture: stl}"],
+        "groups": ["  - {name: groups, architecture: gmtl}"],
+        "random groups": [
+            "  # The control; p = 0.05 needs 19 of these, such as `matrix: {grouping.seed: [1, 2, ...]}`.",
+            "  - {name: random groups, architecture: gmtl, grouping.method: random, grouping.seed: 1}",
+        ],
+        "layers per group": [
+            "  - name: layers per group         # one model, two layers for each group; the best on Open-I",
+            "    architecture: {name: gmhl, private_layers: 2}",
+            "    training.learning_rate: 1e-4   # half the rate suits it",
+        ],
+    }
+    grouped = len(guess.labels) >= MIN_GROUPED_LABELS
+    lines = ["grouping: {features: label_name}  # groups labels with similar names", ""] if grouped else []
+    lines.append("runs:")
+    for run in RUNS if grouped else RUNS[:2]:
+        if run in size.runs:
+            lines += texts[run]
+        else:
+            time = about(replace(size, runs=(run,)).seconds(guess, speed))
+            lines += [
+                f"  # Left out; about {time} more:",
+                *(f"  # {line[2:]}" for line in texts[run] if line[2] != "#"),
+            ]
+    return lines
 
 
-def _long(guess: TableGuess) -> list[str]:
-    """Return a line if the suite takes long, and one if many documents are cut."""
-    separate, others = _times(guess)
+def _lines(guess: TableGuess, speed: float, minutes: float) -> list[str]:
+    """Return how long the suite takes, what is left out, and how many documents are cut."""
+    size, largest = choose_size(guess, speed, minutes)
     length, cut = max_length(guess.sample)
-    lines = []
-    if len(guess.labels) > 1 and separate + others > LONG_MINUTES:
-        lines.append(
-            f"about {_format_minutes(separate + others)} on {many(cores(), 'core')} without a GPU, "
-            f"{_format_minutes(separate)} of it for the baseline `one model each`; to save that time, remove "
-            "its line in the config"
-        )
+    lines = [f"training takes about {about(size.seconds(guess, speed))} on this machine"]
+    if size != largest:
+        rest = [f"`{run}`" for run in largest.runs if run not in size.runs]
+        without = [f"without {', '.join(rest)}"] if rest else []
+        fewer = [f"on {size.documents} documents"] if size.documents < largest.documents else []
+        parts = ", ".join([f"with the lower {FROZEN_LAYERS} of {LAYERS} layers frozen", *without, *fewer])
+        time = largest.seconds(guess, speed)
+        lines[0] += f", {parts}; all of it takes about {about(time)}: `--minutes {-(-time // 60):.0f}`"
     if cut > CUT_SHARE:
         lines.append(
             f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are "
             "cut" + (" into windows" if guess.tagged else "")
         )
     return lines
-
-
-def _times(guess: TableGuess) -> tuple[float, float]:
-    """Return the estimated minutes of the runs with one model per label, and of all other runs.
-
-    All others read the documents once per source.
-    """
-    others = len(guess.learned) + (
-        2 * MIN_GROUPED_LABELS + PRIVATE_LAYERS_COST if len(guess.labels) >= MIN_GROUPED_LABELS else 0
-    )
-    return _minutes(guess, len(guess.labels)), _minutes(guess, others)
-
-
-def _epochs(guess: TableGuess) -> int:
-    return next(epochs for most, epochs in EPOCHS if guess.documents <= most)
-
-
-def _minutes(guess: TableGuess, models: float) -> float:
-    counts = token_counts(guess.sample)
-    most = max_length(guess.sample)[0]
-    tokens = fmean(min(count, most) for count in counts) if counts else 0
-    return guess.documents * tokens * _epochs(guess) * models / (TOKENS_PER_SECOND * cores()) / 60
-
-
-def _format_minutes(minutes: float) -> str:
-    return f"{minutes / 60:.0f} hours" if minutes > 90 else many(max(1, round(minutes)), "minute")

@@ -135,7 +135,7 @@ def test_what_is_written_is_valid(table: dict) -> None:
             return
         event("written")
         config = Path(folder) / "c.yml"
-        config.write_text(config_text(found, path.name), encoding="utf-8")
+        config.write_text(config_text(found, path.name, 4000.0), encoding="utf-8")
         suite = load_suite(config, ["encoder=tiny"])
         assert check_suite(suite).units
         tasks = [task for one in found.learned for task in one.tasks]
@@ -162,7 +162,7 @@ def train(folder: Path, table: dict, most: int) -> SuiteResult | None:
     """Train the first members of the config of a table for an epoch; None if the table is refused."""
     path = write(folder, table)
     try:
-        text = config_text(guess(path), path.name)
+        text = config_text(guess(path), path.name, 4000.0)
     except DataError:
         return None
     config = folder / "c.yml"
