@@ -249,7 +249,7 @@ def test_a_member_that_failed_is_told_and_exits_with_1(
 ) -> None:
     made = fake(monkeypatch, "run_suite", result=suite_result(failed=("`mtl` cannot go on.",)))
     assert main(["run", "--if-exists", "rerun", config]) == 1
-    assert made.named == {"if_exists": "rerun"}
+    assert made.named == {"if_exists": "rerun", "measures_time": True}
     out, err = capsys.readouterr()
     assert "0.9" in out
     assert err == "mtlv: `mtl` cannot go on.\n"
