@@ -152,6 +152,7 @@ def _add_status(commands: Any) -> None:
     status = _add(commands, "status", "show the progress of the running or last suite, unit by unit")
     _with_config(status, required=False)
     _with_store(status, "the config's, or mtlv-store")
+    status.add_argument("--watch", action="store_true", help="show it again every few seconds, until it ends")
     status.add_argument("--next", action="store_true", help="also show what `mtlv run` would do now, and why")
 
 

@@ -63,10 +63,19 @@ class UnitStarted:
 
 @dataclass(frozen=True)
 class UnitResumed:
-    """A unit resumes from a checkpoint, before which `documents` were trained."""
+    """A unit resumes from a checkpoint.
+
+    Args:
+        name: name of the unit.
+        documents: documents that were trained before.
+        epoch: number of epochs that were finished before.
+        documents_per_second: speed until the checkpoint; 0 if unknown.
+    """
 
     name: str
     documents: int
+    epoch: int = 0
+    documents_per_second: float = 0.0
 
 
 @dataclass(frozen=True)

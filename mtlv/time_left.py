@@ -71,13 +71,8 @@ class TimeLeft:
                 self._begin(event)
             case UnitStarted():
                 self._start(event)
-            case UnitResumed(name, documents):
-                unit = self._running[name]
-                unit.epochs, unit.since, unit.trained = (
-                    documents / (unit.documents or 1.0),
-                    self._clock(),
-                    0.0,
-                )
+            case UnitResumed():
+                self._resume(self._running[event.name], event)
             case BatchTrained(name, documents):
                 self._running[name].trained += documents
             case EpochEnded(name, epoch):
@@ -121,6 +116,14 @@ class TimeLeft:
         self._waiting.pop(event.name, None)
         expected = self._times.get(event.name) or UnitTime("", event.epochs, of_epoch)
         self._running[event.name] = _Running(expected, of_epoch, now)
+
+    def _resume(self, unit: _Running, event: UnitResumed) -> None:
+        unit.epochs = event.documents / (unit.documents or 1.0)
+        unit.since, unit.trained = self._clock(), 0.0
+        if event.documents_per_second:
+            self._recent.append(
+                (unit.time.kind, unit.documents / event.documents_per_second, unit.time.epoch)
+            )
 
     def _end_epoch(self, unit: _Running, epoch: int) -> None:
         now, start = self._clock(), 0.0 if unit.epochs else unit.time.start

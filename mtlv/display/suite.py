@@ -86,8 +86,8 @@ class Display:
                 self._stored = dict(stored)
             case UnitStarted():
                 self._start(event)
-            case UnitResumed(name, documents):
-                self._resume(self._units[name], documents)
+            case UnitResumed():
+                self._resume(event)
             case BatchTrained(name, documents):
                 self._count_in(self._units[name], documents)
             case EpochEnded():
@@ -107,9 +107,15 @@ class Display:
         self.progress.index = event.index
         self._units[name] = _Unit(safe(name), event.index, event.epochs, event.documents, self._clock())
 
-    def _resume(self, unit: _Unit, documents: int) -> None:
+    def _resume(self, event: UnitResumed) -> None:
+        unit, documents = self._units[event.name], event.documents
         self.progress.done += documents
         unit.done += documents
+        if event.documents_per_second:
+            unit.epoch, unit.speed = event.epoch, event.documents_per_second
+            if not self._live and (left := self._left()):
+                at = f"epoch {unit.epoch + 1}/{unit.epochs} goes on"
+                self._line(f"{self._count(unit.index)} {unit.name}: {at}, {left} left")
 
     def _show_epoch(self, event: EpochEnded) -> None:
         unit, speed = self._units[event.name], event.documents_per_second

@@ -1,6 +1,6 @@
 """Task layouts as plain data: tasks, plans, units and scores."""
 
-from mtlv.plan.names import ascii_slug, group_name, slug, slugs
+from mtlv.plan.names import ascii_slug, group_name, group_title, slug, slugs
 from mtlv.plan.scores import Scores, TaskScores, gather
 from mtlv.plan.task import Task, select_tasks
 from mtlv.plan.tree import (
@@ -28,6 +28,7 @@ __all__ = [
     "from_json",
     "gather",
     "group_name",
+    "group_title",
     "head_key",
     "select_tasks",
     "slug",

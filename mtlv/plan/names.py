@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from mtlv.formatting import many
 from mtlv.seeding import content_key
 
 LONGEST = 60
@@ -48,3 +49,9 @@ def group_name(tasks: Sequence[str]) -> str:
     else:  # other names may have the same slug
         tail = "" if first == tasks[0] else f" {content_key(tasks[0], 6)}"
     return first[: LONGEST - len(tail)].rstrip() + tail
+
+
+def group_title(tasks: Sequence[str]) -> str:
+    """Return a set of tasks in words: `pneumonia + 7 labels`. Sets with another first task have another."""
+    first = group_name(tasks[:1])
+    return first if len(tasks) == 1 else f"{first} + {many(len(tasks) - 1, 'label')}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from mtlv.errors import PlanError, nearest
 from mtlv.formatting import many
-from mtlv.plan.names import group_name
+from mtlv.plan.names import group_name, group_title
 from mtlv.plan.task import Task
 
 
@@ -171,9 +171,9 @@ def tree_lines(plan: Plan) -> list[str]:
     """Return the plan as an indented tree of models, heads and tasks, one per line."""
     lines = []
     for model in plan.models:
-        lines.append(f"model {model.name}")
+        lines.append(f"model {group_title(model.tasks)}")
         for head in model.heads:
             private = f", {head.private} of the encoder its own" if head.private else ""
-            lines.append(f"  head {head.name} ({many(head.layers, 'layer')}{private})")
+            lines.append(f"  head {group_title(head.tasks)} ({many(head.layers, 'layer')}{private})")
             lines += [f"    {task}" for task in head.tasks]
     return lines

@@ -13,7 +13,7 @@ from mtlv.data.texts.lazy import pick
 from mtlv.errors import PlanError
 from mtlv.formatting import many
 from mtlv.models.published_head import head_digest
-from mtlv.plan import ModelSpec, Plan, Unit
+from mtlv.plan import ModelSpec, Plan, Unit, group_title
 from mtlv.planning.crossfit import inner_folds
 from mtlv.seeding import content_key
 from mtlv.training.balancing import balancer_of
@@ -172,7 +172,7 @@ class StageBuilder:
         parts += [f"fold {self.fold.index}"] if settings.data.folds > 1 else []
         parts += [f"seed {self.seed}"] if len(settings.seeds) > 1 else []
         parts += [stage.name] if stage is not None else []
-        return " · ".join([*parts, model.name])
+        return " · ".join([*parts, group_title(model.tasks)])
 
     def _data(self, model: ModelSpec) -> str:
         """Return a digest of the documents, targets and split of a model; other sources are not included."""

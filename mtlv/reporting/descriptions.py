@@ -17,7 +17,7 @@ from mtlv.reporting.markdown import airy, cut, fitting
 from mtlv.reporting.member_result import FoldResult, MemberResult, as_members
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, format_cell, make_rows
-from mtlv.tracking import View
+from mtlv.tracking import RunSpec, View
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
@@ -149,14 +149,16 @@ def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], fi
     return cut([text, table, where(files), more])
 
 
-def describe_experiment(data: str, tasks: int, views: Iterable[View]) -> str:
-    """Describe how to read the list of runs of the experiment."""
+def describe_experiment(data: str, tasks: int, views: Iterable[View], comparison: RunSpec | None) -> str:
+    """Describe how to read the list of runs of the experiment, and link the comparison of the suite."""
     shown_views = ", ".join(
         f"[{view.name}]({'view' if view.sections else 'table'}:{view.id})" for view in views
     )
+    answer = "Trained by `mtlv`." if comparison is None else f"[{comparison.name}](page:{comparison.uid})"
     return "\n\n".join(
         [
-            f"Which of the {tasks} tasks of `{data}` should be learned together? Trained by `mtlv`.",
+            # MLflow collapses all but the first lines.
+            f"Which of the {tasks} tasks of `{data}` should be learned together? {answer}",
             "- A row is a member of a suite: one architecture, encoder and setting. Its metrics are means "
             "over its folds and seeds, whose runs are nested below it (**+**).\n"
             "- `comparison of ...` has the page, the table and the figure of a whole suite.\n"

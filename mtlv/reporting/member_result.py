@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import nan
@@ -38,18 +38,6 @@ CURVES = (
     "val.texts.",
 )
 """Prefixes of metrics with a value per epoch."""
-MEAN_CURVES = (
-    "train/loss",
-    "val/score",
-    "val/f1_macro",
-    "val/f1_micro",
-    "val/average_precision_macro",
-    "val.tasks.f1/",
-    "train.heads.loss/",
-    "val.heads.",
-    *FACTORS,
-)
-"""Prefixes of metrics whose means over the children are logged in the parent, per epoch."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +161,9 @@ def _figures(outcome: PlanResult) -> dict[str, float]:
 
 
 def member_metrics(result: MemberResult) -> list[Metric]:
-    """Return means and spreads over the children, and the elbow curve with k as the step."""
+    """Return means and spreads over the children, and the elbow curve with k as the step; see `LiveMember`
+    for the means of their curves.
+    """
     at = result.timestamp_ms
     out = []
     for name in result.outcomes[0].metrics.plan.as_dict():
@@ -191,7 +181,6 @@ def member_metrics(result: MemberResult) -> list[Metric]:
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
     out += constant_metrics(_constants(result), slug_of, at)
     out += _reference_metrics(result, slug_of, at)
-    out += _mean_curves(result)
     groups = result.resolved.children[0].groups
     return out if groups is None else out + _group_metrics(groups, at)
 
@@ -220,22 +209,6 @@ def _reference_metrics(result: MemberResult, slug_of: Mapping[str, str], at: int
             Metric(GAIN_HIGH, beside.interval.high, 0, at),
         ]
     return metrics
-
-
-def _mean_curves(result: MemberResult) -> Iterator[Metric]:
-    """Yield means over the children per epoch, so that parents can be compared.
-
-    If folds have different heads, the mean of a head is over the folds that have it.
-    """
-    kept = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in result.resolved.tasks))
-    points_at: dict[tuple[str, int], list[Metric]] = {}
-    for fold_result in result.children:
-        for point in fold_result.points:
-            if point.key.startswith(kept):
-                points_at.setdefault((point.key, point.step), []).append(point)
-    for (key, step), points in points_at.items():
-        value = fmean(point.value for point in points)
-        yield Metric(key, value, step, max(point.timestamp_ms for point in points))
 
 
 def _group_metrics(groups: TaskGroups, at: int) -> list[Metric]:

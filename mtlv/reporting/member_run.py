@@ -14,7 +14,7 @@ from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
 from mtlv.reporting.member_result import MemberResult, as_members, error_bars, member_metrics
 from mtlv.reporting.metric_titles import main_title
-from mtlv.reporting.metrics import MetricNames
+from mtlv.reporting.metrics import MetricNames, end_tags
 from mtlv.reporting.suite_table import as_csv, make_rows
 from mtlv.tracking import TableFile, Tracker
 
@@ -24,6 +24,7 @@ SPLITTINGS = "report/splittings.json"
 def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Log metrics and artifacts of a member's own run, which summarizes its children."""
     tracker.metrics(run, member_metrics(result))
+    tracker.tags(run, end_tags([outcome.metrics.plan.main for outcome in result.outcomes]))
     fold_run = result.resolved.children[0]
     write_plan(tracker, run, fold_run, result.outcomes[0], MetricNames(fold_run.plan, result.resolved.tasks))
     tracker.text(run, as_csv(make_rows(as_members([result]))), "report/table.csv")

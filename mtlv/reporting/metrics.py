@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
 from mtlv.errors import mask_credentials
+from mtlv.evaluation.compared_runs import mean_and_sd
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import SCORING, all_need_thresholds
+from mtlv.formatting import with_spread
 from mtlv.plan import Plan, Scores, Task, slug, slugs
 from mtlv.registries import GROUPINGS
-from mtlv.reporting.plan_result import PlanResult, plan_loss
+from mtlv.reporting.plan_result import PlanResult
 from mtlv.reporting.stage_shapes import stage_shapes
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
@@ -86,16 +88,21 @@ def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
     return " ".join([section.method, *features, k])
 
 
+def end_tags(values: Sequence[float]) -> dict[str, str]:
+    """Return the tags of a run at its end. MLflow's tables show all digits of a metric, but not of a tag."""
+    return {"mtlv.state": "done", "mtlv.score": with_spread(fmean(values), mean_and_sd(values)[1], 3)}
+
+
 def params(settings: Settings) -> dict[str, str | int | float | bool]:
     """Return every setting, flattened, without the password of the tracking address."""
     return dict(flatten(without_secrets(settings)))
 
 
 def own_params(fold_run: FoldRun) -> dict[str, str | int | float | bool]:
-    """Return params in addition to the settings: the resulting numbers of groups and epochs."""
+    """Return params in addition to the settings: the number of groups, or else of models, and of epochs."""
     trained = fold_run.jobs[0].settings.training
-    chosen = {} if fold_run.groups is None else {"k": fold_run.groups.grouping.k}
-    return {**chosen, **({} if trained.budget is None else {"epochs": trained.epochs})}
+    k = len(fold_run.plan.models) if fold_run.groups is None else fold_run.groups.grouping.k
+    return {"k": k, **({} if trained.budget is None else {"epochs": trained.epochs})}
 
 
 def without_secrets(settings: Settings) -> Settings:
@@ -136,7 +143,7 @@ def metrics_of_plan_epoch(
     """Return the metrics of epoch `number` of all of a plan's models; a model may have stopped earlier."""
     at = (number, max(epoch.timestamp_ms for epoch in epochs))
     out = [
-        Metric("train/loss", plan_loss(epochs), *at),
+        Metric("train/loss", fmean(x for epoch in epochs for x in epoch.task_losses(names.members)), *at),
         Metric("train/learning_rate", epochs[0].learning_rate, *at),
     ]
     figures = split_figures("val", metrics, names)
@@ -148,15 +155,7 @@ def metrics_of_plan_epoch(
     return out
 
 
-def metrics_of_unit(record: UnitRecord, names: MetricNames) -> list[Metric]:
-    """Return all metrics of one finished model."""
-    out = []
-    for epoch in record.epochs:
-        out += metrics_of_unit_epoch(epoch, record.validation_at(epoch.epoch), names)
-    return [*out, *_chosen_epochs(record, names)]
-
-
-def _chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
+def chosen_epochs(record: UnitRecord, names: MetricNames) -> Iterator[Metric]:
     """Yield the chosen epoch of each head, or of its tasks if they differ."""
     end = (0, record.epochs[-1].timestamp_ms)
     for head in record.epochs[-1].heads:

@@ -15,6 +15,7 @@ from mtlv.tracking import Chart, View
 from mtlv.tracking.reader import MEMBER
 
 BEFORE_TASKS = (
+    "running",
     "train",
     "val",
     "test",
@@ -35,16 +36,21 @@ OF_TASKS = (
 JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
 """Main metrics of a plan: if its tasks are evaluated jointly, and otherwise."""
 
-TOLD_APART = ("params.k", "tags.mtlv.architecture", "tags.mtlv.encoder", "tags.mtlv.grouping")
+TOLD_APART = ("params.k", *(f"tags.mtlv.{tag}" for tag in ("score", "architecture", "grouping", "encoder")))
 """Columns that distinguish the runs, after their scores."""
+TIME = "metrics.time/train_seconds"
+RUNNING = "While it runs: means of all models so far, by their epochs"
 SEVERAL, SINGLE = "Heads of several tasks, mean of the folds", "Heads of one task, mean of the folds"
 MOST = 40  # maximum number of charts, or of lines in a chart, to stay readable
 
 
-def ready_views(members: Sequence[ResolvedMember]) -> tuple[View, ...]:
-    """Return the views of a suite's runs, from its tasks and heads; known before training."""
+def ready_views(members: Sequence[ResolvedMember], *, ended: bool = False) -> tuple[View, ...]:
+    """Return the views of a suite's runs, from its tasks and heads; known before training.
+
+    Charts of what is known while the suite runs are first, and last once it has `ended`.
+    """
     suite = _Suite(members)
-    views = [_runs(suite), _compare(suite), _tasks(suite), _heads(suite)]
+    views = [_runs(suite), _folds(suite), _compare(suite, ended), _tasks(suite), _heads(suite)]
     if any(fold_run.groups is not None for member in members for fold_run in member.children):
         views.append(_elbow(suite))
     return tuple(views)
@@ -68,15 +74,21 @@ class _Suite:
 
     @property
     def results(self) -> tuple[str, ...]:
-        """Return the result columns of a table of runs."""
-        out = [key for main in self.mains for key in (f"metrics.test/{main}", f"metrics.test/{main}_std")]
-        return (*out, *(["metrics.test/f1_micro"] if "f1_micro" in self.figures else []))
+        """Return the result columns of a table of runs; the tag `mtlv.score` has their spread."""
+        return tuple(f"metrics.test/{main}" for main in self.mains)
+
+    @property
+    def baseline(self) -> str:
+        """Return the uid of the member with one model per task, or of the first one, as on the page."""
+        single = (member for member in self.members if member.settings.architecture.name == "stl")
+        return next(single, self.members[0]).uid
 
     def view(self, name: str, columns: Sequence[str], sections: dict, only: str = "") -> View:
         """Return a view of the members."""
         figures = dict.fromkeys((*OF_TASKS, *self.tasks.values()))
         of_tasks = (f"{split}.tasks.{figure}" for split in ("val", "test") for figure in figures)
-        return View(name, MEMBER, tuple(columns), sections, (*BEFORE_TASKS, *of_tasks, *AFTER_TASKS), only)
+        closed = (*BEFORE_TASKS, *of_tasks, *AFTER_TASKS)
+        return View(name, MEMBER, tuple(columns), sections, closed, only, self.results[0])
 
 
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
@@ -85,13 +97,19 @@ def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
 
 
 def _runs(suite: _Suite) -> View:
-    """Return the view of all runs, with the columns that distinguish them."""
-    columns = (*suite.results, "metrics.time/train_seconds", "params.fold", "params.seed", *TOLD_APART)
-    return View("Runs", columns=columns)
+    """Return the view of the members, the best first, with the columns that distinguish them."""
+    columns = (*suite.results, TIME, *TOLD_APART, "tags.mtlv.state")
+    return View("Runs", MEMBER, columns, best=suite.results[0])
 
 
-def _compare(suite: _Suite) -> View:
+def _folds(suite: _Suite) -> View:
+    """Return the view of all runs; MLflow nests them only if it neither filters nor sorts by a metric."""
+    return View("Folds", columns=(*suite.results, TIME, "params.fold", "params.seed", *TOLD_APART))
+
+
+def _compare(suite: _Suite, ended: bool) -> View:
     ranked = ["val/average_precision_macro"] if JOINT[0] in suite.figures else []
+    running = {RUNNING: _each("line", "running/loss", "running/score")}
     sections = {
         "Learning curves, mean of the folds": _each(
             "line", "train/loss", *(f"val/{main}" for main in suite.mains), *ranked
@@ -101,11 +119,10 @@ def _compare(suite: _Suite) -> View:
             *(Chart("scatter", ("time/train_seconds", f"test/{main}")) for main in suite.mains),
             *_each("bar", "time/train_seconds", "cost/documents_per_second"),
         ),
-        "What differs": (Chart("difference"),),
+        "What differs": (Chart("difference", (suite.baseline,)),),
     }
-    hamming = ["metrics.test/hamming_score"] if "hamming_score" in suite.figures else []
-    columns = (*suite.results, *hamming, "metrics.time/train_seconds", *TOLD_APART)
-    return suite.view("Compare", columns, sections)
+    columns = (*suite.results, TIME, *TOLD_APART)
+    return suite.view("Compare", columns, sections | running if ended else running | sections)
 
 
 def _tasks(suite: _Suite) -> View:

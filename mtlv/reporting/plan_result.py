@@ -17,7 +17,7 @@ from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
 from mtlv.plan import Scores, Task, gather
-from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.store.records import UnitRecord
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import EvaluationSettings
@@ -123,8 +123,3 @@ def at_epoch(parts: Sequence[Scores], tasks: Sequence[Task], settings: Evaluatio
     """Return the metrics of a plan's models after one epoch, with thresholds fitted on the same scores."""
     scores = gather(parts)
     return evaluate_all(scores, tasks, _fit(scores, tasks, settings).values)
-
-
-def plan_loss(epochs: Sequence[EpochRecord]) -> float:
-    """Return the mean training loss of a plan's models in one epoch."""
-    return sum(epoch.loss for epoch in epochs) / len(epochs)

@@ -11,7 +11,16 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
-from mtlv.events import BatchTrained, EpochEnded, Event, UnitEnded, UnitFailed, UnitPlaced, UnitStarted
+from mtlv.events import (
+    BatchTrained,
+    EpochEnded,
+    Event,
+    UnitEnded,
+    UnitFailed,
+    UnitPlaced,
+    UnitResumed,
+    UnitStarted,
+)
 from mtlv.processes import alive, born
 from mtlv.sealed import read_sealed, write_sealed
 from mtlv.seeding import content_key
@@ -94,6 +103,8 @@ class SuiteProgress:
         match event:
             case UnitStarted(name, _, epochs):
                 self._set(name, state="running", epochs=epochs, epoch=0, since=time.time())
+            case UnitResumed(name, _, epoch, speed):
+                self._set(name, epoch=epoch, documents_per_second=speed)
             case UnitPlaced(name, node):
                 self._units[name].node = node
             case BatchTrained():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from numpy.typing import NDArray
@@ -27,6 +27,13 @@ class EpochRecord:
     timestamp_ms: int
     tokens: int = 0
     factors: dict[str, float] = field(default_factory=dict)
+
+    def task_losses(self, tasks: Mapping[str, Sequence[str]]) -> list[float]:
+        """Return for each task the loss of its head, given the tasks of each head.
+
+        Their mean does not depend on the number of heads, unlike `loss`, which is by default their sum.
+        """
+        return [loss for head, loss in self.heads.items() for _ in tasks[head]] or [self.loss]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.reporting.datasets import fold_parts, whole_corpus
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.reporting.fold_run import write_fold_run
-from mtlv.reporting.live import LiveRun
+from mtlv.reporting.live import MEAN_CURVES, LiveMember, LiveRun
 from mtlv.reporting.member_result import FoldResult, MemberResult
 from mtlv.reporting.member_run import write_member
 from mtlv.reporting.metrics import MetricNames, own_params, params, tags
@@ -48,12 +48,16 @@ class SuiteContext:
     def __post_init__(self) -> None:
         self.models = ModelKeeper(self.tracker, self.cache, self.store, self.callback, self.executor)
 
+    def open(self, spec: RunSpec) -> str:
+        """Open a run and return its id, for a caller that closes it."""
+        if spec.parent is None and self.parent is not None:  # its id, which no journal maps
+            spec = replace(spec, tags={**spec.tags, PARENT: self.parent})
+        return self.tracker.open_run(spec)
+
     @contextmanager
     def run(self, spec: RunSpec) -> Iterator[str]:
         """Open a run and always close it: FINISHED, FAILED, or KILLED on Ctrl-C."""
-        if spec.parent is None and self.parent is not None:  # its id, which no journal maps
-            spec = replace(spec, tags={**spec.tags, PARENT: self.parent})
-        run = self.tracker.open_run(spec)
+        run = self.open(spec)
         status: Status = "FAILED"
         try:
             yield run
@@ -65,23 +69,33 @@ class SuiteContext:
             self.tracker.close(run, status)
 
 
-def run_member(context: SuiteContext, resolved: ResolvedMember, corpus: Corpus, colour: str) -> MemberResult:
-    """Train, evaluate and track a member; finished units are loaded from the store."""
-    fold_run, settings = resolved.children[0], resolved.settings
-    spec = RunSpec(
+def member_spec(resolved: ResolvedMember, corpus: Corpus, colour: str, *, waiting: bool = False) -> RunSpec:
+    """Return the spec of a member's own run; `waiting` for one that starts later."""
+    fold_run = resolved.children[0]
+    return RunSpec(
         resolved.uid,
         resolved.name,
         "suite member",
-        params=params(settings) | own_params(fold_run),
-        tags=tags(resolved, fold_run),
+        params=params(resolved.settings) | own_params(fold_run),
+        tags=tags(resolved, fold_run) | {"mtlv.state": "waiting" if waiting else "training"},
         description=describe_plan(resolved, generated=corpus.generated),
         colour=colour,
+        waiting=waiting,
     )
+
+
+def run_member(context: SuiteContext, resolved: ResolvedMember, spec: RunSpec) -> MemberResult:
+    """Train, evaluate and track a member in the run of `spec`; finished units are loaded from the store."""
+    settings = resolved.settings
+    corpus = context.cache.corpus(settings.data)
     with context.run(spec) as run:
         context.tracker.data(run, [whole_corpus(settings.data, corpus, resolved)])
+        curves = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in resolved.tasks))
+        live = LiveMember(context.tracker, run, len(resolved.children), curves)
         children = tuple(
-            _run_fold(context, resolved, fold_run, corpus, run) for fold_run in resolved.children
+            _run_fold(context, resolved, fold_run, corpus, live) for fold_run in resolved.children
         )
+        live.finish()
         words = context.cache.word_pieces(settings)
         result = MemberResult(resolved, children, corpus.generated, words)
         write_member(context.tracker, run, result)
@@ -108,7 +122,7 @@ def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> Uni
 
 
 def _run_fold(
-    context: SuiteContext, resolved: ResolvedMember, fold_run: FoldRun, corpus: Corpus, parent: str
+    context: SuiteContext, resolved: ResolvedMember, fold_run: FoldRun, corpus: Corpus, member: LiveMember
 ) -> FoldResult:
     settings = resolved.settings
     seed = f" · seed {fold_run.seed}" if len(settings.seeds) > 1 else ""
@@ -116,9 +130,9 @@ def _run_fold(
         uid=f"{resolved.uid}-{fold_run.fold.index}-{fold_run.seed}",
         name=f"fold {fold_run.fold.index}{seed} · {resolved.name}",  # these first: nested names are cut off
         kind="fold",
-        parent=parent,
+        parent=member.run,
         params=params(settings) | own_params(fold_run) | {"fold": fold_run.fold.index, "seed": fold_run.seed},
-        tags=tags(resolved, fold_run),
+        tags=tags(resolved, fold_run) | {"mtlv.state": "training"},
     )
     names = MetricNames(fold_run.plan, resolved.tasks)
     with context.run(spec) as run:
@@ -126,6 +140,7 @@ def _run_fold(
         live = LiveRun(
             context.tracker,
             run,
+            member,
             names,
             resolved.tasks,
             len(fold_run.jobs),

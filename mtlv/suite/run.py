@@ -26,11 +26,11 @@ from mtlv.store.local import Store
 from mtlv.store.progress import SuiteProgress
 from mtlv.suite.delivery import TrackerConnection, deliver
 from mtlv.suite.estimate import expect, time_lines
-from mtlv.suite.member import SuiteContext, run_member
+from mtlv.suite.member import SuiteContext, member_spec, run_member
 from mtlv.suite.rounds import SuiteRound, SuiteRounds
 from mtlv.suite.search import GRID, Trial, best_line, import_optuna, search_json, search_members, trial
 from mtlv.suite.tuned import keep_best_members, tried_lines
-from mtlv.tracking import Tracker
+from mtlv.tracking import RunSpec, Tracker
 from mtlv.tracking.address import SERVER_SCHEMES, compare_url, scheme
 from mtlv.tracking.mlflow_user import store_uri, without_autologging
 from mtlv.tracking.upload_process import UploadProcess
@@ -137,7 +137,8 @@ def _run(
         trials = tuple(map(trial, results)) if suite.search is not None else ()
         # With `only-missing`, not all that try values are there.
         compared, tried = keep_best_members(compared) if if_exists != "only-missing" else (compared, [])
-        _write_comparison(context, compared, trials)
+        if len(compared) > 1:
+            _describe(tracker, described, _write_comparison(context, compared, trials))
     best = [best_line(trials)] if trials else []
     where = (*best, *tried_lines(tried), *_where_to_look(suite, connection))
     warned = warnings({result.name: result.learning for result in compared})
@@ -206,10 +207,13 @@ def _run_members(
     failed: list[str] = []
     executor = context.executor
 
-    def run(member: ResolvedMember) -> MemberResult | None:
+    def spec(member: ResolvedMember, *, waiting: bool = False) -> RunSpec:
         corpus = context.cache.corpus(member.settings.data)
+        return member_spec(member, corpus, colours[member.member.name], waiting=waiting)
+
+    def run(member: ResolvedMember) -> MemberResult | None:
         try:
-            results.append(run_member(context, member, corpus, colours[member.member.name]))
+            results.append(run_member(context, member, spec(member)))
         except TrainingError as error:
             executor.give_up(each_once(member.jobs))
             failed.append(str(error))
@@ -227,28 +231,40 @@ def _run_members(
     else:
         for member in resolved:
             executor.expect(each_once(member.jobs))
-        for member in resolved:
-            run(member)
+        waiting = {
+            member.uid: context.open(spec(member, waiting=True))
+            for member in resolved
+            if not all(context.store.has(job.unit.key) for job in member.jobs)
+        }
+        try:
+            for member in resolved:
+                waiting.pop(member.uid, None)
+                run(member)
+        finally:  # stopped before these have started
+            for run_id in waiting.values():
+                context.tracker.close(run_id, "KILLED")
     return results, failed
 
 
 def _write_comparison(
     context: SuiteContext, results: Sequence[MemberResult], trials: Sequence[Trial]
-) -> None:
-    if len(results) < 2:
-        return
-    with context.run(comparison_spec(results)) as run:
+) -> RunSpec:
+    spec = comparison_spec(results)
+    with context.run(spec) as run:
         write_comparison(context.tracker, run, results)
         if trials:
             context.tracker.text(run, search_json(trials), "search.json")
+    return spec
 
 
-def _describe(tracker: Tracker, resolved: Sequence[ResolvedMember]) -> None:
-    """Write the description and views of the experiment before training starts."""
-    views = ready_views(resolved)
+def _describe(
+    tracker: Tracker, resolved: Sequence[ResolvedMember], comparison: RunSpec | None = None
+) -> None:
+    """Write the description and views of the experiment: before training starts, and with the comparison."""
+    views = ready_views(resolved, ended=comparison is not None)
     corpora = dict.fromkeys(member.settings.data.title for member in resolved)
     tasks = len({task for member in resolved for task in member.task_names})
-    tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views), views)
+    tracker.describe_all(describe_experiment(", ".join(corpora), tasks, views, comparison), views)
 
 
 def _where_to_look(suite: Suite, connection: TrackerConnection) -> tuple[str, ...]:

@@ -22,8 +22,9 @@ MAX_SHOWN_UNITS = 60  # units; for larger suites, only members and running units
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
-def status_lines(folder: Path, config: Path | None) -> list[str]:
-    """Return lines about the running suites of the store in a folder, or else about the last.
+def status_lines(folder: Path, config: Path | None) -> tuple[list[str], bool]:
+    """Return lines about the running suites of the store in a folder, or else about the last; and whether one
+    is running.
 
     `config` restricts them to suites of this file.
     """
@@ -40,13 +41,13 @@ def status_lines(folder: Path, config: Path | None) -> list[str]:
             f"`mtlv status store.uri={folder}` shows others" if known else "start one with `mtlv run CONFIG`"
         )
         if damaged:
-            return [*damaged, *_describe_units(folder)]
-        return [f"no suite{of} has run with the store `{folder}` yet; {then}"]
-    now = [state for state in states if _process(state)[0]] or states[:1]
+            return [*damaged, *_describe_units(folder)], False
+        return [f"no suite{of} has run with the store `{folder}` yet; {then}"], False
+    now = [state for state in states if _process(state)[0]]
     lines = damaged
-    for state in now:
+    for state in now or states[:1]:
         lines += [*([""] if lines else []), *_suite(state)]
-    return [*lines, *_describe_undelivered(folder)]
+    return [*lines, *_describe_undelivered(folder)], bool(now)
 
 
 def _describe_units(folder: Path) -> Iterator[str]:

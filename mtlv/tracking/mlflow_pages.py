@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from mtlv.tracking.tracker import DataPart, TableFile
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+PAGE = "compare.html"  # artifact of a comparison's run
 TABLES, IMAGES = "mlflow.loggedArtifacts", "mlflow.loggedImages"
 
 
@@ -39,8 +40,8 @@ def served_release(uri: str) -> str:
     return answer.text.strip() if answer.ok else ""
 
 
-def with_links(text: str, experiment: str, run: str = "") -> str:
-    """Return `text` with links that work on any server.
+def with_links(text: str, experiment: str, run: str = "", run_id: Callable[[str], str] = str) -> str:
+    """Return `text` with links that work on any server; `run_id` returns the id of a run by its uid.
 
     The links begin with `#`, so they are independent of the address; the workflow type keeps the page in the
     mode for training runs.
@@ -50,6 +51,11 @@ def with_links(text: str, experiment: str, run: str = "") -> str:
     text = re.sub(
         r"(?<!\\)\]\((view|table):([\w-]+)\)",
         lambda match: f"]({runs}{mode}{how[match[1]]}{VIEW_PARAMETER}{match[2]})",
+        text,
+    )
+    text = re.sub(
+        r"(?<!\\)\]\(page:([\w-]+)\)",
+        lambda match: f"]({runs}/{run_id(match[1])}/artifacts/{PAGE}{mode})",
         text,
     )
     return re.sub(

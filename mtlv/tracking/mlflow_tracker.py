@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_PER_REQUEST = {"metrics": 1000, "params": 100, "tags": 100}  # per request, MLflow's limits
 ALL_RUNS = "mtlv-runs"
+OPEN = ("RUNNING", "SCHEDULED")  # states of a run that is not closed
 NOTE = "mlflow.note.content"  # description of a run or an experiment in the UI
 
 
@@ -77,8 +78,10 @@ class MlflowTracker:
             else:
                 if run.info.status == "FINISHED":
                     self._ended[run.info.run_id] = run.info.end_time
-                self._client.update_run(run.info.run_id, status="RUNNING")
                 self._set_tags(run.info.run_id, tags)
+            status = "SCHEDULED" if spec.waiting else "RUNNING"
+            if run.info.status != status:
+                self._client.update_run(run.info.run_id, status=status)
             # Params cannot change in MLflow, so existing ones stay unchanged.
             new = [Param(key, value) for key, value in params.items() if key not in run.data.params]
             self._log(run.info.run_id, "params", new)
@@ -116,8 +119,8 @@ class MlflowTracker:
 
     def describe_all(self, text: str, views: Sequence[View]) -> None:
         with translate_errors(self.uri):
-            shown = view_tags(tuple(views)) if reads_views(served_release(self.uri)) else {}
-            tags = {NOTE: with_links(text, self.experiment_id), **shown}
+            shown = view_tags(views, self._id_of) if reads_views(served_release(self.uri)) else {}
+            tags = {NOTE: with_links(text, self.experiment_id, run_id=self._id_of), **shown}
             for key, value in tags.items():
                 self._client.set_experiment_tag(self.experiment_id, key, value)
 
@@ -145,7 +148,7 @@ class MlflowTracker:
     def end_if_running(self, run: str, ended_ms: int) -> bool:
         with translate_errors(self.uri):
             state = self._client.get_run(run).info
-            if (state.status, state.lifecycle_stage) != ("RUNNING", "active"):
+            if state.status not in OPEN or state.lifecycle_stage != "active":
                 return False
             self._client.set_terminated(run, "KILLED", ended_ms)
         return True
@@ -184,6 +187,9 @@ class MlflowTracker:
             order_by=["attributes.start_time ASC"],
             max_results=most,
         )
+
+    def _id_of(self, uid: str) -> str:
+        return next((run.info.run_id for run in self._runs(uid, most=1)), "")
 
     def _drop_twins(self, run: str, uid: str) -> None:
         """Delete empty duplicates of `run`, created by requests whose responses were lost.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mtlv.tracking.views import Chart, View
 
@@ -22,9 +22,12 @@ MAX_RUNS = 20  # maximum runs in a chart
 NAME = "attributes.`Run Name`"
 
 
-def view_tags(views: tuple[View, ...]) -> dict[str, str]:
-    """Return a tag of the experiment for each view; views that are too large for a tag are left out."""
-    tags = {f"{PREFIX}{view.id}": _envelope(view) for view in views}
+def view_tags(views: Iterable[View], run_id: Callable[[str], str]) -> dict[str, str]:
+    """Return a tag of the experiment for each view; views that are too large for a tag are left out.
+
+    `run_id` returns the id of a run by its uid, empty if there is none.
+    """
+    tags = {f"{PREFIX}{view.id}": _envelope(view, run_id) for view in views}
     return {key: text for key, text in tags.items() if len(text) <= MAX_TAG_LETTERS}
 
 
@@ -36,26 +39,26 @@ def reads_views(version: str) -> bool:
     )
 
 
-def _envelope(view: View) -> str:
-    state = json.dumps(view_state(view), ensure_ascii=False, separators=(",", ":"))
+def _envelope(view: View, run_id: Callable[[str], str]) -> str:
+    state = json.dumps(view_state(view, run_id), ensure_ascii=False, separators=(",", ":"))
     packed = "deflate;" + base64.b64encode(zlib.compress(state.encode(), 9)).decode()
     return json.dumps(
         {"name": view.name, "createdAt": FIXED_TIME_MS, "updatedAt": FIXED_TIME_MS, "state": packed}
     )
 
 
-def view_state(view: View) -> dict[str, object]:
-    """Return the state in the form that the UI saves."""
+def view_state(view: View, run_id: Callable[[str], str]) -> dict[str, object]:
+    """Return the state in the form that the UI saves; see `view_tags`."""
     sections = {name: f"{view.id}-{number}" for number, name in enumerate((*view.sections, *view.closed))}
     charts = [
-        _chart(chart, sections[name], f"{sections[name]}-{number}")
+        _chart(chart, sections[name], f"{sections[name]}-{number}", run_id)
         for name, section in view.sections.items()
         for number, chart in enumerate(section)
     ]
     kind = f"tags.`mtlv.kind` = '{view.kind}'" if view.kind else ""
     return {
         "searchFilter": " and ".join(filter(None, [kind, view.only])),
-        "orderByKey": "attributes.start_time",
+        "orderByKey": _column(view.best) if view.best else "attributes.start_time",
         "orderByAsc": False,
         "startTime": "ALL",
         "lifecycleFilter": "Active",
@@ -100,18 +103,18 @@ def _room(charts: tuple[Chart, ...]) -> dict[str, int]:
     return {"columns": 2, "cardHeight": 360}
 
 
-def _chart(chart: Chart, section: str, identity: str) -> dict[str, object]:
+def _chart(chart: Chart, section: str, identity: str, run_id: Callable[[str], str]) -> dict[str, object]:
     specific = {
         "line": _line,
         "bar": lambda keys: {"metricKey": keys[0], "displayName": keys[0]},
         "scatter": lambda keys: {"xaxis": _axis(keys[0]), "yaxis": _axis(keys[1])},
         "image": lambda keys: {"imageKeys": list(keys), "step": 0, "showRunParams": False},
-        "difference": lambda _: {
+        "difference": lambda keys: {
             "compareGroups": ["Model metrics", "Parameters", "Tags"],
             "chartName": "What differs",
             "showChangeFromBaseline": True,
             "showDifferencesOnly": True,
-            "baselineColumnUuid": "",
+            "baselineColumnUuid": run_id(keys[0]),
         },
     }[chart.kind](chart.keys)
     shared = {"type": chart.kind.upper(), "uuid": identity, "metricSectionId": section, "deleted": False}

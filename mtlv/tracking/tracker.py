@@ -33,6 +33,7 @@ class RunSpec:
     description: str = ""  # on its page, in Markdown
     colour: str = ""  # `#RRGGBB` of its lines and bars
     began_ms: int = 0  # start time in milliseconds since 1970; 0 means now
+    waiting: bool = False  # whether it starts later, when it is opened again
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ class Tracker(Protocol):
     """Destination of runs. All methods raise TrackingError on failure."""
 
     def open_run(self, spec: RunSpec) -> str:
-        """Return the id of the run `spec.uid` of this experiment: created, or reopened and RUNNING."""
+        """Return the id of the run `spec.uid` of this experiment: created or reopened, and RUNNING; SCHEDULED
+        if it is waiting.
+        """
 
     def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
         """Log points; one invalid key or value rejects all of them before anything is sent."""
@@ -115,7 +118,8 @@ class Tracker(Protocol):
     def describe_all(self, text: str, views: Sequence[View]) -> None:
         """Set the experiment's description in Markdown, and add views of its runs, by name.
 
-        `[words](view:ID)` becomes a link to the charts of that view, `[words](table:ID)` to its table.
+        `[words](view:ID)` becomes a link to the charts of that view, `[words](table:ID)` to its table,
+        `[words](page:UID)` to the page of the comparison's run with that uid.
         """
 
     def data(self, run: str, parts: Sequence[DataPart]) -> None:

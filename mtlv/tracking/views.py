@@ -17,7 +17,7 @@ class Chart:
         kind: `line` over the epochs, `bar` of last values, `scatter` of two metrics, `image` for images of
             runs, `difference` for all differences.
         keys: metric keys, all in this chart; for `scatter` x and y, each a metric or `params.KEY`; for
-            `image` the keys of the images.
+            `image` the keys of the images; for `difference` the uid of the run that the others differ from.
     """
 
     kind: Kind
@@ -35,6 +35,7 @@ class View:
     sections: Mapping[str, tuple[Chart, ...]] = field(default_factory=dict)
     closed: tuple[str, ...] = ()  # sections that the UI adds, which stay collapsed below
     only: str = ""  # further conditions on the runs, in the UI's search syntax
+    best: str = ""  # column whose highest value is first; empty means that the newest run is first
 
     @property
     def id(self) -> str:

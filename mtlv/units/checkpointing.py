@@ -68,10 +68,11 @@ class CheckpointHook(Hook):
                 then="delete that folder to train the unit from the beginning",
             ) from error
         trained = sum(record.documents for record in self.validation.records) + progress.documents
-        callback(UnitResumed(self.job.name, trained))
-        callback(
-            NoteGiven(f"{self.job.name}: resumes after step {progress.step}, in epoch {progress.epoch + 1}")
-        )
+        speed = trained / self._spent if self._spent > 0 else 0.0
+        callback(UnitResumed(self.job.name, trained, progress.epoch, speed))
+        epochs = self.job.settings.training.epochs
+        where = f"resumes after step {progress.step}, in epoch {progress.epoch + 1} of {epochs}"
+        callback(NoteGiven(f"{self.job.name}: {where}"))
         return progress
 
     def on_step(self, progress: EpochProgress) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +78,7 @@ class ValidationHook(Hook):
         self.selection = EpochSelection(groups, training.select == "best", training.patience)
         self._validation = inputs.parts(job.unit.model.tasks, job.fold.validation)
         self._tasks = [inputs.tasks[name] for name in job.unit.model.tasks]
+        self._of_heads = {head.name: head.tasks for head in job.unit.model.heads}
         self._shown = "AP" if all_need_thresholds(self._tasks) else "score"
 
     @property
@@ -101,7 +103,7 @@ class ValidationHook(Hook):
                 self.job.name,
                 losses.epoch + 1,
                 self.job.settings.training.epochs,
-                losses.loss,
+                fmean(record.task_losses(self._of_heads)),
                 {self._shown: value(scores, self._tasks, "average_precision")},
                 losses.documents / losses.seconds,
             )

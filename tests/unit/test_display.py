@@ -187,6 +187,18 @@ def test_time_left_after_a_resume_is_that_of_whole_epochs() -> None:
     assert text(target).splitlines()[-1].endswith("2 min 45 s left"), "1,100 documents; 140 took 21 s"
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_resume_tells_its_epoch_and_the_time_left_at_once(terminal: bool) -> None:
+    target = console(terminal=terminal)
+    display = Display(target)
+    display(SuiteStarted(2, 2000, times={name: UnitTime("", 10, 100.0) for name in ("first", "second")}))
+    display(UnitStarted("first", 1, 10, 1000))
+    display(UnitResumed("first", 760, 7, 20.0))
+    shown = "\n".join(map(str, display.__rich__().renderables)) if terminal else text(target)
+    assert "1 min 02 s left" in shown, "1,240 documents, 20 a second"
+    assert "epoch 8/10" in shown
+
+
 def test_a_resumed_unit_that_begins_anew_is_counted_once() -> None:
     display, _, _ = resumed()
     display(BatchTrained("first", 40))

@@ -49,7 +49,7 @@ class Watcher(Listening):
     def unit_started(self, name: str, *_: object) -> None:
         self.trained.append(name)
 
-    def unit_resumed(self, _: str, documents: int) -> None:
+    def unit_resumed(self, _: str, documents: int, *__: object) -> None:
         self.documents += documents
 
     def batch(self, _: str, documents: int) -> None:

@@ -49,7 +49,7 @@ class MemoryTracker:
         if spec.parent is not None:
             self._run(spec.parent)
         run = self.runs.setdefault(spec.uid, MemoryRun(spec))
-        run.status = "RUNNING"
+        run.status = "SCHEDULED" if spec.waiting else "RUNNING"
         run.params = {**params, **run.params}
         run.tags.update(tags)
         run.description = spec.description or run.description
@@ -101,7 +101,7 @@ class MemoryTracker:
         self._run(run).status = status
 
     def end_if_running(self, run: str, ended_ms: int) -> bool:
-        if self._run(run).status != "RUNNING":
+        if self._run(run).status not in ("RUNNING", "SCHEDULED"):
             return False
         self._run(run).status = "KILLED"
         return True

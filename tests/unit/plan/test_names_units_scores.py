@@ -18,6 +18,7 @@ from mtlv.plan import (
     ascii_slug,
     gather,
     group_name,
+    group_title,
     slug,
     slugs,
 )
@@ -58,6 +59,15 @@ def test_heads_of_different_tasks_never_share_a_name() -> None:
     assert len(set(made)) == len(names)
     assert made[-1] == "plain"
     assert all(len(name) <= 60 for name in made)
+
+
+def test_titles_of_groups_are_short_and_differ_between_models_of_a_plan() -> None:
+    assert group_title(["pneumonia"]) == "pneumonia"
+    assert group_title(["pneumonia", "edema"]) == "pneumonia + 1 label"
+    groups = (["A/B", "x", "y"], ["A_B", "z", "w"], ["a"] * 8)
+    made = [group_title(tasks) for tasks in groups]
+    assert made[2] == "a + 7 labels"
+    assert len(set(made)) == 3, "also if first tasks have one slug"
 
 
 UNIT = Unit("train", ModelSpec((HeadSpec(("a", "b")),)), 0, 1, "start", "data", {"epochs": 3})

@@ -87,7 +87,7 @@ def test_names_come_from_content() -> None:
 def test_the_tree_shows_every_task() -> None:
     made = ARCHITECTURES["gmhl"].build(NAMES, GROUPS, 2)
     lines = tree_lines(made)
-    assert lines[0].startswith("model a and 3 more")
+    assert lines[0].startswith("model a + 3 labels")
     assert [line.strip() for line in lines if line.startswith("    ")] == ["a", "d", "b", "c"]
     assert as_json(made)[0]["heads"][0] == {
         "name": made.models[0].heads[0].name,

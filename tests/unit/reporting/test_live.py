@@ -6,13 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from listening import Listening, Watcher
 from memory_tracker import MemoryRun, MemoryTracker
 
 from mtlv.errors import TrackingError
-from mtlv.events import ignore
+from mtlv.events import EpochEnded, Event, ignore
+from mtlv.reporting import live
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.suite.run import run_suite
 from mtlv.tracking import Metric
@@ -194,3 +196,102 @@ def test_half_a_line_of_the_ledger_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "unit.jsonl").write_text('{"epoch": 0, "timestamp_ms": 5}\n{"epo\n')
     assert timestamps.timestamp_ms("unit", 0) == 5
     assert timestamps.timestamp_ms("unit", 1) > 5
+
+
+def members(tracker: MemoryTracker) -> dict[str, MemoryRun]:
+    return {run.spec.name: run for run in tracker.runs.values() if run.spec.kind == "suite member"}
+
+
+RUNNING = "running/loss", "running/score"
+
+
+def test_a_member_moves_from_the_first_epoch_and_others_wait(table: Callable, suite: Callable) -> None:
+    tracker = MemoryTracker()
+    changes = ("matrix.architecture=[mtl, stl]", "data.folds=2", f"training.epochs={EPOCHS}")
+    seen: list[dict[str, tuple[str, str]]] = []
+
+    class Looker(Stopper):
+        def epoch(self, *event: Any) -> None:
+            seen.append(
+                {name: (run.status, run.tags["mtlv.state"]) for name, run in members(tracker).items()}
+            )
+            super().epoch(*event)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(suite(table("t"), *changes), Looker(1, 1), tracker)
+    assert seen == [{"MTL": ("RUNNING", "training"), "STL": ("SCHEDULED", "waiting")}]
+    runs = members(tracker)
+    assert {name: run.status for name, run in runs.items()} == {"MTL": "KILLED", "STL": "KILLED"}
+    (fold,) = (run for run in tracker.runs.values() if run.spec.kind == "fold")
+    assert [steps(runs["MTL"], key) for key in RUNNING] == [[0], [0]]
+    assert runs["MTL"].last("running/loss") == fold.last("train/loss")
+    assert runs["MTL"].last("running/score") == pytest.approx(fold.last("val/average_precision_macro"))
+    assert not steps(runs["MTL"], "val/f1_macro"), "MLflow would draw this value and the mean of both folds"
+
+
+def test_running_means_are_of_the_last_epochs_of_all_models(table: Callable, suite: Callable) -> None:
+    """Three models in each of two folds: they count as many epochs as all of them have."""
+    tracker = MemoryTracker()
+    changes = ("architecture=stl", "data.folds=2", f"training.epochs={EPOCHS}")
+    run_suite(suite(table("t"), *changes), ignore, tracker)
+    (parent,) = members(tracker).values()
+    folds = [run for run in tracker.runs.values() if run.spec.kind == "fold"]
+    tasks = [
+        key.rpartition("/")[2]
+        for key in {p.key for p in folds[0].points}
+        if key.startswith("train.heads.loss/")
+    ]
+    assert len(tasks) == 3
+    for key, prefix in zip(RUNNING, ("train.heads.loss", "val.tasks.average_precision"), strict=True):
+        assert steps(parent, key) == list(range(2 * 3 * EPOCHS))
+        ends = [fold.last(f"{prefix}/{task}") for fold in folds for task in tasks]
+        assert parent.last(key) == pytest.approx(sum(ends) / len(ends))
+    first = parent.history("running/loss")[EPOCHS]
+    heads = {task: folds[0].history(f"train.heads.loss/{task}") for task in tasks}
+    second = [points for points in heads.values() if points[0].timestamp_ms == first.timestamp_ms]
+    before = [points for points in heads.values() if points[-1].timestamp_ms < first.timestamp_ms]
+    assert first.value == pytest.approx((before[0][-1].value + second[0][0].value) / 2)
+
+
+def test_the_loss_is_the_mean_over_the_tasks_for_each_architecture(table: Callable, suite: Callable) -> None:
+    """With a head for each group a model minimises the sum of their losses, which cannot be compared."""
+    tracker = MemoryTracker()
+    losses = []
+
+    class Losses(Listening):
+        def epoch(self, *event: Any) -> None:
+            losses.append(event[3])
+
+    changes = ("architecture=gmhl", "grouping.k=2", f"training.epochs={EPOCHS}")
+    run_suite(suite(table("t"), *changes), Losses(), tracker)
+    run = child(tracker)
+    sizes = {
+        head: len(content["tasks"]) for head, content in json.loads(run.files["tasks.json"])["heads"].items()
+    }
+    assert sorted(sizes.values()) == [1, 2]
+    for point, loss in zip(run.history("train/loss"), losses, strict=True):
+        of_heads = {head: run.history(f"train.heads.loss/{head}")[point.step].value for head in sizes}
+        assert point.value == loss == pytest.approx(sum(of_heads[head] * sizes[head] for head in sizes) / 3)
+
+
+def test_a_member_is_written_to_at_most_every_few_seconds(
+    table: Callable, suite: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    class Counting(MemoryTracker):
+        def metrics(self, run: str, metrics: Sequence[Metric]) -> None:
+            calls[self.runs[run].spec.kind] += 1
+            super().metrics(run, metrics)
+
+    made = suite(table("t"), "architecture=mtl", "training.epochs=6")
+    now = [0.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+
+    def pass_time(event: Event) -> None:
+        now[0] += live.WRITE_INTERVAL_SECONDS / 2 if isinstance(event, EpochEnded) else 0
+
+    run_suite(made, pass_time, Counting())
+    # Epochs 1, 3 and 5; the end of the model, of the fold run if it adds a mean, and of the member.
+    assert 3 + 2 <= calls["suite member"] <= 3 + 3
+    assert calls["fold"] >= 6

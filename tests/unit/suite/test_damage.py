@@ -107,7 +107,7 @@ def again(tmp_path_factory: pytest.TempPathFactory, writers: tuple) -> Callable[
 def outcome(suite: Suite, store: Path) -> tuple[object, list[str]]:
     """Return results and points of a suite that goes on with a store, and what is reported of the store."""
     watcher, tracker = Watcher(), MemoryTracker()
-    reports = status_lines(store, None)
+    reports, _ = status_lines(store, None)
     run_suite(suite, watcher, tracker)
     came = sorted(map(repr, points(tracker).values()))
     read_journals(store, reports.append)

@@ -106,7 +106,7 @@ def test_a_suite_that_trained_without_its_server_is_told_in_full_by_sync(
     written = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in written)
     assert sync.waiting(tmp_path / "store", print) > 0
-    last = status_lines(tmp_path / "store", None)[-1]
+    last = status_lines(tmp_path / "store", None)[0][-1]
     assert last.endswith(f"`mtlv sync --store {tmp_path / 'store'}` uploads them")
     run_suite(made(), ignore, direct)
 
@@ -150,7 +150,7 @@ def test_a_journal_that_was_deleted_is_named_until_its_runs_are_written_again(
     run_suite(made("architecture=mtl"), ignore)
     shutil.rmtree(store / FOLDER)
     missing = "2 runs of the experiment `unit` is missing in MLflow"
-    assert missing in status_lines(store, None)[-1]
+    assert missing in status_lines(store, None)[0][-1]
     server.error = None
     with pytest.raises(TrackingError, match="1 journal cannot be uploaded"):
         sync.sync_store(store, None, listener.warn, patience=0.3)

@@ -14,7 +14,7 @@ from mtlv.figures.palette import RUNS
 from mtlv.formatting import plain
 from mtlv.reporting import descriptions, markdown
 from mtlv.reporting.markdown import LONGEST
-from mtlv.reporting.mlflow_views import ready_views
+from mtlv.reporting.mlflow_views import RUNNING, ready_views
 from mtlv.suite.run import run_suite
 from mtlv.tracking import View
 from mtlv.tracking.mlflow_pages import with_links
@@ -112,7 +112,7 @@ def test_names_params_and_colours_tell_runs_apart(made: Made) -> None:
         assert names == [f"fold 0 · seed {seed} · {parent.spec.name}" for seed in (0, 1)]
     grouped = made.member("gmtl")
     assert {run.params["k"] for run in (grouped, *made.children(grouped))} == {"2"}
-    assert "k" not in made.member("stl").params
+    assert made.member("stl").params["k"] == str(len(TASKS)), "its models, for charts over k"
 
 
 def test_parents_have_the_mean_curves_of_their_children(made: Made) -> None:
@@ -166,7 +166,7 @@ def test_pictures_stand_in_the_root_and_in_the_grid(made: Made) -> None:
 
 def test_views_show_what_is_tracked(made: Made) -> None:
     views = {view.name: view for view in made.tracker.views}
-    assert list(views) == ["Runs", "Compare", "Tasks", "Heads", "Elbow"]
+    assert list(views) == ["Runs", "Folds", "Compare", "Tasks", "Heads", "Elbow"]
     links = [f"[{name}]({'view' if view.sections else 'table'}:{view.id})" for name, view in views.items()]
     assert all(link in made.tracker.description for link in links)
     parents = made.of_kind("suite member")
@@ -175,7 +175,9 @@ def test_views_show_what_is_tracked(made: Made) -> None:
         for chart in (chart for charts in view.sections.values() for chart in charts):
             if chart.kind == "image":
                 assert all(any(key in run.images for run in parents) for key in chart.keys)
-            for key in chart.keys if chart.kind != "image" else ():
+            if chart.kind == "difference":
+                assert chart.keys == (made.member("stl").spec.uid,), "the others differ from it"
+            for key in chart.keys if chart.kind not in ("image", "difference") else ():
                 name = key.removeprefix("params.")
                 assert name in metrics or any(name in run.params for run in parents), key
         for column in view.columns:
@@ -197,3 +199,30 @@ def test_views_have_scores_first_and_tags_last(made: Made) -> None:
         assert kinds == sorted(kinds), view.name  # metrics, params, tags
         assert kinds[0] == "metrics"
         assert kinds[-1] == "tags"
+
+
+def test_the_members_are_sorted_by_their_score_and_say_it_shortly(made: Made) -> None:
+    views = {view.name: view for view in made.tracker.views}
+    assert (views["Runs"].kind, views["Runs"].best) == ("suite member", "metrics.test/f1_macro")
+    assert (views["Folds"].kind, views["Folds"].best) == ("", ""), "otherwise MLflow does not nest them"
+    for run in (*made.of_kind("suite member"), *made.of_kind("fold")):
+        spread = run.params.get("fold") is None
+        score = f"{run.last('test/f1_macro'):.3f}" + (
+            f" ± {run.last('test/f1_macro_std'):.3f}" if spread else ""
+        )
+        assert (run.tags["mtlv.score"], run.tags["mtlv.state"]) == (score, "done")
+
+
+def test_charts_of_a_running_suite_are_first_until_it_ends(made: Made) -> None:
+    titles = [
+        list(next(view for view in views if view.name == "Compare").sections)
+        for views in (made.views, made.tracker.views)
+    ]
+    assert titles[0][0] == titles[1][-1] == RUNNING
+    assert sorted(titles[0]) == sorted(titles[1])
+
+
+def test_the_experiment_links_the_comparison(made: Made) -> None:
+    (comparison,) = made.of_kind("comparison")
+    link = f"[comparison of 2 runs](page:{comparison.spec.uid})"
+    assert link in made.tracker.description.splitlines()[0], "MLflow collapses the other lines"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitStarted
+from mtlv.events import BatchTrained, EpochEnded, UnitEnded, UnitPlaced, UnitResumed, UnitStarted
 from mtlv.sealed import unseal, write_sealed
 from mtlv.store import progress
 from mtlv.store.progress import FOLDER, KEPT_FILES, SuiteProgress, SuiteState, UnitState, read_states
@@ -30,7 +30,7 @@ def suite(count: int = 4, config: Path = CONFIG) -> SuiteState:
 
 
 def say(store: Path, config: Path | None = None) -> list[str]:
-    return status_lines(store, config)
+    return status_lines(store, config)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -274,3 +274,59 @@ def test_a_copied_config_finds_the_suite_and_another_of_its_name_does_not(tmp_pa
         pass
     assert "has run with the store" not in say(tmp_path, copy)[0]
     assert "has run with the store" in say(tmp_path, other)[0]
+
+
+def test_a_resumed_unit_shows_its_epoch(tmp_path: Path) -> None:
+    with SuiteProgress(tmp_path, suite(1)) as watcher:
+        (unit,) = watcher.state.units
+        watcher(UnitStarted(unit.name, 1, 8, 10))
+        watcher(UnitResumed(unit.name, 5, 4, 20.0))
+        assert ": 4 of 8 epochs, 20 documents/s, since " in say(tmp_path)[2]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_watching_ends_with_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool
+) -> None:
+    from mtlv.cli import main
+    from mtlv.cli import status as command
+
+    watcher = SuiteProgress(tmp_path, suite(2)).__enter__()
+    one, two = (unit.name for unit in watcher.state.units)
+    steps = [
+        lambda: watcher(UnitStarted(one, 1, 1, 10)),
+        lambda: None,
+        lambda: watcher(UnitEnded(one, False, 10, 1)),
+        lambda: (watcher(UnitEnded(two, True, 10, 2)), watcher.__exit__(None, None, None)),
+    ]
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        steps.pop(0)()
+
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    assert main(["status", "--watch", "--store", str(tmp_path)]) == 0
+    assert not steps
+    assert waits == [command.WATCH_INTERVAL_SECONDS] * 4
+    shown = [line for line in capsys.readouterr().out.splitlines() if "units:" in line]
+    counts = [
+        "0 done, 0 running",
+        "0 done, 1 running",
+        "0 done, 1 running",
+        "1 done, 0 running",
+        "2 done, 0 running",
+    ]
+    assert [line.split(": ")[1].split(", ")[:2] for line in shown] == [
+        count.split(", ") for number, count in enumerate(counts) if terminal or number != 2
+    ], "in a file, only what has changed"
+
+
+def test_watching_what_has_ended_shows_it_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from mtlv.cli import main
+
+    with SuiteProgress(tmp_path, suite(1)):
+        pass
+    assert main(["status", "--watch", "--store", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("1 unit:") == 1

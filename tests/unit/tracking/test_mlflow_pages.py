@@ -110,6 +110,9 @@ def test_descriptions_of_runs_and_of_the_experiment(tracker, client):
         f" [Runs]({link}&viewStateShareKey=mtlv-runs)"
     )
     assert json.loads(tags["mlflow.sharedViewState.mtlv-heads"])["name"] == "Heads"
+    tracker.describe_all("[all](page:d)", views)
+    page = f"{base}/compare.html?workflowType=machine_learning"
+    assert client.get_experiment(tracker.experiment_id).tags["mlflow.note.content"] == f"[all]({page})"
     assert tracker.page.endswith(f"{link}&viewStateShareKey=mtlv-runs")
 
 

@@ -101,6 +101,20 @@ def test_a_run_taken_up_again_keeps_its_params(tracker, client):
     )
 
 
+def test_a_waiting_run_is_scheduled_until_it_starts_or_its_process_is_gone(tracker, client):
+    def state():
+        return client.get_run(run).info.status
+
+    for _ in range(2):  # the second time, a run that was stopped
+        run = tracker.open_run(RunSpec("u", "name", waiting=True))
+        assert state() == "SCHEDULED"
+        assert tracker.open_run(RunSpec("u", "name")) == run
+        assert state() == "RUNNING"
+        tracker.open_run(RunSpec("u", "name", waiting=True))
+        assert tracker.end_if_running(run, 1_800_000_000_000)
+        assert state() == "KILLED"
+
+
 def test_only_a_run_that_is_running_is_ended(tracker, client):
     going, finished, deleted = (tracker.open_run(RunSpec(uid, uid)) for uid in "abc")
     tracker.close(finished, ended_ms=1_700_000_000_000)

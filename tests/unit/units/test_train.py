@@ -126,7 +126,7 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
             result = unit.train(tmp_path / "interrupted", told[-1])
     assert_same(result, undisturbed)
     for step, heard in zip(ends, told[1:], strict=True):
-        assert f"resumes after step {step}," in heard.notes[0]
+        assert f"resumes after step {step}, in epoch {-(-step // steps)} of {EPOCHS}" in heard.notes[0]
         assert not heard.warned
     epoch = len(unit.job.fold.train)
     documents = [epoch, EPOCHS * epoch, EPOCHS * epoch]
