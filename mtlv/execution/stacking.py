@@ -47,6 +47,9 @@ def why_alone(job: Job) -> str:
     training, encoder = job.settings.training, job.settings.encoder
     balancer, head_loss = BALANCERS[training.objective.name], OBJECTIVES[training.head_loss]
     reasons = {
+        "masked words": any(
+            one.text_only or one.columns.kind == "mlm" for one in job.settings.data.each_source
+        ),
         "`training.accumulation`": training.accumulation > 1,
         "`training.gradient_checkpointing`": training.gradient_checkpointing,
         "`training.draw: rounds`": training.draw == "rounds" and job.rows is not None,
