@@ -205,9 +205,24 @@ class TestSeveralCorpora:
 
 
 def test_ready_views_of_members_with_macro_f1_and_with_a_score_show_both() -> None:
-    known = ((Task("a"),), (Task("s", "regression", main_metric="pearson"),))
-    views = ready_views([SimpleNamespace(tasks=tasks, children=()) for tasks in known])  # type: ignore[misc]
-    assert {"metrics.test/f1_macro", "metrics.test/f1_micro", "metrics.test/score"} <= set(views[0].columns)
+    known = {"mtl": (Task("a"),), "stl": (Task("s", "regression", main_metric="pearson"),)}
+    members = [
+        SimpleNamespace(
+            uid=f"u-{name}",
+            tasks=tasks,
+            children=(),
+            settings=SimpleNamespace(architecture=SimpleNamespace(name=name)),
+        )
+        for name, tasks in known.items()
+    ]
+    for chosen, baseline in ((members, "u-stl"), (members[:1], "u-mtl")):
+        views = {view.name: view for view in ready_views(chosen)}  # type: ignore[arg-type]
+        (differences,) = views["Compare"].sections["What differs"]
+        assert differences.keys == (baseline,), "one model per task, or else the first member"
+    table, compared = (view for view in ready_views(members) if view.name in ("Runs", "Compare"))  # type: ignore[arg-type]
+    assert {"metrics.test/f1_macro", "metrics.test/score"} <= set(table.columns)
+    bars = {key for chart in compared.sections["Test"] for key in chart.keys}
+    assert {"test/f1_macro", "test/f1_micro", "test/score"} <= bars
 
 
 def test_ready_views_show_the_figures_that_members_are_judged_by(ran: tuple, tmp_path: Path) -> None:
