@@ -249,6 +249,7 @@ def _add_compare(commands: Any) -> None:
         help="also write each figure as SVG, PNG and CSV, each table as CSV",
     )
     compare.add_argument("--title", help="title of the page")
+    compare.add_argument("--note", type=Path, metavar="FILE", help="your notes on top of the page (Markdown)")
     compare.add_argument(
         "--uri", help="tracking address (default: the config's, MLFLOW_TRACKING_URI, or mlflow.db here)"
     )

@@ -93,6 +93,7 @@ def compare(
     *results: Result | SuiteRun,
     baseline: Result | None = None,
     title: str | None = None,
+    note: str | Path | None = None,
     folder: str | Path | None = None,
     figures: bool = False,
     log: bool = False,
@@ -104,6 +105,7 @@ def compare(
         baseline: result to which the others are compared; None uses the one that learns each task separately,
             or the first.
         title: title of the page.
+        note: file with your notes in Markdown, for the top of the page.
         folder: destination; None is `mtlv-compare/TITLE` in the working folder.
         figures: whether to write each figure as SVG, PNG and CSV, and each table as CSV, too.
         log: whether to log the page as a run as well.
@@ -111,8 +113,8 @@ def compare(
     Raises:
         ConfigError: there is no result, or they are in different stores.
         DataError: one is no result.
-        TrackingError: a run cannot be read, the page cannot be written, or the package for `figures` is not
-            installed.
+        TrackingError: a run or the note cannot be read, the page cannot be written, or the package for
+            `figures` is not installed.
     """
     listed = (result.results if isinstance(result, SuiteRun) else (result,) for result in results)
     selected = (*chain.from_iterable(listed), *([baseline] if baseline else []))
@@ -133,6 +135,7 @@ def compare(
         RunQuery(suites, uids=tuple(result.uid for result in selected)),
         baseline=None if baseline is None else baseline.uid,
         title=title,
+        note=None if note is None else Path(note),
         out=None if folder is None else Path(folder),
         figures=figures,
         log=log,

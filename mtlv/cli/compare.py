@@ -33,6 +33,7 @@ def compare(args: argparse.Namespace) -> int:
         texts=not args.no_texts,
         data=args.data,
         title=args.title,
+        note=args.note,
         out=args.out,
         figures=args.figures,
         log=not args.no_log,

@@ -105,6 +105,9 @@ class FigureBlock:
     wide: bool = False
     # A figure that a section stands for: always open. Those of the answer stand side by side
     is_key: bool = False
+    # Keys of the runs that were trained with each choice of k. Rows with the field `choice` are shown while
+    # it is chosen, 0 at first
+    choices: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 ShownOutput = float | bool | str | tuple[Span, ...]

@@ -61,6 +61,7 @@ class ComparisonOptions:
     texts: bool = True  # whether to show the texts of documents
     data: str | None = None  # file or folder of the corpus, if it has moved since the runs
     title: str | None = None
+    note: Path | None = None  # Markdown for the top of the page
     out: Path | None = None  # folder to write to; None is `mtlv-compare/NAME`
     figures: bool = False  # whether to write figures and tables as files of their own, too
     log: bool = True  # whether to log the page in the store as a run of kind `comparison`
@@ -119,15 +120,16 @@ def compare(
     """
     if ask.figures:
         load_vl_convert()
+    note = "" if ask.note is None else _read_note(ask.note)
     chosen = choose(reader, ask.query)
     loaded, chosen, tried = keep_best_runs(read_runs(reader, chosen.runs), chosen)
     baseline = _baseline(loaded.runs, chosen, ask.baseline)
     with ExitStack() as ending:
         stored = next(run for run in chosen.runs if run.id == baseline.run_id)
         begun = _begin_texts(reader, ask, stored, ending, remote=remote) if ask.texts else ""
-        comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried)
+        comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried, note=note)
         sections = list(each_section(comparison))
-        texts, note = _texts(comparison, begun, ask) if ask.texts else ({}, "")
+        texts, problem = _texts(comparison, begun, ask) if ask.texts else ({}, "")
     comparison = replace(comparison, texts=texts)
     folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
     sections = [with_texts(section, comparison) for section in sections]
@@ -136,7 +138,15 @@ def compare(
     if ask.log:
         spec = _run_of(comparison, [run.tags.get(UID, "") for run in chosen.runs], ask)
         run_id = _log(tracker(chosen.experiment), spec, comparison, files, answer)
-    return Compared(comparison, folder / PAGE, tuple(figures), (note,) if note else (), run_id, answer)
+    return Compared(comparison, folder / PAGE, tuple(figures), (problem,) if problem else (), run_id, answer)
+
+
+def _read_note(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        then = "name a text file in UTF-8 with `--note` (in Python `note=`)"
+        raise TrackingError(f"the note `{path}` cannot be read", got=error, then=then) from error
 
 
 def _comparison(

@@ -25,12 +25,14 @@ from mtlv.comparison.blocks import (
     TableBlock,
     TextBlock,
 )
+from mtlv.comparison.parts import finite_mean
 from mtlv.evaluation.compared_runs import Comparison
+from mtlv.evaluation.pairs import comparable
 from mtlv.figures.palette import DASHES, RUNS
 from mtlv.formatting import finite
-from mtlv.reporting.metric_titles import describe_support
+from mtlv.reporting.metric_titles import describe_support, plan_title
 
-SCRIPTS = ("rows", "dom", "state", "tables", "figures", "disagreement", "toolbar", "main")
+SCRIPTS = ("rows", "dom", "state", "tables", "figures", "choices", "disagreement", "toolbar", "main")
 """Files of page/, in loading order."""
 WITH_ROWS = (TableBlock, GroupsBlock, FigureBlock)
 
@@ -46,6 +48,7 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
     script = f'(async () => {{\n"use strict";\n{parts}}})();\n'
     return Template(_part("page.html")).substitute(
         title=escape(comparison.title),
+        note=_note(comparison.note),
         policy=_policy(vega.library(), script),
         style=_part("page.css"),
         data=compress(json.dumps(page_data(comparison, sections), ensure_ascii=False, allow_nan=False)),
@@ -54,10 +57,22 @@ def page_html(comparison: Comparison, sections: Sequence[Section]) -> str:
     )
 
 
+def _note(markdown: str) -> str:
+    """Return the user's notes as HTML; HTML in them is shown as text."""
+    if not markdown.strip():
+        return ""
+    from markdown_it import MarkdownIt
+
+    content = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return f'<aside id="note" class="note-on-top" aria-label="Notes">\n{content}</aside>'
+
+
 def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, Any]:
     """Return the data read by the page's script."""
+    base = comparison.run(comparison.baseline)
     return {
         "title": comparison.title,
+        "score": plan_title(comparison),
         "created": comparison.created,
         "version": __version__,
         "baseline": comparison.baseline,
@@ -69,6 +84,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
                 "name": run.name,
                 "link": run.link or "",
                 "children": len(run.children),
+                "score": finite_mean(run.mains) if comparable(run, base) else None,
                 "colour": RUNS[at % len(RUNS)],
                 "dash": DASHES[(at // len(RUNS)) % len(DASHES)],
             }
@@ -148,7 +164,7 @@ def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, GroupsBlock | FigureBlock):
         data["is_key"] = block.is_key
     if isinstance(block, FigureBlock):
-        data |= {"spec": dict(block.spec), "wide": block.wide}
+        data |= {"spec": dict(block.spec), "wide": block.wide, "choices": dict(block.choices)}
     if isinstance(block, Disagreement):
         data |= {"texts": dict(block.texts), "missing": block.missing}
     return data

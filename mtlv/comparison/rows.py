@@ -18,7 +18,7 @@ def visible(
     A row without `run` or without `task` belongs to no particular run or task and is always shown; a row with
     `run` and `other` belongs to a pair and is shown while both are on. The baseline's values are used even
     while its own rows are switched off; among several of its rows with the same `by` fields, the first is
-    used.
+    used. Rows of a `choice` that the page offers are left out.
     """
     kept = [dict(row) for row in block.rows if _on(row, runs, tasks)]
     if block.baseline is None:
@@ -37,6 +37,6 @@ def visible(
 
 def _on(row: Row, runs: Collection[str], tasks: Collection[str]) -> bool:
     run, other, task = row.get("run"), row.get("other"), row.get("task")
-    if task is not None and task not in tasks:
+    if (task is not None and task not in tasks) or row.get("choice"):
         return False
     return run is None or (run in runs and (other is None or other in runs))

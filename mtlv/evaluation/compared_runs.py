@@ -53,6 +53,8 @@ class ComparedGroups:
     # inertia and silhouette by k; empty if no elbow was computed
     elbow: Mapping[int, tuple[float, float | None]] = field(default_factory=dict)
     recommended: int | None = None  # the k that the elbow recommends
+    tried: int | None = None  # the k at which the straight line of the elbow ends; None: the last
+    of_k: Mapping[int, tuple[tuple[str, ...], ...]] = field(default_factory=dict)  # most central task first
     # position of each task on the map (first two principal components); empty if unknown
     points: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # adjusted Rand index to the same grouping with one setting changed
@@ -183,6 +185,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
     created: str = ""  # date as text
+    note: str = ""  # the user's own words, in Markdown
     tried: tuple[Tried, ...] = ()  # values tried for runs; only those that were chosen are among `runs`
 
     def run(self, key: str) -> ComparedRun:

@@ -46,7 +46,7 @@ def _inertia(axes: Axes, curve: Elbow, chosen: int) -> None:
     known = dict(zip(curve.k, curve.inertia, strict=True))
     axes.plot(curve.k, curve.inertia, color=canvas.BLUE, marker="o", markersize=4, linewidth=1.5, zorder=3)
     if len(curve.k) > 2:
-        ends = [curve.k[0], curve.k[-1]]
+        ends = [curve.k[0], curve.tried or curve.k[-1]]
         line = [known[k] for k in ends]
         label = f"straight line, k = {ends[0]} to {ends[1]}"
         axes.plot(ends, line, color=canvas.GREY, linestyle=(0, (4, 3)), linewidth=0.9, label=label)

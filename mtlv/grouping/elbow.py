@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mtlv.grouping.methods import Space, group_into
-from mtlv.grouping.result import Elbow
+from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.spec import GroupingSpec
 
 WEAK = 0.1  # a curve that is never below its chord by this share of its height is almost straight
@@ -17,6 +17,8 @@ WEAK = 0.1  # a curve that is never below its chord by this share of its height 
 
 def elbow(features: ArrayLike, spec: GroupingSpec, *, k_max: int) -> Elbow:
     """Return inertia and silhouette for k = 1..K, K = min(k_max, T), and the k at the knee.
+
+    While the silhouette still rises at K, the curve goes on; the knee stays that of the curve up to K.
 
     The curve is computed with `spec`'s method if it takes a k (k-medoids, k-means, agglomerative), otherwise
     with k-medoids on the same distances. Inertia is always the sum of the distances to the group's medoid, so
@@ -36,14 +38,34 @@ def elbow(features: ArrayLike, spec: GroupingSpec, *, k_max: int) -> Elbow:
 
 def elbow_of(space: Space, k_max: int) -> Elbow:
     """Return the `elbow` of an existing space."""
-    ks = tuple(range(1, min(k_max, len(space.features)) + 1))
-    curve_space = space.for_curve().with_build(ks[-1])
-    groupings = [group_into(curve_space, k) for k in ks]
-    inertia = tuple(grouping.inertia or 0.0 for grouping in groupings)
-    silhouettes = tuple(grouping.silhouette for grouping in groupings)
+    last = min(k_max, len(space.features))
+    curve_space = space.for_curve().with_build(last)
+    groupings = [group_into(curve_space, k) for k in range(1, last + 1)]
+    inertia = [grouping.inertia or 0.0 for grouping in groupings]
     recommended, below = knee(inertia, items=len(space.features))
+    groupings += _rising(curve_space, groupings)
+    silhouettes = tuple(grouping.silhouette for grouping in groupings)
     reason = _alone(space) if recommended == 1 else _reason(recommended, below, inertia, silhouettes)
-    return Elbow(ks, inertia, silhouettes, recommended, reason)
+    return Elbow(
+        k=tuple(range(1, len(groupings) + 1)),
+        inertia=tuple(grouping.inertia or 0.0 for grouping in groupings),
+        silhouette=silhouettes,
+        recommended=recommended,
+        reason=reason,
+        labels=tuple(grouping.labels for grouping in groupings),
+        medoids=tuple(grouping.medoids or () for grouping in groupings),
+        tried=last,
+    )
+
+
+def _rising(space: Space, groupings: Sequence[Grouping]) -> list[Grouping]:
+    """Return the groupings for larger k as long as the silhouette rises, and the one after it."""
+    out = list(groupings[-2:])
+    distinct = len(np.unique(space.features, axis=0))
+    while len(out) > 1 and (out[-1].silhouette or 0.0) > (out[-2].silhouette or 0.0) and out[-1].k < distinct:
+        larger = out[-1].k + 1
+        out.append(group_into(space.with_build(larger), larger))
+    return out[2:]
 
 
 def knee(inertia: Sequence[float], *, items: int) -> tuple[int, float]:

@@ -64,6 +64,9 @@ class Elbow:
         silhouette: mean silhouette for each k; None if undefined (1 or T groups).
         recommended: the k at the knee.
         reason: one sentence that gives the reason, with numbers.
+        labels: for each k, the group of each item, as in `Grouping`.
+        medoids: for each k, the most central item of each group.
+        tried: the k at which the straight line ends; beyond it, the silhouette still rose. None: the last.
     """
 
     k: tuple[int, ...]
@@ -71,6 +74,9 @@ class Elbow:
     silhouette: tuple[float | None, ...]
     recommended: int
     reason: str
+    labels: tuple[tuple[int, ...], ...] = ()
+    medoids: tuple[tuple[int, ...], ...] = ()
+    tried: int | None = None
 
 
 def first_seen(labels: Iterable[object]) -> tuple[int, ...]:

@@ -217,6 +217,7 @@ def test_published_numbers_stand_beside_the_measured(inside):
         (["compare", "--experiment", "side"], "there is no experiment `side`"),
         (["compare", "c.yml", "--baseline", "xyz"], "`--baseline`: no run is named `xyz`"),
         (["compare", "c.yml", "--expected", "none.csv"], "none.csv"),
+        (["compare", "c.yml", "--note", "none.md"], "the note `none.md` cannot be read"),
         (["compare", "c.yml", "training.epochs=9"], "none of its 4 members"),
         (["compare", "c.yml", "--last", "2"], "`--last` selects the newest runs"),
         (["compare", "--uri", "sqlite:///nowhere.db"], "there are no runs yet"),

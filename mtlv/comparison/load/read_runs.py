@@ -286,15 +286,30 @@ def _groups(source: _Source) -> ComparedGroups | None:
         return None
     elbow = source.files.json(source.member, "grouping/elbow.json") or {}
     rows = zip(elbow.get("k", ()), elbow.get("inertia", ()), elbow.get("silhouette", ()), strict=True)
+    points = {name: (float(x), float(y)) for name, (x, y) in (content.get("map") or {}).items()}
     return ComparedGroups(
         groups=tuple(tuple(members) for members in content["groups"]),
         reason=content.get("reason") or "",
         elbow={int(k): (inertia, silhouette) for k, inertia, silhouette in rows},
         recommended=elbow.get("recommended"),
-        points={name: (float(x), float(y)) for name, (x, y) in (content.get("map") or {}).items()},
+        tried=elbow.get("tried"),
+        of_k=_groups_of_k(elbow, list(points)),
+        points=points,
         stability=content.get("stability") or {},
         medoids=tuple(content.get("medoids") or ()),
     )
+
+
+def _groups_of_k(elbow: Mapping[str, Any], names: Sequence[str]) -> dict[int, tuple[tuple[str, ...], ...]]:
+    """Return the groups of the tasks, by their `names` in order, for each k; the most central task first."""
+    out = {}
+    labels_and_medoids = zip(elbow.get("labels", ()), elbow.get("medoids", ()), strict=True)
+    for labels, medoids in labels_and_medoids if names else ():
+        order = sorted(range(len(names)), key=lambda item: item not in medoids)
+        k = max(labels) + 1
+        groups = (tuple(names[item] for item in order if labels[item] == group) for group in range(k))
+        out[k] = tuple(groups)
+    return out
 
 
 def _differ(source: _Source) -> bool:

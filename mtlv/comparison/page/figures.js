@@ -18,11 +18,12 @@ function figureBlock(block) {
   const reading = others.length ? el("details", {}, el("summary", {}, "How to read it"), others.join(" ")) : null;
   const caption = el("figcaption", { class: "caption", id: `caption-${block.id}` }, first, reading);
   const image = { class: "plotbox", role: "img", "aria-label": `${block.title}. ${block.caption}` };
-  const figure = { block, plot, view: null, waits: true, near: false };
+  const figure = { block, plot, view: null, waits: true, near: false, zoom: 1 };
   const box = el(
     "figure",
     { class: block.wide ? "block wide" : "block", id: `figure-${block.id}` },
     el("h3", {}, block.title),
+    controlsOf(figure),
     el("div", image, plot),
     caption,
     el("div", { class: "below" }, numbers(block), picturesOf(block)),
@@ -71,20 +72,29 @@ function waiting() {
 
 async function draw(figure) {
   const { block, plot } = figure;
-  const rows = visibleOf(block).map((row) => ({ ...row })); // Vega writes into them
+  const rows = rowsToDraw(block, figure.zoom);
   plot.parentNode.classList.toggle("empty", rows.length === 0);
   if (!rows.length) return; // without rows, the scales have no domain
   if (figure.view) {
+    if (block.spec.params) figure.view.signal("chosen", state.k);
     await figure.view.data("rows", rows).runAsync();
     return;
   }
   await (ready ??= loadLibrary());
   const width = plot.clientWidth || page.widths.narrow;
   const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
-  const made = await vegaEmbed(plot, specFor(block.spec, width, rows), options);
+  const made = await vegaEmbed(plot, specFor(zoomed(block.spec, figure.zoom), width, rows), options);
+  const isFirst = !figure.width;
   Object.assign(figure, { view: made.view, width });
+  if (block.spec.params) made.view.addEventListener("click", (_, item) => CHOICES.includes(item?.datum?.k) && change({ k: item.datum.k }));
+  if (!isFirst) return;
   new ResizeObserver(() => reach(plot.parentNode)).observe(plot.parentNode);
   if (fluid(block.spec)) new ResizeObserver(() => fit(figure)).observe(plot);
+}
+
+/** The visible rows, as copies, because Vega writes into them. */
+function rowsToDraw(block, zoom) {
+  return withNames(block, visibleOf(block).map((row) => ({ ...row })), zoom);
 }
 
 /** Lets the keyboard scroll a figure that is wider than its box. */
@@ -122,7 +132,8 @@ function embedding(spec, config) {
 function specFor(spec, width, rows) {
   const narrow = (key, value) => (key === "legend" && value?.columns ? { ...value, columns: 1 } : value);
   const fitting = width < NARROW ? JSON.parse(JSON.stringify(spec, narrow)) : spec;
-  return { ...fitting, ...(fluid(spec) ? { width } : {}), data: { name: "rows", values: rows } };
+  const params = spec.params?.map((param) => ({ ...param, value: state.k }));
+  return { ...fitting, ...(params ? { params } : {}), ...(fluid(spec) ? { width } : {}), data: { name: "rows", values: rows } };
 }
 
 const NARROW = 600; // CSS pixels
@@ -147,7 +158,7 @@ function numbers(block) {
 const LONGEST = 300;
 
 function columnsOf(rows) {
-  const hidden = ["run", "other", "order", "dx", "dy", "end"]; // keys, and places in the figure
+  const hidden = ["run", "other", "order", "dx", "dy", "end", "choice"]; // keys, and places in the figure
   const known = rows.flatMap((row) => Object.keys(row).filter((field) => row[field] != null));
   const fields = [...new Set(known)].filter((field) => !hidden.includes(field));
   const whole = (field) => rows.every((row) => row[field] == null || Number.isInteger(row[field]));
@@ -169,7 +180,7 @@ function picturesOf(block) {
 async function picture(block, render, ending, type) {
   await (ready ??= loadLibrary());
   const width = block.wide ? page.widths.wide : page.widths.narrow;
-  const rows = visibleOf(block).map((row) => ({ ...row }));
+  const rows = rowsToDraw(block, 1);
   const spec = { ...specFor(block.spec, width, rows), title: { text: block.title }, padding: 16 };
   const made = await vegaEmbed(el("div"), spec, embedding(block.spec, page.themes.file));
   download(`${block.id}.${ending}`, await render(made.view), type);

@@ -10,7 +10,10 @@ const CHIPS = 12; // tasks of a group, or groups, that are shown at once
 
 /** Groups of tasks as chips, each group with its number in its colour. */
 function groupsBlock(block) {
-  const rows = rowsOf(block);
+  return el("div", { class: "groups", id: `groups-${block.id}` }, el("h3", {}, block.title), ...groupLists(rowsOf(block), block.title));
+}
+
+function groupLists(rows, label) {
   const chip = ({ task }) => el("li", { class: "task" }, task);
   const group = (number) => {
     const members = rows.filter((row) => row.group === number);
@@ -19,8 +22,7 @@ function groupsBlock(block) {
     return el("li", { class: "group", style }, el("b", {}, number), ...tasks);
   };
   const groups = [...new Set(rows.map(({ group }) => group))].map(group);
-  const list = chips(groups, "group", block.title);
-  return el("div", { class: "groups", id: `groups-${block.id}` }, el("h3", {}, block.title), ...list);
+  return chips(groups, "group", label);
 }
 
 /** A list of the first chips, and one of the others that is folded. */
@@ -180,7 +182,7 @@ function fitToScreen() {
 const skip = el("a", { class: "skip", href: "#main", onclick: (event) => jump(event, "main") }, "Skip to the contents");
 const main = el("main", { id: "main", tabindex: -1 }, ...page.sections.map(sectionOf));
 warn(main);
-document.body.append(skip, header(), toolbar(), el("div", { class: "columns" }, contents(), main));
+document.body.append(skip, header(), document.getElementById("note") ?? "", toolbar(), el("div", { class: "columns" }, contents(), main));
 follow();
 matchMedia("print").addEventListener("change", ({ matches }) => (matches ? fitToPaper() : fitToScreen()));
 addEventListener("beforeprint", fitToPaper);

@@ -11,9 +11,9 @@ function unpacked({ count, columns }) {
 }
 
 /** Rows whose run (and other run) and task are on, with the difference to the baseline run where one is set. */
-function visible(rows, rule, runs, tasks, baseline) {
-  const on = ({ run, other, task }) =>
-    (task == null || tasks.has(task)) && (run == null || (runs.has(run) && (other == null || runs.has(other))));
+function visible(rows, rule, runs, tasks, baseline, chosen = 0) {
+  const on = ({ run, other, task, choice }) =>
+    (choice ?? chosen) === chosen && (task == null || tasks.has(task)) && (run == null || (runs.has(run) && (other == null || runs.has(other))));
   const kept = rows.filter(on);
   if (!rule) return kept;
   const key = (row) => JSON.stringify(rule.by.map((field) => row[field] ?? null));

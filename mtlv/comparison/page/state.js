@@ -4,10 +4,13 @@ const page = JSON.parse(await unzipped("data"));
 const runOf = new Map(page.runs.map((run) => [run.key, run]));
 const RUNS = page.runs.map(({ key }) => key);
 const TASKS = page.tasks.map(({ name }) => name);
+/** The numbers of groups that can be chosen; 0: as each run has them. */
+const CHOICES = [...new Set([0, ...page.sections.flatMap(({ blocks }) => blocks.flatMap(({ choices }) => Object.keys(choices ?? {}).map(Number)))])];
 const state = {
   runs: new Set(fromAddress("runs", RUNS) ?? page.shown),
   tasks: new Set(fromAddress("tasks", TASKS) ?? TASKS),
   baseline: fromAddress("baseline", RUNS)?.[0] ?? page.baseline,
+  k: Number(fromAddress("k", CHOICES)?.[0] ?? 0),
 };
 const SEVERAL = page.runs.length > 1; // else there is nothing to choose among runs, and their names say nothing
 const listeners = [];
@@ -28,6 +31,7 @@ function toAddress() {
   add("runs", RUNS, state.runs, new Set(page.shown));
   add("tasks", TASKS, state.tasks, new Set(TASKS));
   add("baseline", RUNS, new Set([state.baseline]), new Set([page.baseline]));
+  add("k", CHOICES, new Set([state.k]), new Set([0]));
   try {
     history.replaceState(null, "", `#${words}`);
   } catch {
@@ -60,5 +64,5 @@ function rowsOf(block) {
 
 /** Visible rows of a block in the current state. */
 function visibleOf(block) {
-  return visible(rowsOf(block), block.baseline, state.runs, state.tasks, state.baseline);
+  return visible(rowsOf(block), block.baseline, state.runs, state.tasks, state.baseline, state.k);
 }

@@ -86,12 +86,12 @@ def numbering(comparison: Comparison) -> GroupNumbers:
     parts = {run.key: parts_of(run, tasks) for run in comparison.runs}
     for run in sorted(comparison.runs, key=lambda run: bool(control_of(run))):
         if is_grouped(parts[run.key]):
-            numbers[run.key] = _matched(parts[run.key], known)
+            numbers[run.key] = match_numbers(parts[run.key], known)
             known = {number: frozenset(head) for head, number in numbers[run.key].items()} | known
     return GroupNumbers(numbers, parts)
 
 
-def _matched(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[tuple[str, ...], int]:
+def match_numbers(partition: Partition, known: Mapping[int, frozenset[str]]) -> dict[tuple[str, ...], int]:
     """Match greedily, the pair with the largest Jaccard index first; remaining groups get new numbers."""
     pairs = [
         (-len(tasks & set(head)) / len(tasks | set(head)), number, at)

@@ -34,6 +34,17 @@ def test_the_curve_holds_what_group_finds(spec):
     assert (found.inertia == plain.inertia) == (spec == GroupingSpec())
 
 
+def test_the_curve_goes_on_while_the_silhouette_rises():
+    short = elbow(BLOBS, GroupingSpec(), k_max=3)
+    assert short.tried == 3
+    assert short.k == (1, 2, 3, 4, 5)  # the silhouette is highest at 4
+    assert short.recommended <= short.tried
+    assert short.reason.count("k = 3") == 1
+    for k, labels, medoids in zip(short.k, short.labels, short.medoids, strict=True):
+        one = group(BLOBS, GroupingSpec(), k=k)
+        assert (one.labels, one.medoids) == (labels, medoids)
+
+
 def test_inertia_falls_to_zero_at_one_group_per_task():
     found = elbow(BLOBS, GroupingSpec(), k_max=99)
     assert found.k[-1] == len(BLOBS)

@@ -133,11 +133,9 @@ def _params(name: str, encoder: str, k: int, features: str, again: int) -> dict[
 
 def _groups(names: Sequence[str], k: int, features: str, rng: np.random.Generator) -> ComparedGroups:
     base = np.random.default_rng(len(features)).normal(size=(len(names), 2))  # one map per features
-    seeds = base[:k]
-    label = ((base[:, None] - seeds) ** 2).sum(axis=2).argmin(axis=1)
-    label[:k] = range(k)
-    groups = tuple(tuple(name for name, g in zip(names, label, strict=True) if g == n) for n in range(k))
     most = min(8, len(names))
+    of_k = {n: _nearest(names, base, n) for n in range(1, most + 1)}
+    groups = _nearest(names, base, k)
     elbow = {
         n: (20.0 / n + 0.3 * float(rng.random()), None if n == 1 else 0.1 + 0.3 / (1 + abs(n - 4)))
         for n in range(1, most + 1)
@@ -147,10 +145,18 @@ def _groups(names: Sequence[str], k: int, features: str, rng: np.random.Generato
         reason=f"k = {k} was set; the elbow recommends {min(4, most)}",
         elbow=elbow,
         recommended=min(4, most),
+        of_k=of_k,
         points={name: (float(x), float(y)) for name, (x, y) in zip(names, base, strict=True)},
         stability={"without special tokens": 0.04 + 0.1 * k, "without scaling": 0.83},
         medoids=tuple(group[0] for group in groups),
     )
+
+
+def _nearest(names: Sequence[str], base: np.ndarray, k: int) -> tuple[tuple[str, ...], ...]:
+    """The tasks by which of the first k is nearest, that one first."""
+    label = ((base[:, None] - base[:k]) ** 2).sum(axis=2).argmin(axis=1)
+    label[:k] = range(k)
+    return tuple(tuple(name for name, g in zip(names, label, strict=True) if g == n) for n in range(k))
 
 
 def _child(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.parts import finite_or_none, join_with_and, of_run
@@ -16,6 +16,7 @@ from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.formatting import list_first
 
+WEAK_CHOICE = ", a weak choice"  # in the reason that `mtlv/grouping/elbow.py` gives
 MOST_REASONS = 3  # for a number of groups, in words; the table has all
 
 
@@ -49,7 +50,12 @@ def _reasons(runs: Sequence[ComparedRun]) -> list[TextBlock]:
         if run.groups and run.groups.reason:
             names.setdefault(run.groups.reason, []).append(f"“{run.name}”")
     lines = [f"{list_first(named)}: {reason}" for reason, named in list(names.items())[:MOST_REASONS]]
-    return [TextBlock(" ".join(lines), "finding")] if lines else []
+    weak = [line for line in lines if WEAK_CHOICE in line]
+    if weak:
+        weak.append("The curve is almost straight: compare with other numbers of groups before you choose.")
+    clear = [line for line in lines if WEAK_CHOICE not in line]
+    tones: tuple[tuple[list[str], Literal["finding", "warning"]], ...] = (clear, "finding"), (weak, "warning")
+    return [TextBlock(" ".join(texts), tone) for texts, tone in tones if texts]
 
 
 def _elsewhere(comparison: Comparison) -> list[TextBlock]:

@@ -67,7 +67,7 @@ def _elbow_rows(run: ComparedRun, panels: Mapping[str, dict[str, Any]], field: s
     if groups is None:
         return []
     fields, chosen = of_run(run) | panels[run.key], len(groups.groups)
-    ends = (min(groups.elbow), max(groups.elbow)) if field == LINED and groups.elbow else ()
+    ends = (min(groups.elbow), groups.tried or max(groups.elbow)) if field == LINED and groups.elbow else ()
     return [
         fields | {"k": k, "value": value, "mark": _mark(k, chosen, groups.recommended), "end": k in ends}
         for k, pair in sorted(groups.elbow.items())
@@ -99,10 +99,14 @@ def _elbow_spec(comparison: Comparison, axis: str, size: tuple[int, int]) -> dic
         "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips},
         "layer": [
             of_rows("datum.end", {"mark": straight}),
+            of_rows(
+                "datum.k === chosen", {"mark": {"type": "rule", "tooltip": None}, "encoding": {"y": None}}
+            ),
             line,
-            {"mark": dots(25)},
+            {"mark": dots(25, cursor="pointer")},
             of_rows("datum.mark", {"mark": ring, "encoding": {"shape": shape}}),
         ],
     }
     panels = small_multiples(inner, "title", size, header=run_header(size[0] + 40))
-    return panels | {"resolve": {"scale": {"y": "independent"}}, "spacing": {"row": 16, "column": 14}}
+    panels |= {"params": [{"name": "chosen", "value": 0}], "resolve": {"scale": {"y": "independent"}}}
+    return panels | {"spacing": {"row": 16, "column": 14}}

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.parts import of_run, order_shown_first, shared_panels
+from mtlv.comparison.parts import (
+    of_run,
+    order_shown_first,
+    shared_panels,
+)
 from mtlv.comparison.parts.channels import (
     GREY,
     PANELS,
@@ -21,15 +25,15 @@ from mtlv.comparison.parts.channels import (
     tip,
     with_value,
 )
-from mtlv.comparison.parts.shared_groups import PLAIN, GroupNumbers, group_shapes
+from mtlv.comparison.parts.shared_groups import GroupNumbers, group_shapes, match_numbers
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.figures.canvas import wrap_name
 from mtlv.figures.label_placement import Scene, leader_ends, nearer_to_another, place
 
 SIZES = ((300, 230, 3), (440, 330, 2), (680, 480, 1), (960, 700, 1))  # pixels of a panel, panels per row
 FITTING = (10, 26, 60)  # maximum number of tasks for each size but the last
-LETTER, LINE, FONT, NAME = 5.6, 12.0, 10, 26  # pixels of a letter and a line, font size, letters per line
-MARKER, EDGE, LEADER = 5.0, 28.0, 8.0  # pixels: radius of a point, margin, shortest line to a name
+LETTER, LINE, FONT, NAME = 5.9, 12.0, 10, 26  # pixels of a letter and a line, font size, letters per line
+MARKER, EDGE, LEADER = 6.5, 28.0, 8.0  # pixels: radius of a point, margin, shortest line to a name
 Points = Mapping[str, tuple[float, float]]
 Array = NDArray[np.float64]
 
@@ -43,15 +47,27 @@ def task_maps(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]
     shown = [run for run in comparison.runs if run.key in maps]
     panels = shared_panels(shown, _drawing)
     rows = [row for run in shown for row in _rows(run, panels[run.key], groups, laid[_key(maps[run.key])])]
+    rows += _rows_of_k(shown, groups, laid)
     caption = (
         "Each task's vector, as used by the grouping, on the first two principal components: close tasks "
         "have similar texts. Groups have the numbers and colours of the figure above; the most central "
         "task of a group is bold and larger. Runs with the same map and groups share a panel." + left
     )
     if not any(row["label"] for row in rows):
-        caption += " There are too many names to show: hover to read them."
-    spec = _spec(width, height, columns, groups)
-    return [FigureBlock("groups_maps", "Maps of the tasks", caption, spec, rows, wide=True, is_key=True)]
+        caption += " Not all names fit: those of the most central tasks come first, hover to read the others."
+    spec = _spec(width, height, columns, sorted({row["group"] for row in rows if row["group"]}, key=int))
+    title, choices = "Maps of the tasks", _choices(comparison, shown)
+    return [FigureBlock("groups_maps", title, caption, spec, rows, wide=True, is_key=True, choices=choices)]
+
+
+def _choices(comparison: Comparison, shown: Sequence[ComparedRun]) -> dict[int, list[str]]:
+    """Return for each k the keys of the runs that were trained with the groups of an elbow."""
+    curves = [run.groups.of_k for run in shown if run.groups]
+    parts = {k: {_parts(of_k.get(k, ())) for of_k in curves} for k in set().union(*curves)}
+    return {
+        k: [run.key for run in comparison.runs if run.groups and _parts(run.groups.groups) in parts[k]]
+        for k in sorted(parts)
+    }
 
 
 def _maps(comparison: Comparison) -> tuple[dict[str, Points], str]:
@@ -72,13 +88,13 @@ def _key(points: Points) -> tuple[tuple[str, tuple[float, float]], ...]:
     return tuple(points.items())
 
 
+def _parts(groups: Sequence[Sequence[str]]) -> frozenset[frozenset[str]]:
+    return frozenset(map(frozenset, groups))
+
+
 def _drawing(run: ComparedRun) -> Hashable:
     assert run.groups is not None
-    return (
-        _key(run.groups.points),
-        frozenset(map(frozenset, run.groups.groups)),
-        frozenset(run.groups.medoids),
-    )
+    return _key(run.groups.points), _parts(run.groups.groups), frozenset(run.groups.medoids)
 
 
 def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[str, Any]]]]:
@@ -136,17 +152,40 @@ def _rows(
     return [
         of_run(run)
         | panel
-        | {"group": number_of.get(place["task"], ""), "medoid": place["task"] in medoids}
+        | {"group": number_of.get(place["task"], ""), "medoid": place["task"] in medoids, "choice": 0}
         | place
         for place in laid
     ]
 
 
-def _spec(width: int, height: int, columns: int, groups: GroupNumbers) -> dict[str, Any]:
+def _rows_of_k(
+    shown: Sequence[ComparedRun], groups: GroupNumbers, laid: Mapping[Any, Sequence[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """Return the rows of every k of every different elbow."""
+    known = {n: frozenset(head) for numbers in groups.numbers.values() for head, n in numbers.items()}
+    with_k = [run for run in shown if run.groups and run.groups.of_k]
+    panels = shared_panels(with_k, lambda run: (_key(run.groups.points), *run.groups.of_k.items()))
+    rows, seen = [], set()
+    for run in with_k:
+        panel = panels[run.key]
+        if run.groups is None or panel["order"] in seen:
+            continue
+        seen.add(panel["order"])
+        for k, partition in run.groups.of_k.items():
+            number_of = {task: str(n) for head, n in match_numbers(partition, known).items() for task in head}
+            medoids = {members[0] for members in partition}
+            rows += [
+                {"name": panel["title"], **panel, "choice": k, **place}
+                | {"group": number_of[place["task"]], "medoid": place["task"] in medoids}
+                for place in laid[_key(run.groups.points)]
+            ]
+    return rows
+
+
+def _spec(width: int, height: int, columns: int, numbers: Sequence[str]) -> dict[str, Any]:
     x = number("x", scale={"domain": [0, width], "nice": False}, axis=None)
     y = number("y", scale={"domain": [height, 0], "nice": False}, axis=None)
     tips = [tip("task"), tip("group"), tip("name", "run")]
-    numbers = [name for name in groups.labels if name not in PLAIN]
     rule = {"type": "rule", "opacity": 0.6, "strokeWidth": 0.8}
     ends = {"x": x, "y": y, "x2": {"field": "end_x"}, "y2": {"field": "end_y"}}
     line = with_value("end_x", {"mark": rule, "encoding": ends})

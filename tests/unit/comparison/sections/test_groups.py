@@ -129,7 +129,7 @@ def test_the_elbow_marks_what_is_recommended_and_what_is_used(comparison_of: Mak
 def test_every_name_of_a_map_is_drawn_and_none_covers_another(comparison_of: Make, tasks: int) -> None:
     comparison = comparison_of(tasks=tasks)
     figure = block(build(comparison), "groups_maps")
-    one = [row for row in figure.rows if row["run"] == "r2"]
+    one = [row for row in figure.rows if row.get("run") == "r2"]
     assert {row["task"] for row in one} == {task.name for task in comparison.tasks}
     words = drawn(figure, comparison)
     assert {row["label"] for row in one if "\n" not in row["label"]} <= set(words)
@@ -165,7 +165,36 @@ def test_names_are_left_to_the_tooltip_where_they_cannot_fit(
     monkeypatch.setattr(maps, "SIZES", ((120, 60, 3),) * 4)
     figure = block(build(comparison_of(tasks=23)), "groups_maps")
     assert not any(row["label"] for row in figure.rows)
-    assert figure.caption.endswith("hover to read them.")
+    assert figure.caption.endswith("hover to read the others.")
+
+
+def test_every_k_of_an_elbow_has_its_groups_and_the_runs_that_have_them(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=6)
+    figure = block(build(comparison), "groups_maps")
+    first = comparison.runs[2].groups
+    for k, groups in first.of_k.items():
+        rows = [row for row in figure.rows if row["choice"] == k]
+        parts = {
+            frozenset(row["task"] for row in rows if row["group"] == n) for n in {r["group"] for r in rows}
+        }
+        assert parts == set(map(frozenset, groups))
+        assert {row["task"] for row in rows if row["medoid"]} == {members[0] for members in groups}
+    trained = {k: [comparison.run(key).groups.groups for key in keys] for k, keys in figure.choices.items()}
+    assert trained[2] == []
+    assert {k: len(runs) for k, runs in trained.items() if runs} == {3: 1, 4: 2, 5: 1}
+    assert all(len(groups) == k for k, runs in trained.items() for groups in runs)
+
+
+def test_a_weak_choice_of_k_is_a_warning(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=4)
+    *others, run = comparison.runs
+    weak = replace(run, groups=replace(run.groups, reason="k = 2, a weak choice: the knee"))
+    tones = {
+        b.tone: b.text for b in build(replace(comparison, runs=(*others, weak))).blocks if b.kind == "text"
+    }
+    assert f"“{run.name}”" in tones["warning"]
+    assert f"“{run.name}”" not in tones["finding"]
+    assert not [b for b in build(comparison).blocks if b.kind == "text" and b.tone == "warning"]
 
 
 def test_stability_is_a_table_of_each_change(comparison_of: Make) -> None:
@@ -210,7 +239,7 @@ def test_runs_with_the_same_groups_share_the_panels_of_elbow_and_map(comparison_
     def titles(figure: str) -> dict[str, set[str]]:
         rows = block(found, figure).rows
         return {
-            key: {row["title"] for row in rows if row["run"] == key} for key in (run.key, "same", "other")
+            key: {row["title"] for row in rows if row.get("run") == key} for key in (run.key, "same", "other")
         }
 
     shared = {f"{run.name} and 1 more"}
