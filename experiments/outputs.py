@@ -22,6 +22,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 from mtlv.formatting import csv_text
 from mtlv.plan import Scores, Task
 from mtlv.planning.resolve import FoldRun, ResolvedMember, Resolver
-from mtlv.reporting.plan_result import PlanResult, evaluate_plan, plan_loss
+from mtlv.reporting.plan_result import PlanResult, evaluate_plan
 from mtlv.settings import Suite, load_suite
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
@@ -187,7 +188,7 @@ def measure_epochs(result: PlanResult) -> Iterator[dict[str, Any]]:
     """Yield the loss and the validation metrics after each epoch."""
     for epoch, metrics in enumerate(result.curve):
         values = metrics.plan.as_dict()
-        loss = plan_loss([record.epoch_at(epoch) for record in result.records])
+        loss = fmean(record.epoch_at(epoch).loss for record in result.records)  # that which was minimised
         row = {"loss": loss} | {name: values[name] for name in EPOCH_METRICS if name in values}
         yield {"epoch": epoch} | {name: round(value, METRIC_DIGITS) for name, value in row.items()}
 

@@ -155,7 +155,7 @@ def test_steps_are_named(gpu):
         [sys.executable, BENCHMARKS / "gpu.py", "--steps", "tests,sped"], capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "there is no sped; there are tests, speed, suite, train, inference, sweep" in done.stderr
+    assert "there is no sped; there are tests, speed, suite, stacks, train, inference, sweep" in done.stderr
 
 
 def line(number, name, f1, *, models=1, seconds=60.0):

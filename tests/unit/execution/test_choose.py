@@ -40,8 +40,8 @@ def chosen(
     ("changes", "device", "free", "kind"),
     [
         (("training.epochs=1000",), "cpu", 100e9, HelpedExecutor),
-        (("training.epochs=1000",), "cuda", 100e9, StackingExecutor),
-        (("training.epochs=1000", "execution.stack=1"), "cuda", 100e9, LocalExecutor),
+        (("training.epochs=1000", "execution.stack=auto"), "cuda", 100e9, StackingExecutor),
+        (("training.epochs=1000",), "cuda", 100e9, LocalExecutor),
         (("training.epochs=1000", "execution.stack=4"), "cpu", 100e9, StackingExecutor),
         (("training.epochs=1000",), "cpu", 6e9, LocalExecutor),
         (("training.epochs=1000", "execution.threads=8"), "cpu", 100e9, LocalExecutor),

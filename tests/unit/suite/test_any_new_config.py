@@ -136,7 +136,7 @@ def test_what_is_written_is_valid(table: dict) -> None:
         event("written")
         config = Path(folder) / "c.yml"
         config.write_text(config_text(found, path.name, 4000.0), encoding="utf-8")
-        suite = load_suite(config, ["encoder=tiny"])
+        suite = load_suite(config, ["encoder=tiny", "encoder.frozen_layers=0"])
         assert check_suite(suite).units
         tasks = [task for one in found.learned for task in one.tasks]
         assert len(set(tasks)) == len(tasks) == len(found.labels)
@@ -168,8 +168,8 @@ def train(folder: Path, table: dict, most: int) -> SuiteResult | None:
     config = folder / "c.yml"
     config.write_text(text, encoding="utf-8")
     changes = (
-        "encoder=tiny", "data.max_length=16", "training.epochs=1", "training.batch_size=32",
-        "training.precision=fp32", f"store.uri={folder / 'store'}",
+        "encoder=tiny", "encoder.frozen_layers=0", "data.max_length=16", "training.epochs=1",
+        "training.batch_size=32", "training.precision=fp32", f"store.uri={folder / 'store'}",
     )  # fmt: skip
     suite = load_suite(config, changes)
     return run_suite(replace(suite, members=suite.members[:most]), ignore, MemoryTracker())

@@ -44,7 +44,10 @@ def test_each_model_stops_by_its_own_validation(ran: tuple) -> None:
     for run in tracker.runs.values():
         places = [(point.key, point.step) for point in run.points]
         assert len(places) == len(set(places))
-        assert all(point.step < max(longest, 10) for point in run.points)
+        curves = [
+            point for point in run.points if not point.key.startswith("running/")
+        ]  # steps of all models
+        assert all(point.step < max(longest, 10) for point in curves)
 
 
 def test_what_never_gets_better_stops_after_so_many_epochs(suite: Callable, table: Callable) -> None:

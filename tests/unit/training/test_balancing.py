@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -247,16 +247,16 @@ class Trained:
 
 @pytest.fixture
 def trained(suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable:
-    path, real = table("t"), loop.train
+    path, real = table("t"), loop.train_by_steps
 
     def trained(*changes: str) -> Trained:
         given: dict[str, Any] = {}
 
-        def train(*places: Any, **names: Any) -> None:
+        def train(*places: Any, **names: Any) -> Iterator[loop.DueStep]:
             given.update(names)
-            real(*places, **names)
+            return real(*places, **names)
 
-        monkeypatch.setattr(loop, "train", train)
+        monkeypatch.setattr(loop, "train_by_steps", train)
         cache = InputCache()
         member = resolve(cache, suite(path, "architecture=mtl", *changes).members[0])
         callbacks = UnitCallbacks(ignore, lambda *_: None, lambda epoch: epoch)

@@ -97,6 +97,11 @@ def _drawing(run: ComparedRun) -> Hashable:
     return _key(run.groups.points), _parts(run.groups.groups), frozenset(run.groups.medoids)
 
 
+def _drawing_of_k(run: ComparedRun) -> Hashable:
+    assert run.groups is not None
+    return _key(run.groups.points), *run.groups.of_k.items()
+
+
 def _fitted(maps: Sequence[Points]) -> tuple[int, int, int, dict[Any, list[dict[str, Any]]]]:
     """Return the smallest panels in which all names of all maps fit, and what is drawn in them."""
     distinct = {_key(points): points for points in maps}
@@ -164,7 +169,7 @@ def _rows_of_k(
     """Return the rows of every k of every different elbow."""
     known = {n: frozenset(head) for numbers in groups.numbers.values() for head, n in numbers.items()}
     with_k = [run for run in shown if run.groups and run.groups.of_k]
-    panels = shared_panels(with_k, lambda run: (_key(run.groups.points), *run.groups.of_k.items()))
+    panels = shared_panels(with_k, _drawing_of_k)
     rows, seen = [], set()
     for run in with_k:
         panel = panels[run.key]
