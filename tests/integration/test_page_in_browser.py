@@ -440,6 +440,21 @@ def test_files_can_be_saved(open_page, page_file: Path, tmp_path: Path):
     assert len(rows) == page.locator("#table-overview tbody tr").count() > 1
 
 
+def test_tables_are_copied_as_latex(open_page, page_file: Path, comparison: Comparison):
+    page = open_page(page_file)
+    page.evaluate(
+        "Object.defineProperty(navigator, 'clipboard',"
+        " { value: { writeText: (text) => { window.copied = text; } } })"
+    )
+    page.locator("#table-overview").get_by_role("button", name="LaTeX").click()
+    lines = page.evaluate("window.copied").splitlines()
+    mean, sd = mean_and_sd(comparison.runs[0].values("test/f1_macro"))
+    assert f"{mean:.3f} $\\pm$ {sd:.3f}" in lines[lines.index("\\midrule") + 1]
+    assert lines.index("\\bottomrule") - lines.index("\\midrule") - 1 == len(comparison.runs)
+    assert lines[0] == "\\begin{table}"
+    assert len({line.replace("\\&", "").count(" & ") for line in lines if line.endswith("\\\\")}) == 1
+
+
 def test_without_javascript_the_page_says_where_the_numbers_are(browser, page_file: Path):
     context = browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()

@@ -67,6 +67,21 @@ function exportsOf(block, downloads = {}) {
   return el("span", { class: "exports" }, ...buttons);
 }
 
+/** A button that copies what `text` returns, and says so; where copying is not allowed, it saves a file. */
+function copying(title, block, text) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = title), 1500);
+    } catch {
+      download(`${block.id}.tex`, text(), "text/plain");
+    }
+  };
+  const button = el("button", { type: "button", class: "quiet", onclick: copy, "aria-label": `Copy as ${title}: ${block.title}` }, title);
+  return button;
+}
+
 /** Rows as CSV (RFC 4180), all fields. */
 function csvOf(rows) {
   const fields = [...new Set(rows.flatMap(Object.keys))];

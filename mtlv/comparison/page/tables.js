@@ -14,8 +14,39 @@ function tableBlock(block) {
     el("h3", {}, block.title),
     table.box,
     block.caption ? el("p", { class: "caption" }, block.caption) : null,
-    exportsOf(block),
+    tableExports(block, columns),
   );
+}
+
+/** Buttons that save the visible rows, or copy them as they are shown. */
+function tableExports(block, columns) {
+  const box = exportsOf(block);
+  box?.append(copying("LaTeX", block, () => latexOf(shownOf(block, columns), columns, block.title)));
+  return box;
+}
+
+/** The visible rows with the columns' titles and the texts of their cells. */
+function shownOf(block, columns) {
+  const text = (row, column) => {
+    const value = row[column.key];
+    if (value == null) return "";
+    if (column.kind !== "number" || typeof value !== "number") return String(value);
+    const spread = column.spread ? row[column.spread] : null;
+    return numberText(column, value) + (spread == null ? "" : ` ± ${shown(spread * column.scale, column.digits)}`);
+  };
+  return visibleOf(block).map((row) => Object.fromEntries(columns.map((column) => [column.title, text(row, column)])));
+}
+
+const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "−": "$-$", "×": "$\\times$", "·": "$\\cdot$" };
+
+/** Rows as a LaTeX table; it needs the package booktabs. */
+function latexOf(rows, columns, title) {
+  const safe = (text) => String(text).replace(/[\\~^±−×·]|[&%$#_{}]/g, (letter) => SPECIAL[letter] ?? `\\${letter}`);
+  const line = (texts) => `${texts.map(safe).join(" & ")} \\\\`;
+  const titles = columns.map((column) => column.title);
+  const places = columns.map(({ kind }) => (kind === "number" ? "r" : "l")).join("");
+  const body = rows.map((row) => line(titles.map((name) => row[name])));
+  return ["\\begin{table}", `\\caption{${safe(title)}}`, `\\begin{tabular}{${places}}`, "\\toprule", line(titles), "\\midrule", ...body, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""].join("\n");
 }
 
 /** A box in which a wide table scrolls, with a shadow at its right edge while there is more. */
