@@ -82,7 +82,8 @@ class Corpora:
             corpus, share, seed = self.corpus(data), data.train_share, data.split_seed
             return tuple(keep_share(corpus, fold, share, seed) for fold in self.splits(data.without_share))
 
-        return self.once(("folds", data.model_dump_json()), kept)
+        # not those of a process that only checked, and stored no split
+        return self.once((type(self).__name__, "folds", data.model_dump_json()), kept)
 
     def splits(self, data: DataSettings) -> tuple[Fold, ...]:
         """Return the splits of a corpus, with the whole training part."""

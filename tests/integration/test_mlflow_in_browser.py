@@ -181,7 +181,7 @@ def loaded(picture) -> int:
     return handle.evaluate("node => node.naturalWidth")
 
 
-def test_the_printed_link_shows_the_parents_and_their_folds(visit, site: Site, screenshots: Path):
+def test_the_printed_link_shows_the_parents(visit, site: Site, screenshots: Path):
     page = visit(site.link("Open"))
     for name in (MTL, GMHL):
         link = row(page, name).get_by_role("link", name=name, exact=True)
@@ -190,11 +190,16 @@ def test_the_printed_link_shows_the_parents_and_their_folds(visit, site: Site, s
     expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
     expect(page.get_by_role("columnheader", name="test/f1_macro", exact=True).first).to_be_visible()
     assert page.get_by_role("link", name=re.compile("^fold ")).count() == 0
+    page.screenshot(path=screenshots / "mlflow-runs.png")
+
+
+def test_the_view_of_folds_has_them_below_their_parents(visit, site: Site, screenshots: Path):
+    page = visit(site.view_page("folds").replace("compareRunsMode=CHART&", ""))
     row(page, GMHL).get_by_role("button").first.click()
     for fold in (0, 1):
         expect(page.get_by_role("link", name=f"fold {fold} · {GMHL}", exact=True)).to_be_visible()
     assert page.get_by_role("link", name=re.compile("^fold ")).count() == 2
-    page.screenshot(path=screenshots / "mlflow-runs.png")
+    page.screenshot(path=screenshots / "mlflow-folds.png")
 
 
 def test_two_parents_are_compared(visit, site: Site, screenshots: Path):
