@@ -25,7 +25,7 @@ from mtlv.comparison.blocks import (
     TableBlock,
     TextBlock,
 )
-from mtlv.comparison.parts import finite_mean
+from mtlv.comparison.parts import finite_mean, learned_nothing
 from mtlv.evaluation.compared_runs import Comparison
 from mtlv.evaluation.pairs import comparable
 from mtlv.figures.palette import DASHES, RUNS
@@ -70,6 +70,8 @@ def _note(markdown: str) -> str:
 def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, Any]:
     """Return the data read by the page's script."""
     base = comparison.run(comparison.baseline)
+    unranked = {run.key for run in learned_nothing(comparison)}
+    scored = {run.key for run in comparison.runs if comparable(run, base)} - unranked
     return {
         "title": comparison.title,
         "score": plan_title(comparison),
@@ -84,7 +86,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
                 "name": run.name,
                 "link": run.link or "",
                 "children": len(run.children),
-                "score": finite_mean(run.mains) if comparable(run, base) else None,
+                "score": finite_mean(run.mains) if run.key in scored else None,
                 "colour": RUNS[at % len(RUNS)],
                 "dash": DASHES[(at // len(RUNS)) % len(DASHES)],
             }

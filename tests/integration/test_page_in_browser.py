@@ -355,6 +355,38 @@ def test_the_address_has_the_switches(open_page, page_file: Path):
     assert page.evaluate("location.hash") in ("", "#")
 
 
+def test_a_number_of_groups_is_chosen_and_names_follow_the_zoom(open_page, page_file: Path):
+    page = open_page(page_file)
+    figure = page.locator("#figure-groups_maps")
+    slider, words = figure.get_by_role("slider"), figure.locator("output")
+    slider.fill("1")
+    assert "k=1" in page.evaluate("location.hash")
+    expect(words).to_contain_text("Trained with these groups")  # by a run of all tasks together
+    expect(figure.locator(".chosen .group").first).to_be_visible()
+    slider.fill("2")
+    expect(words).to_contain_text("No run was trained with these groups")
+    page.reload()
+    settled(page)
+    expect(words).to_contain_text("k = 2.")
+    slider.fill("0")
+    assert "k=" not in page.evaluate("location.hash")
+    settled(page)
+    distance = "figure => { const box = n => n.getBoundingClientRect();" + (
+        " const dots = [...figure.querySelectorAll('.mark-symbol path')].map(box).filter(b => b.width);"
+        " const texts = [...figure.querySelectorAll('.mark-text text')].filter(n => n.textContent.trim());"
+        " const names = texts.map(box);"
+        " const away = (n, d) => Math.hypot(Math.max(n.left - d.right, d.left - n.right, 0),"
+        " Math.max(n.top - d.bottom, d.top - n.bottom, 0));"
+        " return names.map(n => Math.min(...dots.map(d => away(n, d)))); }"
+    )
+    near = max(figure.evaluate(distance))
+    for _ in range(2):
+        figure.get_by_role("button", name="Zoom in").click()
+        page.wait_for_timeout(300)
+        settled(page)
+    assert max(figure.evaluate(distance)) <= near + 5
+
+
 @pytest.mark.slow
 def test_paper_shows_what_is_folded_and_the_screen_folds_it_again(open_page, page_file: Path):
     page = open_page(page_file, folded=True)

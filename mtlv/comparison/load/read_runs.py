@@ -293,14 +293,14 @@ def _groups(source: _Source) -> ComparedGroups | None:
         elbow={int(k): (inertia, silhouette) for k, inertia, silhouette in rows},
         recommended=elbow.get("recommended"),
         tried=elbow.get("tried"),
-        of_k=_groups_of_k(elbow, list(points)),
+        of_k=groups_of_k(elbow, list(points)),
         points=points,
         stability=content.get("stability") or {},
         medoids=tuple(content.get("medoids") or ()),
     )
 
 
-def _groups_of_k(elbow: Mapping[str, Any], names: Sequence[str]) -> dict[int, tuple[tuple[str, ...], ...]]:
+def groups_of_k(elbow: Mapping[str, Any], names: Sequence[str]) -> dict[int, tuple[tuple[str, ...], ...]]:
     """Return the groups of the tasks, by their `names` in order, for each k; the most central task first."""
     out = {}
     labels_and_medoids = zip(elbow.get("labels", ()), elbow.get("medoids", ()), strict=True)

@@ -29,11 +29,13 @@ function controlsOf(figure) {
 /** What runs with the chosen groups scored, and what they gained over the baseline. */
 function measured(keys) {
   const { name, score: ofBaseline } = runOf.get(state.baseline);
-  const runs = keys.map((key) => runOf.get(key)).filter(({ score }) => score != null);
-  if (!runs.length) return "No run was trained with these groups.";
+  if (!keys.length) return "No run was trained with these groups.";
+  const runs = keys.map((key) => runOf.get(key));
   const gain = (score) => (ofBaseline == null ? "" : ` (${shown(score - ofBaseline, 3, true)})`);
-  const scores = runs.map((run) => `“${run.name}” ${shown(run.score, 3)}${gain(run.score)}`).join(", ");
-  return `Trained with these groups, with ${page.score}${ofBaseline == null ? "" : ` and gain over “${name}”`}: ${scores}.`;
+  const figures = ({ score }) => (score == null ? "" : ` ${shown(score, 3)}${gain(score)}`); // none of what learned nothing
+  const scores = runs.map((run) => `“${run.name}”${figures(run)}`).join(", ");
+  const title = runs.some(({ score }) => score != null) ? `, with ${page.score}${ofBaseline == null ? "" : ` and gain over “${name}”`}` : "";
+  return `Trained with these groups${title}: ${scores}.`;
 }
 
 const LISTED = 2; // panels whose groups are listed
@@ -64,9 +66,9 @@ function zoomed(spec, zoom) {
 
 const [LETTER, LINE, DOT] = [5.8, 13, 7]; // pixels: a letter, a line, half a marker
 
-/** Adds names to rows of a map without them: of the most central tasks, then of others where there is room. */
+/** Places names where not all have a place, or the figure is zoomed: of the most central tasks, then of others where there is room. */
 function withNames(block, rows, zoom) {
-  if (!Object.keys(block.choices).length || rows.every(({ label }) => label)) return rows;
+  if (!Object.keys(block.choices).length || (zoom === 1 && rows.every(({ label }) => label))) return rows;
   const { width, height } = block.spec.spec;
   const area = [0, 0, width * zoom, height * zoom];
   const panels = new Map();
@@ -76,6 +78,7 @@ function withNames(block, rows, zoom) {
     const names = [];
     const order = [...panel].sort((a, b) => b.medoid - a.medoid);
     for (const row of order) {
+      Object.assign(row, { label: "", end_x: null, end_y: null });
       const free = (place, obstacles) => inside(place, area) && !obstacles.some((other) => overlap(place, other));
       const tried = placesOf(row, zoom);
       const place = tried.find((each) => free(each, [...dots, ...names])) ?? (row.medoid ? tried.find((each) => free(each, names)) : null);

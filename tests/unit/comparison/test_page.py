@@ -7,10 +7,12 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 from mixed import a_mixed_comparison
 
+from mtlv.comparison import page as page_module
 from mtlv.comparison import vega
 from mtlv.comparison.blocks import (
     Baseline,
@@ -143,3 +145,13 @@ def test_a_note_is_on_top_and_its_html_is_text(comparison_of: Callable[..., Comp
     assert "<script" not in on_top
     assert "href" not in on_top
     assert '<aside id="note"' not in page_html(replace(comparison, note=" "), [])
+
+
+def test_runs_that_learned_nothing_have_no_score_beside_a_choice(
+    comparison_of: Callable[..., Comparison], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison = comparison_of(runs=3)
+    scores = [run["score"] for run in page_data(comparison, [])["runs"]]
+    assert scores == [pytest.approx(fmean(run.mains)) for run in comparison.runs]
+    monkeypatch.setattr(page_module, "learned_nothing", lambda comparison: [comparison.runs[1]])
+    assert [run["score"] for run in page_data(comparison, [])["runs"]] == [scores[0], None, scores[2]]

@@ -9,11 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.parts import (
-    of_run,
-    order_shown_first,
-    shared_panels,
-)
+from mtlv.comparison.parts import of_run, order_shown_first, shared_panels
 from mtlv.comparison.parts.channels import (
     GREY,
     PANELS,
@@ -56,16 +52,19 @@ def task_maps(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]
     if not any(row["label"] for row in rows):
         caption += " Not all names fit: those of the most central tasks come first, hover to read the others."
     spec = _spec(width, height, columns, sorted({row["group"] for row in rows if row["group"]}, key=int))
-    title, choices = "Maps of the tasks", _choices(comparison, shown)
+    title, choices = "Maps of the tasks", _choices(shown, groups)
     return [FigureBlock("groups_maps", title, caption, spec, rows, wide=True, is_key=True, choices=choices)]
 
 
-def _choices(comparison: Comparison, shown: Sequence[ComparedRun]) -> dict[int, list[str]]:
-    """Return for each k the keys of the runs that were trained with the groups of an elbow."""
+def _choices(shown: Sequence[ComparedRun], groups: GroupNumbers) -> dict[int, list[str]]:
+    """Return for each k the keys of the runs that learned together what an elbow groups.
+
+    A run of all tasks together has the group of k = 1, one of each alone those of the largest k.
+    """
     curves = [run.groups.of_k for run in shown if run.groups]
     parts = {k: {_parts(of_k.get(k, ())) for of_k in curves} for k in set().union(*curves)}
     return {
-        k: [run.key for run in comparison.runs if run.groups and _parts(run.groups.groups) in parts[k]]
+        k: [key for key, partition in groups.parts.items() if _parts(partition) in parts[k]]
         for k in sorted(parts)
     }
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtlv.comparison.load.read_runs import read_runs, with_scores
+from mtlv.comparison.load.read_runs import groups_of_k, read_runs, with_scores
 from mtlv.errors import TrackingError
 from mtlv.evaluation.pairs import comparable
 from mtlv.evaluation.significance import Interval
@@ -173,6 +173,17 @@ STRANGE = st.recursive(
     ),
     max_leaves=10,
 )
+
+
+def test_groups_of_each_k_begin_with_their_most_central_task() -> None:
+    elbow = {"labels": [[0, 0, 0, 0], [0, 1, 0, 1]], "medoids": [[2], [2, 3]]}
+    assert groups_of_k(elbow, ["a", "b", "c", "d"]) == {
+        1: (("c", "a", "b", "d"),),
+        2: (("c", "a"), ("d", "b")),
+    }
+    assert groups_of_k({}, ["a"]) == groups_of_k(elbow, []) == {}
+
+
 OF_RUNS = ("tasks.json", "plan.json", "grouping/groups.json", "grouping/elbow.json", "curves.json")
 
 

@@ -179,10 +179,13 @@ def test_every_k_of_an_elbow_has_its_groups_and_the_runs_that_have_them(comparis
         }
         assert parts == set(map(frozenset, groups))
         assert {row["task"] for row in rows if row["medoid"]} == {members[0] for members in groups}
-    trained = {k: [comparison.run(key).groups.groups for key in keys] for k, keys in figure.choices.items()}
+    runs_of_k = {k: [comparison.run(key) for key in keys] for k, keys in figure.choices.items()}
+    trained = {k: [run.groups.groups for run in runs if run.groups] for k, runs in runs_of_k.items()}
     assert trained[2] == []
     assert {k: len(runs) for k, runs in trained.items() if runs} == {3: 1, 4: 2, 5: 1}
     assert all(len(groups) == k for k, runs in trained.items() for groups in runs)
+    plain = {k: [run.architecture for run in runs if not run.groups] for k, runs in runs_of_k.items()}
+    assert {k: names for k, names in plain.items() if names} == {1: ["mtl"], 6: ["stl"]}
 
 
 def test_a_weak_choice_of_k_is_a_warning(comparison_of: Make) -> None:
