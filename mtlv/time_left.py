@@ -100,7 +100,7 @@ class TimeLeft:
             rest = max(unit.epochs * share - done, min(unit.epochs - done, 1.0), 0.0)
             left.append(_factor(epochs, unit.kind) * unit.epoch * rest)
         at_once = min(max(self._processes, len(self._running)), len(left) or 1)
-        return max(sum(left) / at_once, *left, 0.0, 0.0) + between
+        return max(sum(left) / at_once, *left, 0.0) + between
 
     def _begun_epochs(self) -> Iterator[Epoch]:
         """Yield what was trained of the epochs that have not ended, if it tells a time."""

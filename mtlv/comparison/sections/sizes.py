@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,11 +65,9 @@ def series_of(comparison: Comparison) -> list[Series]:
 
 def _name(runs: Mapping[float, ComparedRun]) -> str:
     """Return what the names of runs have in common."""
-    separators = [", ", PART]
-    first, *others = ([part for s in separators for part in run.name.split(s)] for run in runs.values())
-    return ", ".join(part for part in first if all(part in parts for parts in others)) or " / ".join(
-        run.name for run in runs.values()
-    )
+    first, *others = (re.split(f", |{PART}", run.name) for run in runs.values())
+    common = [part for part in first if all(part in parts for parts in others)]
+    return ", ".join(common) or " / ".join(run.name for run in runs.values())
 
 
 def _rows(series: Series, share: float, run: ComparedRun) -> Iterator[dict[str, Any]]:
