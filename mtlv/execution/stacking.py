@@ -228,11 +228,12 @@ class StackingExecutor(LocalExecutor):
                 self._reasons.add(reason)
                 self.callback(NoteGiven(f"{job.name}: trained alone, because of {reason}"))
             return [job]
+        common = alike(job)
         others = (
             other
             for key, other in self._unfinished.items()
             if key != job.unit.key and self._expected[key] > 0 and key not in self.failed
-            if alike(other) == alike(job) and not why_alone(other) and self._runner.ready(other)
+            if alike(other) == common and not why_alone(other) and self._runner.ready(other)
         )
         return [job, *islice(others, self._most(job) - 1)]
 
