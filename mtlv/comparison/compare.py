@@ -19,6 +19,7 @@ from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
 from mtlv.comparison.load.tuned import keep_best_runs
+from mtlv.comparison.parts.costs import DOCUMENTS, cost_unit
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from mtlv.tracking.reader import RunReader, StoredRun
 
 FOLDER = "mtlv-compare"
-IN_TABLE = ("test/", "time/", "cost/")
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Compared:
         return as_text(_members(self.comparison))
 
 
-def _figures(child: ComparedFold) -> dict[str, float]:
-    return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(IN_TABLE)}
+def _figures(child: ComparedFold, groups: tuple[str, ...]) -> dict[str, float]:
+    return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(groups)}
 
 
 def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
@@ -310,4 +310,8 @@ def _log(tracker: Tracker, spec: RunSpec, comparison: Comparison, files: list[Pa
 
 
 def _members(comparison: Comparison) -> list[SuiteMember]:
-    return [SuiteMember(run.name, tuple(map(_figures, run.children))) for run in comparison.runs]
+    groups = ("test/",) if cost_unit(comparison) is DOCUMENTS else ("test/", "time/", "cost/")
+    return [
+        SuiteMember(run.name, tuple(_figures(child, groups) for child in run.children))
+        for run in comparison.runs
+    ]

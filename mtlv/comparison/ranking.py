@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from statistics import fmean
 
 from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
-from mtlv.comparison.parts import finite_mean_and_sd, learned_nothing
+from mtlv.comparison.parts import finite_mean, finite_mean_and_sd, learned_nothing
+from mtlv.comparison.parts.costs import cost_unit
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import has_random_factors
@@ -27,6 +27,7 @@ class Standing:
         pair: the test of this run and the best; None for the best itself, or without a test.
         best: whether it is the best.
         is_behind_words: whether a bag of words is as good, see `mtlv.evaluation.learned`.
+        training: its cost, see `mtlv.comparison.parts.costs`; infinite if unknown.
     """
 
     run: ComparedRun
@@ -35,6 +36,7 @@ class Standing:
     pair: PairwiseTest | None = None
     best: bool = False
     is_behind_words: bool = False
+    training: float = inf
 
     @property
     def worse(self) -> bool | None:
@@ -64,9 +66,8 @@ class Standing:
 
     @property
     def cost(self) -> tuple[int, float, float]:
-        """Models, seconds of training and negative score: the order of runs that are equally good."""
-        seconds = self.run.seconds
-        return len(self.run.plan), fmean(seconds) if seconds else inf, -self.mean
+        """Models, cost of training and negative score: the order of runs that are equally good."""
+        return len(self.run.plan), self.training, -self.mean
 
 
 def control_of(run: ComparedRun) -> str:
@@ -85,10 +86,17 @@ def following(ranked: Sequence[Standing]) -> Standing:
 
 def score_runs(comparison: Comparison) -> list[Standing]:
     """Return all runs with a main score, highest first, not yet compared with the best."""
-    means = ((run, *finite_mean_and_sd(run.mains)) for run in comparison.runs)
+    unit = cost_unit(comparison)
+    means = ((run, *finite_mean_and_sd(run.mains), finite_mean(unit.values(run))) for run in comparison.runs)
     ranked = [
-        Standing(run, mean, sd, is_behind_words=comparison.learning(run).behind is not None)
-        for run, mean, sd in means
+        Standing(
+            run,
+            mean,
+            sd,
+            is_behind_words=comparison.learning(run).behind is not None,
+            training=inf if training is None else training,
+        )
+        for run, mean, sd, training in means
         if mean is not None
     ]
     return sorted(ranked, key=lambda standing: -standing.mean)

@@ -75,6 +75,7 @@ class ComparedFold:
         curves: curves by tracked key, with names of tasks and heads: `train/loss`, `val/f1_macro` or
             `val/score`, `val.tasks.M/TASK`, `val.heads.f1_macro/HEAD`, `train.heads.loss/HEAD`.
         kept: validation scores by task name of the kept weights, by the metric that is logged per epoch.
+        trained_on: devices of its models; empty if unknown.
         measured: whether a model of its groups was measured to choose them, with its seed.
         validation, test: raw scores; None if they were not read.
     """
@@ -86,6 +87,7 @@ class ComparedFold:
     tasks: Mapping[str, Mapping[str, float]]
     curves: Mapping[str, Curve] = field(default_factory=dict)
     kept: Mapping[str, float] = field(default_factory=dict)
+    trained_on: str = ""
     measured: bool = False
     validation: Scores | None = field(default=None, repr=False)
     test: Scores | None = field(default=None, repr=False)

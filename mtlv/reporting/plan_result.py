@@ -40,17 +40,27 @@ class PlanResult:
     def costs(self) -> dict[str, float]:
         """Return the total costs of the plan's models: seconds, documents per second, MB, weights.
 
-        Costs of earlier stages are separate, because several members may share them.
+        Seconds of earlier stages are separate, because several members may share them; the documents read
+        are those of all stages.
         """
         seconds = sum(record.train_seconds for record in self.records)
         before = sum(record.train_seconds for record in self.earlier)
         return ({"time/earlier_stages_seconds": before} if self.earlier else {}) | {
             "time/train_seconds": seconds,
             "time/total_seconds": sum(record.total_seconds for record in self.records),
+            "cost/documents": float(sum(record.documents for record in (*self.records, *self.earlier))),
             "cost/documents_per_second": sum(record.documents for record in self.records) / seconds,
             "cost/peak_memory_mb": max(record.peak_memory_mb for record in self.records),
             "cost/parameters": float(sum(record.parameters for record in self.records)),
         }
+
+    @property
+    def trained_on(self) -> str:
+        """Return the devices of the models, of those in stacks with their number."""
+        stacks = {(record.device, record.stack) for record in (*self.records, *self.earlier)}
+        return " and ".join(
+            f"{device} ({count} models at once)" if count > 1 else device for device, count in sorted(stacks)
+        )
 
     def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
         """Return the temperatures of those of `tasks` with probabilities, fitted on `validation`."""

@@ -50,6 +50,7 @@ OF_TASK = ("f1", "precision", "recall", "average_precision", "roc_auc")
 COSTS = (
     "time/train_seconds",
     "time/total_seconds",
+    "cost/documents",
     "cost/documents_per_second",
     "cost/peak_memory_mb",
     "cost/parameters",

@@ -248,6 +248,7 @@ def _child(source: _Source, fold: StoredRun) -> ComparedFold:
         tasks=_task_figures(fold.metrics, source.tasks),
         curves=curves,
         kept=kept_scores(source.content, source.tasks, fold.metrics, curves),
+        trained_on=fold.tags.get("mtlv.trained_on", ""),
         measured=bool(groups.get("measured", follows)),  # until v0.2-full it was not written
     )
 

@@ -1,4 +1,4 @@
-"""Quality against cost: macro F1 or the score over training time and size, and the Pareto fronts."""
+"""Quality against cost: macro F1 or the score over training and size, and the Pareto fronts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mtlv.comparison.parts import (
     open_ends,
 )
 from mtlv.comparison.parts.channels import GREY, count_runs, dots, label, number, of_rows, tip, with_value
-from mtlv.comparison.parts.times import TimeUnit, unit_of
+from mtlv.comparison.parts.costs import DOCUMENTS, CostUnit, cost_unit, describe_unit
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
@@ -36,89 +36,82 @@ class Cost:
     """A cost on the horizontal axis of a figure."""
 
     key: str  # key of the figure
-    field: str  # field of a row
-    drawn: str  # field on the axis: the same, or computed in the figure
+    field: str  # of a row
     title: str  # title of the axis
     over: str  # the cost, in the figure's title
     about: str  # what it is, in the caption
-    more: str  # a run with more of it, in the caption
-
-
-def _time(unit: TimeUnit) -> Cost:
-    return Cost(
-        "cost",
-        "seconds",
-        unit.name,
-        f"training time, {unit.name}",
-        "training time",
-        "Training time is the total of all models of a run and of its earlier stages, such as teachers or "
-        "pretraining, on a logarithmic axis. Times depend on the machine.",
-        "slower",
-    )
 
 
 SIZE = Cost(
     "size",
     "millions",
-    "millions",
     "parameters, millions",
     "parameters",
     "Parameters are those that were trained, of all models with which a run predicts, on a logarithmic axis.",
-    "larger",
 )
 SAME = 1.01  # sizes that differ by less are not drawn: groups differ by their heads only
 TITLE = "Cost against quality"
-INTRO = (
-    "How much more training time improves the results, and which runs are slower than another and no better."
-)
+INTRO = "How much more training improves the results, and which runs cost more and are no better."
 HEIGHT, EDGE = 320, 24  # pixels of the figure, and between the outermost dots and the frame
 SMALL_HEIGHT, LONGEST_NAME = 300, 110  # pixels of the figure with names, and of a name
 MOST_NAMED = 6  # maximum number of runs named in the finding and in the figure with names
 
 
 def build(comparison: Comparison) -> Section | None:
-    """Build the section; None for a single run, and if none has both a main score and a training time."""
+    """Build the section; None for a single run, and if none has both a main score and a known cost."""
     if len(comparison.runs) < 2:
         return None
     rows = _rows(comparison)
     if not rows:
         return None
+    intro = f"{INTRO} {describe_unit(comparison)}"
     if comparison.scored and different_tasks(comparison):
         text = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."
-        return Section("cost", TITLE, INTRO, [TextBlock(text)])
+        return Section("cost", TITLE, intro, [TextBlock(text)])
     figure = plan_title(comparison)
     sizes = [row["millions"] for row in rows if row["millions"] is not None]
     sized = len(sizes) == len(rows) and max(sizes) > SAME * min(sizes)
-    costs = [_time(unit_of(comparison)), *([SIZE] if sized else [])]
+    costs = [_training(comparison), *([SIZE] if sized else [])]
     drawings = [_drawing(comparison, cost, rows) for cost in costs]
     text = _finding(comparison, rows, figure)
-    return Section("cost", TITLE, INTRO, [TextBlock(text, "finding"), *drawings])
+    return Section("cost", TITLE, intro, [TextBlock(text, "finding"), *drawings])
 
 
 def named_costs(comparison: Comparison) -> list[FigureBlock]:
-    """Build a smaller figure of the training time, with names of a few runs in place of a legend."""
+    """Build a smaller figure of the cost of training, with names of a few runs in place of a legend."""
     rows = _rows(comparison)
     if not rows:
         return []
-    cost, unit = _time(unit_of(comparison)), unit_of(comparison)
-    spec = _spec(comparison, cost, unit, has_names=True) | {"height": SMALL_HEIGHT}
+    cost = _training(comparison)
+    spec = _spec(comparison, cost, has_names=True) | {"height": SMALL_HEIGHT}
     return [replace(_drawing(comparison, cost, rows), id="answer_cost", spec=spec, is_key=True)]
 
 
 def _rows(comparison: Comparison) -> list[dict[str, Any]]:
-    return [row for run in comparison.runs if (row := _row(run)) is not None]
+    unit = cost_unit(comparison)
+    return [row for run in comparison.runs if (row := _row(run, unit)) is not None]
+
+
+def _training(comparison: Comparison) -> Cost:
+    unit = cost_unit(comparison)
+    title = unit.what if unit is DOCUMENTS else f"{unit.what}, {unit.name}"
+    about = (
+        f"{describe_unit(comparison)} It is the total of all models of a run and of its earlier stages, such "
+        "as teachers or pretraining, on a logarithmic axis."
+    )
+    return Cost("cost", unit.name, title, unit.what, about)
 
 
 def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]]) -> FigureBlock:
-    figure, unit = plan_title(comparison), unit_of(comparison)
+    figure = plan_title(comparison)
     return FigureBlock(
         cost.key,
         f"{capital(figure)} over {cost.over}",
         "Each dot is a run: higher is better, further left is cheaper. It is the mean over folds and seeds, "
         f"with a bar of one standard deviation of the {figure} if there are several. {cost.about} The steps "
         f"are the Pareto front of the runs that are switched on: the best {figure} for a given cost. Runs on "
-        f"the front have filled dots; for a hollow dot, another run is no {cost.more} and at least as good.",
-        _spec(comparison, cost, unit),
+        "the front have filled dots; for a hollow dot, another run costs no more and is at least as good.",
+        _spec(comparison, cost),
         rows,
     )
 
@@ -130,64 +123,55 @@ def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: 
     if not ranked:
         return NOTHING
     left = f" Left out, because nothing was learned: {len(unranked)} of {len(comparison.runs)} runs."
-    return f"{describe_front(ranked, figure)}{left if unranked else ''}{open_ends(comparison)}"
+    on_front = describe_front(ranked, cost_unit(comparison), figure)
+    return f"{on_front}{left if unranked else ''}{open_ends(comparison)}"
 
 
-def _row(run: ComparedRun) -> dict[str, Any] | None:
-    (score, score_sd), (seconds, seconds_sd) = map(finite_mean_and_sd, (run.mains, run.seconds))
-    if score is None or seconds is None or seconds <= 0:
+def _row(run: ComparedRun, unit: CostUnit) -> dict[str, Any] | None:
+    costs = [value / unit.size for value in unit.values(run)]
+    (score, score_sd), (cost, cost_sd) = map(finite_mean_and_sd, (run.mains, costs))
+    if score is None or cost is None or cost <= 0:
         return None
-    row = of_run(run) | {"score": score, "seconds": seconds, "children": len(run.mains)}
-    row |= {"score_sd": score_sd, "seconds_sd": seconds_sd}
+    row = of_run(run) | {"score": score, unit.name: cost, "children": len(run.mains)}
+    row |= {"score_sd": score_sd, f"{unit.name}_sd": cost_sd}
     if score_sd is not None:
         row |= {"low": score - score_sd, "high": score + score_sd}
     row |= {field: finite_mean(run.values(key)) for field, key in ALSO.items()}
     return row | {"millions": row["parameters"] and row["parameters"] / 1e6}
 
 
-def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows that are better than every faster one, from fast to slow."""
+def front(rows: Sequence[Mapping[str, Any]], field: str) -> list[Mapping[str, Any]]:
+    """Return the rows that are better than every cheaper one, by the cost in a field, cheapest first."""
     out: list[Mapping[str, Any]] = []
-    for row in sorted(rows, key=lambda row: (row["seconds"], -row["score"])):
+    for row in sorted(rows, key=lambda row: (row[field], -row["score"])):
         if not out or row["score"] > out[-1]["score"]:
             out.append(row)
     return out
 
 
-def describe_front(rows: Sequence[Mapping[str, Any]], figure: str = "macro F1") -> str:
+def describe_front(rows: Sequence[Mapping[str, Any]], unit: CostUnit, figure: str = "macro F1") -> str:
     """Describe the runs on the front."""
-    best = front(rows)
+    best = front(rows, unit.name)
+    named = [f"“{row['name']}” ({unit.describe(row[unit.name])}, {row['score']:.3f})" for row in best]
     if len(rows) == 1:
-        return f"There is only one run to judge: {_said(best[0])}."
-    named = [_said(row) for row in best]
+        return f"There is only one run to judge: {named[0]}."
     if len(named) > MOST_NAMED:
         named = [*named[: MOST_NAMED - 1], f"{len(named) - MOST_NAMED} more", named[-1]]
     if len(best) == 1:
-        return f"{named[0]} is both the fastest and the best of {len(rows)} runs."
+        return f"{named[0]} is both the cheapest and the best of {len(rows)} runs."
     return (
-        f"{len(best)} of {len(rows)} runs are on the Pareto front, where a better {figure} needs a longer "
-        f"training. From fast to slow: {join_with_and(named)}."
+        f"{len(best)} of {len(rows)} runs are on the Pareto front, where a better {figure} costs more. "
+        f"From cheap to expensive: {join_with_and(named)}."
     )
 
 
-def _said(row: Mapping[str, Any]) -> str:
-    return f"“{row['name']}” ({_duration(row['seconds'])}, {row['score']:.3f})"
-
-
-def _duration(seconds: float) -> str:
-    minutes = seconds / 60
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
-
-
-def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit, *, has_names: bool = False) -> dict[str, Any]:
+def _spec(comparison: Comparison, cost: Cost, *, has_names: bool = False) -> dict[str, Any]:
     figure = plan_title(comparison)
     x = number(
-        cost.drawn,
+        cost.field,
         title=cost.title,
         scale={"type": "log", "nice": False, "padding": EDGE},
-        axis={"format": ".6~r", "tickCount": 6, "labelOverlap": True, "labelSeparation": 4},
+        axis={"format": ",.6~r", "tickCount": 6, "labelOverlap": True, "labelSeparation": 4},
     )
     y = number(
         "score",
@@ -200,7 +184,7 @@ def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit, *, has_names: bool
     names = of_rows(
         f"datum.runs <= {MOST_NAMED}", {"mark": name, "encoding": {"x": x, "y": y, "text": label("name")}}
     )
-    at = {"x": x, "y": y, "tooltip": _tips(figure, unit)}
+    at = {"x": x, "y": y, "tooltip": _tips(figure, cost_unit(comparison))}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
     on_front = {"condition": {"test": "datum.on_front", "value": 1}, "value": 0}
@@ -208,7 +192,7 @@ def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit, *, has_names: bool
     return {
         "width": "container",
         "height": HEIGHT,
-        "transform": [*_time_transforms(unit), *_front_transforms(cost.field), count_runs()],
+        "transform": [*_front_transforms(cost.field), count_runs()],
         "layer": [
             _front_steps(cost, figure, x, y),
             with_value("low", {"mark": bar, "encoding": spread}),
@@ -221,16 +205,9 @@ def _spec(comparison: Comparison, cost: Cost, unit: TimeUnit, *, has_names: bool
 
 def _front_steps(cost: Cost, figure: str, x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
     """Return the steps of the Pareto front, with the best score up to each cost."""
-    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.drawn, f"at most, {cost.title}", ",.2f")]
+    best = [tip("best", f"best {figure} so far", ".4f"), tip(cost.field, f"at most, {cost.title}", ",.2f")]
     mark = {"type": "line", "interpolate": "step-after", "strokeDash": [5, 3], "color": GREY, "opacity": 0.6}
     return {"mark": mark, "encoding": {"x": x, "y": {**y, "field": "best"}, "tooltip": best}}
-
-
-def _time_transforms(unit: TimeUnit) -> list[dict[str, Any]]:
-    return [
-        {"calculate": f"isValid({seconds}) ? {seconds} / {unit.seconds} : null", "as": name}
-        for seconds, name in (("datum.seconds", unit.name), ("datum.seconds_sd", f"{unit.name}_sd"))
-    ]
 
 
 def _front_transforms(cost: str) -> list[dict[str, Any]]:
@@ -243,13 +220,13 @@ def _front_transforms(cost: str) -> list[dict[str, Any]]:
     ]
 
 
-def _tips(figure: str, unit: TimeUnit) -> list[dict[str, str]]:
+def _tips(figure: str, unit: CostUnit) -> list[dict[str, str]]:
     return [
         tip("name", "run"),
         tip("score", figure, ".4f"),
         tip("score_sd", "standard deviation", ".4f"),
-        tip(unit.name, f"training, {unit.name}", ",.2f"),
-        tip(f"{unit.name}_sd", f"standard deviation, {unit.name}", ",.2f"),
+        tip(unit.name, unit.title, f",.{unit.digits + 1}f"),
+        tip(f"{unit.name}_sd", f"standard deviation, {unit.name}", f",.{unit.digits + 1}f"),
         tip("documents_per_second", "documents/s", ",.1f"),
         tip("parameters", "parameters", ",.0f"),
         tip("peak_memory_mb", "peak memory, MB", ",.0f"),

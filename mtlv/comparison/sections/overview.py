@@ -9,6 +9,7 @@ from typing import Any
 from mtlv.comparison.blocks import Block, FigureBlock, Row, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import compare_main_scores
 from mtlv.comparison.parts import (
+    capital,
     finite_mean,
     finite_mean_and_sd,
     join_with_and,
@@ -17,7 +18,7 @@ from mtlv.comparison.parts import (
     open_ends,
 )
 from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
-from mtlv.comparison.parts.times import KEY, training
+from mtlv.comparison.parts.costs import CostUnit, cost_unit
 from mtlv.comparison.ranking import Standing, following, score_runs
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
@@ -37,9 +38,9 @@ FIGURES = (
 BESIDE = (
     ("test/roc_auc_macro", TableColumn("roc_auc_macro", "AUROC", best="high")),
     (BAG_OF_WORDS, TableColumn("bag_of_words", "bag of words", digits=3)),
-    ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0, best="high")),
+    ("cost/documents_per_second", TableColumn("documents_per_second", "documents/s", digits=0)),
     ("cost/parameters", TableColumn("parameters", "parameters, M", digits=1, best="low", scale=1e-6)),
-    ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0, best="low")),
+    ("cost/peak_memory_mb", TableColumn("peak_memory_mb", "peak memory, MB", digits=0)),
 )
 DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
 HOW_F1 = "Macro F1 (equal weight per label) and micro F1 (equal weight per decision) on the test set."
@@ -134,15 +135,18 @@ def _caveats(comparison: Comparison) -> str:
 
 def _tables(comparison: Comparison) -> list[TableBlock]:
     """Build a table of metrics that fits a small screen, and one of costs and the rest."""
+    unit = cost_unit(comparison)
     rows = [
-        _row(run, scored=comparison.scored) | {"note": note(comparison.learning(run)) or None}
+        _row(run, unit, scored=comparison.scored) | {"note": note(comparison.learning(run)) or None}
         for run in comparison.runs
     ]
     there = {key for row in rows for key, value in row.items() if value is not None}
-    return [_scores_table(comparison, rows, there), _costs_table(rows, there)]
+    return [_scores_table(comparison, unit, rows, there), _costs_table(rows, there)]
 
 
-def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection[str]) -> TableBlock:
+def _scores_table(
+    comparison: Comparison, unit: CostUnit, rows: Sequence[Row], there: Collection[str]
+) -> TableBlock:
     tasks_differ = different_tasks(comparison)  # then scores cannot be compared
     figures = [
         replace(
@@ -158,7 +162,7 @@ def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection
         NAME,
         *([TableColumn("status", "status", kind="text")] if unfinished else []),
         *figures,
-        *([training(comparison)] if KEY in there else []),
+        *([unit.column] if unit.key in there else []),
         TableColumn("children", "n", digits=0),
     ]
     thresholds = THRESHOLDS if tasks_with_threshold(comparison.tasks) or not comparison.tasks else ""
@@ -167,7 +171,7 @@ def _scores_table(comparison: Comparison, rows: Sequence[Row], there: Collection
     best = "; the best value of each column is bold" if several else ""
     caption = (
         "Mean ± standard deviation (ddof 1) on the test set over the n folds and seeds of a run"
-        f"{best}.{score}{thresholds} Training time is the mean per fold and seed, for "
+        f"{best}.{score}{thresholds} {capital(unit.what)}: the mean per fold and seed, for "
         "all models of a run and of its earlier stages together."
     )
     return TableBlock("overview", "All runs" if several else "Scores", caption, columns, rows)
@@ -189,7 +193,7 @@ def _costs_table(rows: Sequence[Row], there: Collection[str]) -> TableBlock:
     return TableBlock("overview_costs", "Models and costs", caption, columns, shown)
 
 
-def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
+def _row(run: ComparedRun, unit: CostUnit, *, scored: bool) -> dict[str, Any]:
     row = of_run(run) | {
         "architecture": run.architecture,
         "encoder": run.encoder,
@@ -202,7 +206,7 @@ def _row(run: ComparedRun, *, scored: bool) -> dict[str, Any]:
         of_score = scored and column.key == "score"
         mean, sd = finite_mean_and_sd(run.mains if of_score else run.values(f"test/{column.key}"))
         row |= {column.key: mean, f"{column.key}_sd": sd}
-    row[KEY] = finite_mean(run.seconds)
+    row[unit.key] = finite_mean(unit.values(run))
     return row | {column.key: finite_mean(run.values(key)) for key, column in BESIDE}
 
 

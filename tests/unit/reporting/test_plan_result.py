@@ -15,7 +15,7 @@ from mtlv.plan import Scores, Task, TaskScores
 from mtlv.reporting.plan_result import PlanResult, evaluate_plan
 from mtlv.settings import load_overrides
 from mtlv.settings.schema import EvaluationSettings
-from mtlv.store.records import UnitRecord
+from mtlv.store.records import EpochRecord, UnitRecord
 
 N = 40
 NAMES = ("a", "b")
@@ -127,3 +127,17 @@ def test_models_train_one_after_another(settings: Callable[..., EvaluationSettin
     costs = found_with(settings(), *made).costs
     assert costs["cost/peak_memory_mb"] == 300.0
     assert (costs["time/train_seconds"], costs["time/total_seconds"]) == (2.0, 4.0)
+
+
+def test_devices_and_documents_are_those_of_all_stages(settings: Callable[..., EvaluationSettings]) -> None:
+    """Seconds of another device, thread count or stack must not be compared."""
+
+    def read(name: str, documents: int, **changes: object) -> UnitRecord:
+        epoch = EpochRecord(0, 0.5, {name: 0.5}, 1e-3, 1.0, documents, 0)
+        return replace(record(name, (0.4,), test=0.4), epochs=(epoch, epoch), **changes)
+
+    outcome = found_with(settings(), read("a", 10), read("b", 20, stack=4))
+    assert outcome.trained_on == "cpu and cpu (4 models at once)"
+    staged = replace(outcome, earlier=(read("a", 100, device="NVIDIA H200"),))
+    assert staged.trained_on == "NVIDIA H200 and cpu and cpu (4 models at once)"
+    assert (outcome.costs["cost/documents"], staged.costs["cost/documents"]) == (60, 260)

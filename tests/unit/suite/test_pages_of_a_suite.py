@@ -211,6 +211,9 @@ def test_the_members_are_sorted_by_their_score_and_say_it_shortly(made: Made) ->
             f" ± {run.last('test/f1_macro_std'):.3f}" if spread else ""
         )
         assert (run.tags["mtlv.score"], run.tags["mtlv.state"]) == (score, "done")
+        if not spread:
+            assert run.tags["mtlv.trained_on"].startswith("cpu (")
+            assert run.last("cost/documents") > 0
 
 
 def test_charts_of_a_running_suite_are_first_until_it_ends(made: Made) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
+from math import inf
 from typing import Any
 
 from mtlv.comparison.blocks import Block, GroupsBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.parts import finite_mean, join_with_and, learned_nothing, of_run, open_ends
+from mtlv.comparison.parts.costs import DOCUMENTS, SECONDS, cost_unit
 from mtlv.comparison.parts.random_groups import compare_with_random, random_figure
 from mtlv.comparison.parts.shared_groups import colours, numbering
-from mtlv.comparison.parts.times import KEY, training
 from mtlv.comparison.ranking import (
     MARGIN,
     Standing,
@@ -37,17 +37,15 @@ from mtlv.reporting.metric_titles import plan_title
 TITLE = "What to learn together"
 SHOWN, ON_DOCUMENTS = "shown to be worse", "worse on these test documents"
 TRANSFERS = (INTERMEDIATE.id, LEARNED_WITH.id)
-VARIED = ("stages", "training.patience", "data.sources")
 CAPTION = (
-    "Recommended: the run with the fewest models, then the shortest training, of all that are not shown to "
+    "Recommended: the run with the fewest models, then the cheapest training, of all that are not shown to "
     f"be worse than the best and at most {MARGIN:g} below it; if the best are controls, below the best of "
     "the others. Mean ± standard deviation (ddof 1) of the score over the folds and seeds of a run. "
     "Difference: to the highest score, over the folds and seeds of both runs, with a 95% interval over "
     "resampled test documents where their scores are known. A run is shown to be worse by the tests over "
     "folds and seeds. If these cannot decide, as with few of them, it is worse on these test documents if "
-    "that interval is below 0; another seed may change this. A pass is an epoch of one model over the "
-    "training documents. Passes and training time are the totals of all models, time with that of earlier "
-    "stages, which runs may share."
+    "that interval is below 0; another seed may change this. Documents are counted in each epoch in which "
+    "a model reads them. Costs are totals of all models and earlier stages, which runs may share."
 )
 
 
@@ -158,7 +156,7 @@ def _why(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing) -
         lower = _lower(chosen, best, f"the best run, “{best.run.name}”{random}")
         return (
             f"“{chosen.run.name}” has a {title} of {chosen.mean:.3f}, {lower}{_between(chosen)}, "
-            f"with {_cheaper(chosen.run, best.run)}."
+            f"with {_cheaper(comparison, chosen, best)}."
         )
     second = following(ranked)
     qualifier = "" if second is ranked[1] else " that is not a control"
@@ -221,16 +219,13 @@ def _between(standing: Standing) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _cheaper(run: ComparedRun, best: ComparedRun) -> str:
+def _cheaper(comparison: Comparison, standing: Standing, best: Standing) -> str:
     parts = []
-    if len(run.plan) != len(best.plan):
-        parts.append(f"{many(len(run.plan), 'model')} instead of {len(best.plan)}")
-    own_passes, other_passes = passes(run), passes(best)
-    if own_passes and other_passes and own_passes != other_passes:
-        parts.append(f"{own_passes} passes over the documents instead of {other_passes}")
-    seconds, best_seconds = run.seconds, best.seconds
-    if seconds and best_seconds and fmean(best_seconds) > 0:
-        parts.append(f"{fmean(seconds) / fmean(best_seconds):.0%} of the training time")
+    models, most = len(standing.run.plan), len(best.run.plan)
+    if models != most:
+        parts.append(f"{many(models, 'model')} instead of {most}")
+    if 0 < best.training < inf and standing.training < inf:
+        parts.append(f"{standing.training / best.training:.0%} of the {cost_unit(comparison).what}")
     return join_with_and(parts) if parts else "the same cost"
 
 
@@ -287,8 +282,7 @@ def _table(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing 
         TableColumn("score", plan_title(comparison), best="high", spread="score_sd"),
         TableColumn("difference", "difference to the best", kind="text"),
         TableColumn("models", "models", digits=0, best="low"),
-        TableColumn("passes", "passes", digits=0, best="low"),
-        training(comparison),
+        *dict.fromkeys((DOCUMENTS.column, cost_unit(comparison).column)),
         TableColumn("verdict", "verdict", kind="text"),
     ]
     rows = [_row(standing, chosen) for standing in ranked]
@@ -311,21 +305,8 @@ def _row(standing: Standing, chosen: Standing | None) -> dict[str, Any]:
 
 
 def _costs(run: ComparedRun) -> dict[str, Any]:
-    return {"models": len(run.plan) or None, "passes": passes(run), KEY: finite_mean(run.seconds)}
-
-
-def passes(run: ComparedRun) -> int | None:
-    """Return how often all models together read the training documents.
-
-    None if settings alone do not say it: with stages, early stopping, several corpora or missing labels.
-    """
-    models = len(run.plan)
-    some = run.params.get("data.columns.missing_labels", "error") != "error"
-    if not models or some or any(run.params.get(key, "null") != "null" for key in VARIED):
-        return None
-    budget = run.params.get("training.budget", "null")
-    epochs = run.params.get("training.epochs", "0") if budget == "null" else round(float(budget) / models)
-    return models * int(epochs) or None
+    costs = {unit.key: finite_mean(unit.values(run)) for unit in (DOCUMENTS, SECONDS)}
+    return {"models": len(run.plan) or None} | costs
 
 
 def _left_out(comparison: Comparison, run: ComparedRun) -> str:

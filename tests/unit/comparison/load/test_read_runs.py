@@ -90,6 +90,15 @@ def test_the_interval_of_the_gain_over_a_bag_of_words_is_read(tmp_path: Path) ->
     assert (first.words_interval, second.words_interval) == (Interval(-0.1, 0.2), None)
 
 
+def test_where_a_fold_was_trained_is_read(tmp_path: Path) -> None:
+    """Of runs of earlier releases it is unknown."""
+    shelf = Shelf(tmp_path, {"m0": ["tasks.json"], "m1": ["tasks.json"]}, "FINISHED")
+    fold = shelf.folds["m1"][0]
+    shelf.folds["m1"] = [replace(fold, tags={**fold.tags, "mtlv.trained_on": "cpu (2 threads)"})]
+    first, second = read_runs(shelf, shelf.members).runs
+    assert (first.children[0].trained_on, second.children[0].trained_on) == ("", "cpu (2 threads)")
+
+
 def test_a_member_without_any_list_of_tasks_is_read(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, {"m0": ("tasks.json", "plan.json")}, "FINISHED")
     found = read_runs(shelf, shelf.members)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from mtlv.comparison.compare import Compared
 from mtlv.comparison.parts.shared_groups import numbering, together
 from mtlv.comparison.ranking import MARGIN, Standing, is_shown_worse, recommend, recommend_run
 from mtlv.comparison.sections import answer
-from mtlv.comparison.sections.answer import answer_of, passes
+from mtlv.comparison.sections.answer import answer_of
 from mtlv.comparison.verdict_words import format_signed
 from mtlv.evaluation.compared_runs import ComparedGroups, Comparison
 from mtlv.evaluation.learned import Learning, TrainingEnd
@@ -31,7 +32,12 @@ def a_run(
 ):
     metrics = {"test/f1_macro": score, "time/train_seconds": seconds, "cost/parameters": 1e6 * models}
     child = SimpleNamespace(
-        metrics=metrics, main=score, tasks={task: {} for task in tasks}, pair=(0, 0), measured=False
+        metrics=metrics,
+        main=score,
+        tasks={task: {} for task in tasks},
+        pair=(0, 0),
+        measured=False,
+        trained_on="",
     )
     found = {
         "key": name,
@@ -42,6 +48,7 @@ def a_run(
         "children": (child,),
         "seconds": [seconds],
         "mains": [score],
+        "values": lambda key: [metrics[key]] if key in metrics else [],
         "status": "FINISHED",
         "data_digest": "",
         "learned": (),
@@ -122,10 +129,11 @@ def test_few_seeds_that_show_nothing_do_not_decide():
 
 def standing(name, mean, worse=False, **more):
     run, best = a_run(name, **more), a_run("best")
+    training = run.seconds[0] if run.seconds else inf
     if name == "best":
-        return Standing(a_run(name, **more), mean, None, None, best=True)
+        return Standing(run, mean, None, best=True, training=training)
     pair = a_pair(run, best, () if worse is None else {-1 if worse else 0}, -1 if worse else 0)
-    return Standing(run, mean, None, pair)
+    return Standing(run, mean, None, pair, training=training)
 
 
 def test_the_cheapest_of_those_as_good_as_the_best_is_recommended():
@@ -537,37 +545,6 @@ def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
     assert rows["mtl"]["verdict"] == "recommended: not shown to be worse"
     assert rows["mtl"]["difference"] == "−0.005 (−0.030 to +0.020)"
     assert (rows["mtl"]["models"], rows["stl"]["train_seconds"]) == (1, 400)
-
-
-@pytest.mark.parametrize(
-    ("models", "params", "expected"),
-    [
-        (1, {"training.epochs": "10"}, 10),
-        (19, {"training.epochs": "10", "stages": "null"}, 190),
-        (4, {"training.epochs": "10", "training.budget": "40.0"}, 40),
-        (19, {"training.epochs": "10", "training.budget": "40"}, 38),
-        (2, {"training.epochs": "10", "training.patience": "3"}, None),
-        (2, {"training.epochs": "10", "stages": "[...]"}, None),
-        (2, {"training.epochs": "10", "data.sources": "[...]"}, None),
-        (0, {"training.epochs": "10"}, None),
-        (2, {}, None),
-    ],
-)
-def test_passes_follow_from_models_and_epochs(models, params, expected):
-    assert passes(a_run(models=models, params=params)) == expected
-
-
-def test_passes_are_compared(answered):
-    runs = [
-        a_run("stl", 4, seconds=400.0, score=0.805, params={"training.epochs": "10"}),
-        a_run("mtl", 1, seconds=100.0, params={"training.epochs": "10"}),
-    ]
-    section = answered(runs, [a_pair(*runs, interval=(-0.02, 0.03))])
-    assert (
-        "with 1 model instead of 4, 10 passes over the documents instead of 40 and 25% of the training time."
-    ) in answer_of([section])
-    assert [row["passes"] for row in section.blocks[-1].rows] == [40, 10]
-    assert "passes" in [column.key for column in section.blocks[-1].columns]
 
 
 def test_a_column_without_any_value_is_not_shown(answered):

@@ -9,35 +9,37 @@ import numpy as np
 import pytest
 from drawing import block, of_runs, svg
 
+from mtlv.comparison.parts.costs import MINUTES
+from mtlv.comparison.ranking import score_runs
 from mtlv.comparison.sections import answer, cost, overview
 
 
 def rows_of(*pairs):
     return [
-        {"name": f"run {i}", "seconds": 60 * minutes, "score": f1, "run": f"r{i}"}
+        {"name": f"run {i}", "minutes": minutes, "score": f1, "run": f"r{i}"}
         for i, (minutes, f1) in enumerate(pairs)
     ]
 
 
 def test_the_front_is_what_no_other_run_beats():
     rows = rows_of((10, 0.5), (5, 0.6), (20, 0.7), (15, 0.65), (20, 0.69), (30, 0.7))
-    assert [row["run"] for row in cost.front(rows)] == ["r1", "r3", "r2"]
+    assert [row["run"] for row in cost.front(rows, "minutes")] == ["r1", "r3", "r2"]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_front_by_definition(seed):
     rng = np.random.default_rng(seed)
     rows = rows_of(*zip(rng.integers(1, 9, 20).tolist(), rng.random(20).round(1).tolist(), strict=True))
-    best = {(row["seconds"], row["score"]) for row in cost.front(rows)}
+    best = {(row["minutes"], row["score"]) for row in cost.front(rows, "minutes")}
 
     def beaten(row):
         return any(
-            (other["seconds"] <= row["seconds"] and other["score"] >= row["score"])
-            and (other["seconds"], other["score"]) != (row["seconds"], row["score"])
+            (other["minutes"] <= row["minutes"] and other["score"] >= row["score"])
+            and (other["minutes"], other["score"]) != (row["minutes"], row["score"])
             for other in rows
         )
 
-    assert best == {(row["seconds"], row["score"]) for row in rows if not beaten(row)}
+    assert best == {(row["minutes"], row["score"]) for row in rows if not beaten(row)}
 
 
 def filled(text):
@@ -52,7 +54,7 @@ def test_the_drawn_front_follows_the_runs_that_are_on(comparison_of, on):
     rows = of_runs(figure.rows, *on)
     colours = figure.spec["layer"][-1]["encoding"]["color"]["scale"]
     colour = dict(zip(colours["domain"], colours["range"], strict=True))
-    assert filled(svg(figure, rows)) == sorted(colour[row["name"]] for row in cost.front(rows))
+    assert filled(svg(figure, rows)) == sorted(colour[row["name"]] for row in cost.front(rows, "minutes"))
 
 
 def test_rows_are_the_means_of_the_children(comparison_of):
@@ -61,7 +63,7 @@ def test_rows_are_the_means_of_the_children(comparison_of):
     run = comparison.runs[1]
     assert row["score"] == pytest.approx(np.mean(run.values("test/f1_macro")))
     assert row["score_sd"] == pytest.approx(np.std(run.values("test/f1_macro"), ddof=1))
-    assert row["seconds"] == pytest.approx(np.mean(run.values("time/train_seconds")))
+    assert row["minutes"] == pytest.approx(np.mean(run.values("time/train_seconds")) / 60)
     assert row["documents_per_second"] == pytest.approx(np.mean(run.values("cost/documents_per_second")))
     assert row["children"] == 3
 
@@ -75,15 +77,15 @@ def test_the_time_of_earlier_stages_counts(comparison_of):
         replace(child, metrics={**child.metrics, before: 600.0 * n}) for n, child in enumerate(other.children)
     ]
     later = replace(made, runs=(first, replace(other, children=tuple(staged))))
-    for build, key, field in (
-        (cost.build, "cost", "seconds"),
-        (overview.build, "overview", "train_seconds"),
-        (answer.build, "answer", "train_seconds"),
+    for build, key, field, more in (
+        (cost.build, "cost", "minutes", 5),
+        (overview.build, "overview", "train_seconds", 300),
+        (answer.build, "answer", "train_seconds", 300),
     ):
         one, two = (
             {row["run"]: row[field] for row in block(build(each), key).rows} for each in (made, later)
         )
-        assert two["r1"] - one["r1"] == pytest.approx(300), key
+        assert two["r1"] - one["r1"] == pytest.approx(more), key
         assert two["r0"] == one["r0"]
 
 
@@ -128,8 +130,8 @@ def test_runs_of_different_sizes_are_drawn_over_their_parameters_too(comparison_
     size = block(cost.build(reverse), "size")
     for row, run in zip(size.rows, reverse.runs, strict=True):
         assert row["millions"] == pytest.approx(np.mean(run.values("cost/parameters")) / 1e6)
-    best = {row["run"] for row in cost.front([row | {"seconds": row["millions"]} for row in size.rows])}
-    assert best != {row["run"] for row in cost.front(size.rows)}
+    best = {row["run"] for row in cost.front(size.rows, "millions")}
+    assert best != {row["run"] for row in cost.front(size.rows, "minutes")}
     colours = size.spec["layer"][-1]["encoding"]["color"]["scale"]
     colour = dict(zip(colours["domain"], colours["range"], strict=True))
     assert filled(svg(size)) == sorted(colour[row["name"]] for row in size.rows if row["run"] in best)
@@ -140,19 +142,18 @@ def test_runs_of_one_size_are_not_drawn_over_it(comparison_of):
     assert [each.id for each in cost.build(same).blocks[1:]] == ["cost"]
 
 
-def test_words_name_the_front_from_fast_to_slow():
-    said = cost.describe_front(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)))
+def test_words_name_the_front_from_cheap_to_expensive():
+    said = cost.describe_front(rows_of((200, 0.7), (0.5, 0.5), (5, 0.6), (6, 0.4)), MINUTES)
     assert said == (
-        "3 of 4 runs are on the Pareto front, where a better macro F1 needs a longer training. From "
-        "fast to slow: “run 1” (30 s, 0.500), “run 2” (5.0 min, 0.600) and “run 0” (3.3 h, 0.700)."
+        "3 of 4 runs are on the Pareto front, where a better macro F1 costs more. From "
+        "cheap to expensive: “run 1” (30 s, 0.500), “run 2” (5.0 min, 0.600) and “run 0” (3.3 h, 0.700)."
     )
-    assert (
-        cost.describe_front(rows_of((5, 0.6))) == "There is only one run to judge: “run 0” (5.0 min, 0.600)."
+    only = cost.describe_front(rows_of((5, 0.6)), MINUTES)
+    assert only == "There is only one run to judge: “run 0” (5.0 min, 0.600)."
+    assert cost.describe_front(rows_of((5, 0.6), (6, 0.5)), MINUTES) == (
+        "“run 0” (5.0 min, 0.600) is both the cheapest and the best of 2 runs."
     )
-    assert cost.describe_front(rows_of((5, 0.6), (6, 0.5))) == (
-        "“run 0” (5.0 min, 0.600) is both the fastest and the best of 2 runs."
-    )
-    many = cost.describe_front(rows_of(*((n, n / 10) for n in range(1, 10))))
+    many = cost.describe_front(rows_of(*((n, n / 10) for n in range(1, 10))), MINUTES)
     assert "“run 5”" not in many
     assert many.endswith("“run 4” (5.0 min, 0.500), 3 more and “run 8” (9.0 min, 0.900).")
 
@@ -171,7 +172,7 @@ def test_times_are_in_seconds_if_all_runs_are_short(comparison_of, longest, sign
         assert (column.title, column.scale) == (f"training, {sign}", 1 / scale)
     section = cost.build(comparison)
     figure = block(section, "cost")
-    assert [row["seconds"] for row in figure.rows] == [2, longest]
+    assert [row[name] for row in figure.rows] == [2 / scale, longest / scale]
     drawn = svg(figure)
     assert f">training time, {name}<" in drawn
     last = max(map(float, re.findall(r">([\d.]+)</text>", drawn)))  # tick of the longest axis
@@ -190,6 +191,47 @@ def test_no_two_ticks_have_the_same_label(comparison_of):
 def test_a_hollow_dot_has_an_equal_or_a_better_run_at_no_more_cost(comparison_of):
     """Also with the same score, or the same size."""
     captions = [each.caption for each in cost.build(comparison_of(runs=6)).blocks[1:]]
-    for caption, more in zip(captions, ("slower", "larger"), strict=True):
-        assert f"for a hollow dot, another run is no {more} and at least as good." in caption
-    assert [row["run"] for row in cost.front(rows_of((5, 0.6), (6, 0.6)))] == ["r0"]
+    for caption in captions:
+        assert "for a hollow dot, another run costs no more and is at least as good." in caption
+    assert [row["run"] for row in cost.front(rows_of((5, 0.6), (6, 0.6)), "minutes")] == ["r0"]
+
+
+def trained_on(comparison, *devices):
+    """The comparison with the device of each run, and documents that rise as its times fall."""
+    made = with_metrics(comparison, lambda number, _: {"cost/documents": 1000.0 * (9 - number)})
+    runs = tuple(
+        replace(run, children=tuple(replace(child, trained_on=device) for child in run.children))
+        for run, device in zip(made.runs, devices, strict=True)
+    )
+    return replace(made, runs=runs)
+
+
+def test_times_of_one_device_are_compared_and_the_page_names_it(comparison_of):
+    made = trained_on(timed(comparison_of(runs=3), 200.0, 100.0, 300.0), "cpu", "", "cpu")
+    section = cost.build(made)
+    assert section.intro.endswith("Cost is training time: all runs were trained on cpu.")
+    assert "minutes" in block(section, "cost").rows[0]
+    assert [one.training for one in sorted(score_runs(made), key=lambda one: one.run.key)] == [200, 100, 300]
+
+
+@pytest.mark.parametrize("other", ["NVIDIA H200", "cpu (2 threads)", "cpu (4 models at once)"])
+def test_times_of_several_devices_are_not_compared(comparison_of, other):
+    """Not in the ranking, the tables, the figures or the words: documents read take their place."""
+    made = trained_on(timed(comparison_of(runs=3), 200.0, 100.0, 300.0), "cpu", other, "cpu")
+    section = cost.build(made)
+    assert "documents read in training, because times on different devices" in section.intro
+    assert f"{', '.join(sorted(('cpu', other)))}." in section.intro
+    assert {one.run.key: one.training for one in score_runs(made)} == {"r0": 9000, "r1": 8000, "r2": 7000}
+    run = made.runs[0]
+    unknown = replace(run, children=tuple(replace(c, metrics={"test/f1_macro": 0.9}) for c in run.children))
+    assert score_runs(replace(made, runs=(unknown, *made.runs[1:])))[0].training == np.inf
+    figure = block(section, "cost")
+    assert [row["documents"] for row in figure.rows] == [9000, 8000, 7000]
+    assert ">documents read<" in svg(figure)
+    assert not any("minutes" in row or "seconds" in row for row in figure.rows)
+    for build, key in ((overview.build, "overview"), (answer.build, "answer")):
+        keys = [column.key for column in block(build(made), key).columns]
+        assert "train_seconds" not in keys
+        assert "documents" in keys
+    texts = [each.text for each in (*section.blocks, *answer.build(made).blocks) if each.kind == "text"]
+    assert not re.search(r"training time| min,| s,", " ".join(texts))
