@@ -334,9 +334,32 @@ def test_the_first_screen_has_pictures(open_page, page_file: Path, screenshots: 
     for figure in ("answer_gain", "answer_cost"):
         box = page.locator(f"#figure-{figure} svg").first.bounding_box()
         assert box["y"] + box["height"] < 900
-    words = page.locator("#answer > .words.answer").inner_text().split()
-    assert len(words) <= 60
-    assert page.locator("#answer > .keys").bounding_box()["y"] < 420
+    before = "node => { const r = document.createRange(); r.setStart(document.body, 0); r.setEndBefore(node);"
+    main = before.replace("document.body", "document.querySelector('main')") + " return r.toString(); }"
+    keys = page.locator("#answer > .keys")
+    assert len(keys.evaluate(main).split()) <= 60
+    assert keys.bounding_box()["y"] < 420
+    below = page.locator("#answer > .scope, .warnings").evaluate_all(
+        "notes => notes.map(note => note.compareDocumentPosition(document.querySelector('#answer > .keys')))"
+    )
+    assert below == [2, 2], "notes follow the pictures"
+
+
+def test_what_is_not_known_is_not_shown(open_page, tmp_path: Path):
+    """The standard deviation of a run that was measured once."""
+    once = a_comparison(runs=2, children=1, tasks=3)
+    (tmp_path / "once.html").write_text(page_html(once, list(each_section(once))), encoding="utf-8")
+    page = open_page(tmp_path / "once.html")
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    for figure in ("cost", "overview_f1"):
+        point = page.locator(f"#figure-{figure} svg .mark-symbol.role-mark path").first
+        point.scroll_into_view_if_needed()
+        point.hover(force=True)
+        tooltip.wait_for()
+        assert once.runs[0].name in tooltip.inner_text() or once.runs[1].name in tooltip.inner_text()
+        assert not re.search(r"null|NaN|undefined|standard deviation", tooltip.inner_text())
+        page.mouse.move(0, 0)
+    assert not re.search(r"\b(null|NaN|undefined)\b", page.locator("main").inner_text())
 
 
 def test_the_address_has_the_switches(open_page, page_file: Path):

@@ -82,7 +82,7 @@ async function draw(figure) {
   }
   await (ready ??= loadLibrary());
   const width = plot.clientWidth || page.widths.narrow;
-  const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true } };
+  const options = { ...embedding(block.spec, page.themes.page), tooltip: { disableDefaultStyle: true, formatTooltip: tooltip } };
   const made = await vegaEmbed(plot, specFor(zoomed(block.spec, figure.zoom), width, rows), options);
   const isFirst = !figure.width;
   Object.assign(figure, { view: made.view, width });
@@ -90,6 +90,14 @@ async function draw(figure) {
   if (!isFirst) return;
   new ResizeObserver(() => reach(plot.parentNode)).observe(plot.parentNode);
   if (fluid(block.spec)) new ResizeObserver(() => fit(figure)).observe(plot);
+}
+
+/** A tooltip with the lines that have a value: one run has no standard deviation. */
+function tooltip(value, safe) {
+  if (typeof value !== "object") return safe(value);
+  const lines = Object.entries(value).filter(([, words]) => !["null", "NaN", "undefined"].includes(String(words)));
+  const line = ([title, words]) => `<tr><td class="key">${safe(title)}</td><td class="value">${safe(words)}</td></tr>`;
+  return `<table>${lines.map(line).join("")}</table>`;
 }
 
 /** The visible rows, as copies, because Vega writes into them. */

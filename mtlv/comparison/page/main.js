@@ -34,8 +34,10 @@ function chips(items, word, label) {
   return [list(first, label), el("details", {}, el("summary", {}, more), list(others, `${label}, ${more}`))];
 }
 
-/** Says what conclusions are about while the switches say otherwise, and hides them if these were changed. */
+/** Says what conclusions are about while the switches say otherwise, and hides them if these were changed. At
+ * first, only the first section says it. */
 function scope(section, conclusions) {
+  const isFirst = section === page.sections.find((other) => conclusionsOf(other).length);
   const all = counts().join(" and ");
   const baseline = SEVERAL ? runOf.get(page.baseline)?.name : null;
   const text = `Conclusions are about all ${all}${baseline ? `, with “${baseline}” as the baseline` : ""}, not about what is switched on. `;
@@ -47,10 +49,11 @@ function scope(section, conclusions) {
   const update = () => {
     const { runs, tasks } = state;
     const same = tasks.size === page.tasks.length && state.baseline === page.baseline;
-    note.hidden = same && runs.size === page.runs.length;
     const opened = same && runs.size === page.shown.length && page.shown.every((key) => runs.has(key));
-    for (const each of conclusions) each.hidden = !note.hidden && !opened;
-    leader.textContent = scores && !note.hidden && !opened ? highest(scores) : "";
+    const holds = opened || (same && runs.size === page.runs.length);
+    note.hidden = holds && (!isFirst || runs.size === page.runs.length);
+    for (const each of conclusions) each.hidden = !holds;
+    leader.textContent = scores && !holds ? highest(scores) : "";
   };
   listeners.push(update);
   update();
@@ -75,14 +78,19 @@ function header() {
   return el("header", {}, el("h1", {}, page.title), el("p", { class: "facts" }, line, link));
 }
 
-/** Shows the warnings below the answer and above what it is drawn from, or first if there is no answer. */
+/** Shows the warnings below the first pictures and above what the answer is drawn from. */
 function warn(main) {
   if (!page.warnings.length) return;
-  const notes = page.warnings.map((text) => el("li", {}, text));
+  const notes = page.warnings.map((text) => el("li", {}, text[0].toUpperCase() + text.slice(1)));
   const list = el("ul", { class: "warnings", "aria-label": "Warnings" }, ...notes);
-  const answer = main.querySelector("#answer > .keys") ?? main.querySelector("#answer > .words");
-  if (answer) answer.after(list);
+  const first = ["#answer > .keys", "#answer > .words", ".block"].map((place) => main.querySelector(place)).find(Boolean);
+  if (first) first.after(list);
   else main.prepend(list);
+}
+
+/** The blocks of a section with conclusions, which are about all runs and tasks. */
+function conclusionsOf({ id, blocks }) {
+  return blocks.filter(({ kind, tone }) => kind === "groups" || (kind === "text" && (id === "answer" || tone === "finding")));
 }
 
 /** A section: its conclusions and its key figures, by default the first; other figures and tables are folded,
@@ -94,15 +102,16 @@ function sectionOf(section) {
   const first = keys.length ? keys : blocks.filter(({ kind }) => kind === "figure").slice(0, 1);
   const isOpen = (block) => id === "answer" || (!SEVERAL && id !== "settings") || block.kind === "text" || first.includes(block);
   const shut = blocks.filter((block) => !isOpen(block));
-  const concludes = ({ kind, tone }) => kind === "groups" || (kind === "text" && (id === "answer" || tone === "finding"));
-  const conclusions = blocks.filter(concludes);
+  const conclusions = conclusionsOf(section);
+  const open = sideBySide(blocks.filter(isOpen), built, id === "answer");
+  const picture = open.findIndex((node) => node.matches("figure, .keys"));
+  if (conclusions.length) open.splice(picture + 1, 0, scope(section, conclusions.map((block) => built.get(block))));
   return el(
     "section",
     { id, "aria-labelledby": `title-${id}` },
     el("h2", { id: `title-${id}`, tabindex: -1 }, title),
     intro ? el("p", { class: "intro" }, intro) : null,
-    conclusions.length ? scope(section, conclusions.map((block) => built.get(block))) : null,
-    ...sideBySide(blocks.filter(isOpen), built, id === "answer"),
+    ...open,
     shut.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(shut)), ...shut.map((block) => built.get(block))) : null,
   );
 }

@@ -47,7 +47,10 @@ SIZE = Cost(
     "millions",
     "parameters, millions",
     "parameters",
-    "Parameters are those that were trained, of all models with which a run predicts, on a logarithmic axis.",
+    "Parameters are those that were trained, of all models with which a run predicts.",
+)
+LINEAR = (
+    30  # maximum of the highest cost over the lowest for an axis that starts at 0; else it is logarithmic
 )
 SAME = 1.01  # sizes that differ by less are not drawn: groups differ by their heads only
 TITLE = "Cost against quality"
@@ -83,7 +86,7 @@ def named_costs(comparison: Comparison) -> list[FigureBlock]:
     if not rows:
         return []
     cost = _training(comparison)
-    spec = _spec(comparison, cost, has_names=True) | {"height": SMALL_HEIGHT}
+    spec = _spec(comparison, cost, rows, has_names=True) | {"height": SMALL_HEIGHT}
     return [replace(_drawing(comparison, cost, rows), id="answer_cost", spec=spec, is_key=True)]
 
 
@@ -97,7 +100,7 @@ def _training(comparison: Comparison) -> Cost:
     title = unit.what if unit is DOCUMENTS else f"{unit.what}, {unit.name}"
     about = (
         f"{describe_unit(comparison)} It is the total of all models of a run and of its earlier stages, such "
-        "as teachers or pretraining, on a logarithmic axis."
+        "as teachers or pretraining."
     )
     return Cost("cost", unit.name, title, unit.what, about)
 
@@ -111,7 +114,7 @@ def _drawing(comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any
         f"with a bar of one standard deviation of the {figure} if there are several. {cost.about} The steps "
         f"are the Pareto front of the runs that are switched on: the best {figure} for a given cost. Runs on "
         "the front have filled dots; for a hollow dot, another run costs no more and is at least as good.",
-        _spec(comparison, cost),
+        _spec(comparison, cost, rows),
         rows,
     )
 
@@ -165,12 +168,15 @@ def describe_front(rows: Sequence[Mapping[str, Any]], unit: CostUnit, figure: st
     )
 
 
-def _spec(comparison: Comparison, cost: Cost, *, has_names: bool = False) -> dict[str, Any]:
-    figure = plan_title(comparison)
+def _spec(
+    comparison: Comparison, cost: Cost, rows: Sequence[Mapping[str, Any]], *, has_names: bool = False
+) -> dict[str, Any]:
+    figure, costs = plan_title(comparison), [row[cost.field] for row in rows]
+    is_log = max(costs) > LINEAR * min(costs)
     x = number(
         cost.field,
-        title=cost.title,
-        scale={"type": "log", "nice": False, "padding": EDGE},
+        title=f"{cost.title}{', logarithmic' if is_log else ''}",
+        scale={"type": "log", "nice": False, "padding": EDGE} if is_log else {"zero": True},
         axis={"format": ",.6~r", "tickCount": 6, "labelOverlap": True, "labelSeparation": 4},
     )
     y = number(

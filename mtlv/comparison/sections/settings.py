@@ -49,7 +49,7 @@ def _all_settings(run: ComparedRun) -> TableBlock:
 def settings_of(run: ComparedRun) -> dict[str, str]:
     """Return the settings that affect the run's metrics; those of the grouping only if it has one."""
     return {
-        key: value
+        key: "not set" if value == "null" else value
         for key, value in run.params.items()
         if not key.startswith(NOT_SETTINGS)
         and (run.grouping != NO_GROUPING or not key.startswith(OF_GROUPING))

@@ -69,6 +69,7 @@ def _spec(comparison: Comparison, rows: Sequence[Row], metric: str) -> dict[str,
     shown = "abs(datum.gain) < 0.005 ? '0' : format(datum.gain, '+.2f')"
     return {
         "width": "container",
+        "padding": {"left": 0, "top": 0, "right": 24, "bottom": 0},  # for the end of the last slanted name
         "height": {"step": CELL} if len(tasks) <= NAMED_TASKS else SMALL_HEIGHT,
         "transform": [count_runs(), {"calculate": shown, "as": "shown"}],
         "encoding": {

@@ -174,7 +174,7 @@ def test_times_are_in_seconds_if_all_runs_are_short(comparison_of, longest, sign
     figure = block(section, "cost")
     assert [row[name] for row in figure.rows] == [2 / scale, longest / scale]
     drawn = svg(figure)
-    assert f">training time, {name}<" in drawn
+    assert f">training time, {name}, logarithmic<" in drawn
     last = max(map(float, re.findall(r">([\d.]+)</text>", drawn)))  # tick of the longest axis
     assert longest / scale / 3 < last <= longest / scale
     assert "(2 s, " in section.blocks[0].text
@@ -182,7 +182,7 @@ def test_times_are_in_seconds_if_all_runs_are_short(comparison_of, longest, sign
 
 def test_no_two_ticks_have_the_same_label(comparison_of):
     close = timed(comparison_of(runs=2), 0.6720, 0.6728)
-    runs = with_metrics(close, lambda number, _: {"test/f1_macro": 0.7 + number * 4e-4})
+    runs = with_metrics(close, lambda number, _: {"test/f1_macro": 0.75 + number * 4e-4})
     ticks = re.findall(r">([\d.]+)</text>", svg(block(cost.build(runs), "cost")))
     assert len(ticks) > 8
     assert len(set(ticks)) == len(ticks)
@@ -235,3 +235,15 @@ def test_times_of_several_devices_are_not_compared(comparison_of, other):
         assert "documents" in keys
     texts = [each.text for each in (*section.blocks, *answer.build(made).blocks) if each.kind == "text"]
     assert not re.search(r"training time| min,| s,", " ".join(texts))
+
+
+@pytest.mark.parametrize(("longest", "first"), [(2900.0, 0.0), (3100.0, None)])
+def test_costs_begin_at_0_unless_they_differ_too_much(comparison_of, longest, first):
+    for figure in (
+        block(cost.build(timed(comparison_of(runs=2), 100.0, longest)), "cost"),
+        *cost.named_costs(timed(comparison_of(runs=2), 100.0, longest)),
+    ):
+        drawn = svg(figure)
+        ticks = [float(text) for text in re.findall(r">([\d.]+)</text>", drawn)]
+        assert (0.0 in ticks) == (first == 0.0)
+        assert (", logarithmic<" in drawn) == (first is None)

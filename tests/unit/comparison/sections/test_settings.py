@@ -31,6 +31,9 @@ def test_columns_are_the_settings_that_differ(comparison_of):
     ]  # fmt: skip
     assert [row["setting.training.epochs"] for row in table.rows] == ["5", "9"]
     assert [row["setting.data.limit"] for row in table.rows] == [None, "7"]
+    unset = with_params(comparison, "r0", **{"data.limit": "null"})
+    rows = block(settings.build(unset), "settings").rows
+    assert [row["setting.data.limit"] for row in rows] == ["not set", "7"]
     assert texts(section, "plain")[0].startswith("3 settings differ, 3 are the same in all runs.")
     assert texts(section, "warning") == []
 
