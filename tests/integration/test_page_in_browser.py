@@ -49,7 +49,7 @@ def open_page(browser) -> Iterator[Callable]:
     """Opens a file without network; when the test ends, nothing may have been asked, said or left behind."""
     contexts, asked, said = [], [], []
 
-    def open_file(path: Path, *, folded: bool = False, **options):
+    def open_file(path: Path, *, folded: bool = False, is_drawn: bool = True, **options):
         context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | options))
         context.set_offline(True)
         contexts.append(context)
@@ -59,8 +59,9 @@ def open_page(browser) -> Iterator[Callable]:
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.goto(path.as_uri())
-        page.wait_for_selector(DRAWN, state="attached", timeout=120_000)
-        if not folded:
+        if is_drawn:
+            page.wait_for_selector(DRAWN, state="attached", timeout=120_000)
+        if is_drawn and not folded:
             page.evaluate("for (const fold of document.querySelectorAll('details.fold')) fold.open = true")
             page.wait_for_timeout(100)
             page.wait_for_selector(DRAWN, state="attached", timeout=60_000)
@@ -301,8 +302,30 @@ def test_on_paper(open_page, page_file: Path, screenshots: Path):
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     assert page.locator("tbody tr").count() == page.locator("tbody tr:visible").count() > 10
     page.screenshot(path=screenshots / "compare-print.png", full_page=True)
-    pdf = page.pdf(path=screenshots / "compare.pdf", format="A4")
-    assert pdf.startswith(b"%PDF")
+    every = sheets(page.pdf(path=screenshots / "compare.pdf", format="A4"))
+    page.add_style_tag(content="#answer ~ section { display: none }")
+    answer = sheets(page.pdf(path=screenshots / "compare-answer.pdf", format="A4"))
+    assert answer <= 2, "the answer and its pictures"
+    page.add_style_tag(content="#answer, header { display: none } #answer ~ section { display: block }")
+    assert every == answer + sheets(page.pdf(format="A4")), "the appendix begins on a new page"
+
+
+def sheets(pdf: bytes) -> int:
+    """The number of pages."""
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
+def test_paper_waits_for_figures(open_page, page_file: Path):
+    """Those that were not drawn yet are drawn before the first sheet is printed."""
+    page = open_page(page_file, is_drawn=False)
+    page.wait_for_selector("figure svg", state="attached", timeout=60_000)  # the library has been read
+    missing = (
+        "[...document.querySelectorAll('figure .plot')].filter(plot => !plot.querySelector('svg')).length"
+    )
+    page.evaluate(f"addEventListener('afterprint', () => {{ window.missing = {missing}; }})")
+    assert page.evaluate(missing) > 5
+    page.pdf(format="A4")
+    assert page.evaluate("window.missing") == 0
 
 
 @pytest.mark.slow

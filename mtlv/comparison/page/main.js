@@ -128,9 +128,9 @@ function contentsOf(blocks) {
   return [...titles].join(" · ");
 }
 
-/** Opens all folds, as printing needs; returns a function that closes those that were closed. */
+/** Opens all folds and captions, as printing needs; returns a function that closes those that were closed. */
 function unfold() {
-  const closed = [...document.querySelectorAll("details.fold:not([open])")];
+  const closed = [...document.querySelectorAll("details.fold:not([open]), .caption > details:not([open])")];
   for (const fold of closed) fold.open = true;
   return () => closed.forEach((fold) => (fold.open = false));
 }
@@ -194,6 +194,9 @@ warn(main);
 document.body.append(skip, header(), document.getElementById("note") ?? "", toolbar(), el("div", { class: "columns" }, contents(), main));
 follow();
 matchMedia("print").addEventListener("change", ({ matches }) => (matches ? fitToPaper() : fitToScreen()));
-addEventListener("beforeprint", fitToPaper);
+addEventListener("beforeprint", () => {
+  drawAll();
+  fitToPaper();
+});
 addEventListener("afterprint", fitToScreen);
 if (!figures.length) DRAWN.drawn = "yes";

@@ -16,7 +16,7 @@ from mtlv.evaluation.pairs import comparable
 from mtlv.reporting.metric_titles import main_title
 
 NAMED_TASKS = 26  # with more, rows are thinner, and as many names are shown as there is room for
-NUMBERED_RUNS = 6  # with more, clear gains are marked by a dot instead of numbers
+NUMBER_WIDTH = 32  # pixels; in narrower cells, clear gains are marked by a dot instead of numbers
 TEXT = {"type": "text", "fontSize": 11}
 LONGEST_TASK, LONGEST_RUN = 150, 90  # pixels of a name; that of a run is slanted
 
@@ -64,7 +64,7 @@ def _spec(comparison: Comparison, rows: Sequence[Row], metric: str) -> dict[str,
     tips += [tip("low", "95% interval, from", "+.4f"), tip("high", "to", "+.4f")]
     bold = TEXT | {"fontWeight": "bold"}
     text = {"color": ink(is_pale("gain", reach))}
-    few, many = (f"datum.runs {than} {NUMBERED_RUNS}" for than in ("<=", ">"))
+    few, many = (f"width {than} {NUMBER_WIDTH} * datum.runs" for than in (">=", "<"))
     numbers = text | {"text": label("shown")}
     shown = "abs(datum.gain) < 0.005 ? '0' : format(datum.gain, '+.2f')"
     return {

@@ -52,10 +52,11 @@ def test_runs_of_other_documents_have_no_gain(comparison_of: Make) -> None:
     assert keys == {comparison.runs[1].key, comparison.runs[3].key}
 
 
-def test_cells_have_numbers_while_runs_are_few(comparison_of: Make) -> None:
-    for runs, has_numbers in ((4, True), (9, False)):
+def test_cells_have_numbers_while_they_are_wide_enough(comparison_of: Make) -> None:
+    for runs, has_numbers in ((4, True), (12, False)):
         comparison = comparison_of(runs=runs)
-        words = drawn(key_figures(comparison)[0], comparison)
+        figure = key_figures(comparison)[0]
+        words = drawn(replace(figure, spec={**figure.spec, "width": 300}), comparison)
         assert any(word[:1] in "+−" and word[1:2] == "0" for word in words) is has_numbers
 
 
