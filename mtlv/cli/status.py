@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from mtlv.cli.configs import suite_or_defaults
 from mtlv.cli.terminal import OK, console, say
@@ -22,19 +23,44 @@ def status(args: argparse.Namespace) -> int:
     suite = suite_or_defaults(args)
     folder = args.store or suite.members[0].settings.store.folder
     config = suite.path if args.config else None
-    lines, running = status_lines(folder, config)
-    say(*lines)
-    while args.watch and running:
-        sys.stdout.flush()
-        time.sleep(WATCH_INTERVAL_SECONDS)
-        before, (lines, running) = lines, status_lines(folder, config)
-        if sys.stdout.isatty():
-            console().clear()
-            say(*lines)
-        elif lines[1:] != before[1:]:  # the first one says for how long it has been running
-            say("", *lines)
+    if args.watch:
+        _watch(folder, config)
+    else:
+        say(*status_lines(folder, config)[0])
     if args.next:
         from mtlv.planning.preview import would_run_lines
 
         say(*would_run_lines(suite))
     return OK
+
+
+def _watch(folder: Path, config: Path | None) -> None:
+    """Show the progress until the suite has ended, also one that has not begun; Ctrl-C ends it before.
+
+    A terminal shows it in place; a file or a pipe gets what has changed, and last how the suite ended.
+    """
+    from mtlv.suite.status import status_lines
+
+    before: list[str] = []
+    ended: str | None = ""
+    try:
+        while not ended:
+            if before:
+                time.sleep(WATCH_INTERVAL_SECONDS)
+            lines, ended = status_lines(folder, config)
+            lines += ["waiting for it to start; Ctrl-C ends the waiting"] if ended is None else []
+            if before and sys.stdout.isatty():
+                console().clear()
+            if not before or sys.stdout.isatty():
+                say(*lines)
+            elif lines[1:] != before[1:]:  # the first one says for how long it has been running
+                say("", *lines)
+            sys.stdout.flush()
+            before = lines
+    except KeyboardInterrupt as stop:
+        if stop.args:  # another signal than Ctrl-C
+            raise
+        say("not watched any more; the suite goes on")
+    else:
+        if not sys.stdout.isatty():
+            say("", ended)

@@ -22,9 +22,9 @@ MAX_SHOWN_UNITS = 60  # units; for larger suites, only members and running units
 ORDER: tuple[State, ...] = ("done", "running", "waiting", "failed", "stopped")
 
 
-def status_lines(folder: Path, config: Path | None) -> tuple[list[str], bool]:
-    """Return lines about the running suites of the store in a folder, or else about the last; and whether one
-    is running.
+def status_lines(folder: Path, config: Path | None) -> tuple[list[str], str | None]:
+    """Return lines about the running suites of the store in a folder, or else about the last; and how that
+    ended: empty while one is running, None if none has run yet.
 
     `config` restricts them to suites of this file.
     """
@@ -41,13 +41,13 @@ def status_lines(folder: Path, config: Path | None) -> tuple[list[str], bool]:
             f"`mtlv status store.uri={folder}` shows others" if known else "start one with `mtlv run CONFIG`"
         )
         if damaged:
-            return [*damaged, *_describe_units(folder)], False
-        return [f"no suite{of} has run with the store `{folder}` yet; {then}"], False
+            return [*damaged, *_describe_units(folder)], damaged[-1]
+        return [f"no suite{of} has run with the store `{folder}` yet; {then}"], None
     now = [state for state in states if _process(state)[0]]
     lines = damaged
     for state in now or states[:1]:
         lines += [*([""] if lines else []), *_suite(state)]
-    return [*lines, *_describe_undelivered(folder)], bool(now)
+    return [*lines, *_describe_undelivered(folder)], "" if now else _heading(states[0])
 
 
 def _describe_units(folder: Path) -> Iterator[str]:
@@ -96,9 +96,13 @@ def _process(state: SuiteState) -> tuple[bool, str]:
     return False, f"stopped: its {which} has ended, last update {ago}{then}"
 
 
+def _heading(state: SuiteState) -> str:
+    return f"{state.experiment} ({state.config}): {_process(state)[1]}"
+
+
 def _suite(state: SuiteState) -> Iterator[str]:
-    running, process = _process(state)
-    yield f"{state.experiment} ({state.config}): {process}"
+    running = _process(state)[0]
+    yield _heading(state)
     units = [
         unit if running or unit.state != "running" else replace(unit, state="stopped") for unit in state.units
     ]

@@ -121,6 +121,54 @@ with SuiteProgress(Path(sys.argv[1]), state) as watcher:
 """
 
 
+WATCHED = """
+import sys, time
+from pathlib import Path
+from mtlv.cli import main, status
+status.WATCH_INTERVAL_SECONDS = 0.2
+sys.exit(main(["status", "--store", sys.argv[1], "--watch"]))
+"""
+
+
+def watch(store: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-u", "-c", WATCHED, str(store)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_watching_waits_for_the_suite_and_ends_with_one_line(tmp_path: Path) -> None:
+    """Into a pipe, as here."""
+    process = watch(tmp_path)
+    try:
+        assert process.stdout is not None
+        assert "no suite has run" in process.stdout.readline()
+        assert process.stdout.readline().startswith("waiting for it to start")
+        with SuiteProgress(tmp_path, suite(1)) as watcher:
+            process.stdout.readline()
+            assert "running here" in process.stdout.readline()
+            watcher(UnitStarted(watcher.state.units[0].name, 1, 1, 10))
+            watcher(UnitEnded(watcher.state.units[0].name, False, 10, 1))
+        out, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, errors) == (0, "")
+    last = out.splitlines()
+    assert last[-1].startswith("reports (/somewhere/c.yml): done after ")
+    assert last[-2] == ""
+
+
+def test_watching_ends_by_ctrl_c(tmp_path: Path) -> None:
+    process = watch(tmp_path)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out, errors) == (0, "not watched any more; the suite goes on\n", "")
+
+
 def test_another_process_that_runs_and_then_is_killed(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True
