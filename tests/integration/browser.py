@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,33 @@ QUIET = (
 )
 
 
+@contextmanager
+def started() -> Iterator[object]:
+    """A started browser.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        raise FileNotFoundError(f"no browser: none of {', '.join(NAMES)} is on the PATH")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield chromium
+        chromium.close()
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
     """A started browser; tests are skipped where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (extra `test`)")
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is on the PATH")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=list(QUIET))
-        yield started
-        started.close()
+    pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (extra `test`)")
+    try:
+        with started() as chromium:
+            yield chromium
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ LONGER = {
     "frozen",
     "gpu_suite",
     "labels",
+    "page",
     "readiness",
     "ray_overhead",
     "ray_scaling",
