@@ -35,10 +35,7 @@ def status(args: argparse.Namespace) -> int:
 
 
 def _watch(folder: Path, config: Path | None) -> None:
-    """Show the progress until the suite has ended, also one that has not begun; Ctrl-C ends it before.
-
-    A terminal shows it in place; a file or a pipe gets what has changed, and last how the suite ended.
-    """
+    """Show the progress, in a file or pipe what has changed, until the suite has ended, or Ctrl-C."""
     from mtlv.suite.status import status_lines
 
     before: list[str] = []

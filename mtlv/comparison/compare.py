@@ -92,10 +92,6 @@ class Compared:
         return as_text(_members(self.comparison))
 
 
-def _figures(child: ComparedFold, groups: tuple[str, ...]) -> dict[str, float]:
-    return {key.rpartition("/")[2]: value for key, value in child.metrics.items() if key.startswith(groups)}
-
-
 def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
     """Run `compare` on an MLflow store.
 
@@ -310,8 +306,9 @@ def _log(tracker: Tracker, spec: RunSpec, comparison: Comparison, files: list[Pa
 
 
 def _members(comparison: Comparison) -> list[SuiteMember]:
-    groups = ("test/",) if cost_unit(comparison) is DOCUMENTS else ("test/", "time/", "cost/")
-    return [
-        SuiteMember(run.name, tuple(_figures(child, groups) for child in run.children))
-        for run in comparison.runs
-    ]
+    shown = ("test/",) if cost_unit(comparison) is DOCUMENTS else ("test/", "time/", "cost/")
+
+    def figures(child: ComparedFold) -> dict[str, float]:
+        return {key.rpartition("/")[2]: child.metrics[key] for key in child.metrics if key.startswith(shown)}
+
+    return [SuiteMember(run.name, tuple(map(figures, run.children))) for run in comparison.runs]

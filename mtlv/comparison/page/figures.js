@@ -14,9 +14,6 @@ async function loadLibrary() {
 /** A figure with its title, caption, numbers and exports. */
 function figureBlock(block) {
   const plot = el("div", { class: "plot", "aria-hidden": "true" }); // of the image around it, its caption is the text
-  const [first, ...others] = block.caption.split(/(?<=\.) (?=[A-Z“])/);
-  const reading = others.length ? el("details", {}, el("summary", {}, "How to read it"), others.join(" ")) : null;
-  const caption = el("figcaption", { class: "caption", id: `caption-${block.id}` }, first, reading);
   const image = { class: "plotbox", role: "img", "aria-label": `${block.title}. ${block.caption}` };
   const figure = { block, plot, view: null, waits: true, near: false, zoom: 1 };
   const box = el(
@@ -25,7 +22,7 @@ function figureBlock(block) {
     el("h3", {}, block.title),
     controlsOf(figure),
     el("div", image, plot),
-    caption,
+    captionOf("figcaption", block),
     el("div", { class: "below" }, numbers(block), picturesOf(block)),
   );
   figures.push(figure);

@@ -13,9 +13,16 @@ function tableBlock(block) {
     { class: "block", id: `table-${block.id}` },
     el("h3", {}, block.title),
     table.box,
-    block.caption ? el("p", { class: "caption" }, block.caption) : null,
+    block.caption ? captionOf("div", block) : null,
     tableExports(block, columns),
   );
+}
+
+/** The first sentence of a caption; the others are folded. */
+function captionOf(tag, { caption }) {
+  const [first, ...others] = caption.split(/(?<=\.) (?=[A-Z“])/);
+  const reading = others.length ? el("details", {}, el("summary", {}, "How to read it"), others.join(" ")) : null;
+  return el(tag, { class: "caption" }, first, reading);
 }
 
 /** Buttons that save the visible rows, or copy them as they are shown. */

@@ -65,10 +65,8 @@ def trained_on(comparison: Comparison) -> list[str]:
 def describe_unit(comparison: Comparison) -> str:
     """Say in what costs are compared, and why."""
     devices = trained_on(comparison)
-    if len(devices) < 2:
-        where = f": all runs were trained on {devices[0]}" if devices else ", which depends on the machine"
-        return f"Cost is training time{where}."
-    return (
-        "Cost is documents read in training, because times on different devices cannot be compared: "
-        f"{list_first(devices, 4)}."
-    )
+    if len(devices) > 1:
+        why = f"times on different devices cannot be compared: {list_first(devices, 4)}"
+        return f"Cost is documents read in training, because {why}."
+    where = f": all runs were trained on {devices[0]}" if devices else ", which depends on the machine"
+    return f"Cost is training time{where}."

@@ -12,7 +12,6 @@ from mtlv.comparison.parts import (
     join_with_and,
     learned_nothing,
     of_run,
-    open_ends,
 )
 from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.evaluation.kinds.benchmark import BLURB, blurb_score, type_means
@@ -111,7 +110,6 @@ def _in_words(
     if ranked:
         best = max(ranked, key=lambda row: row["score"])
         text = f"“{best['name']}” has the highest BLURB score: {100 * best['score']:.2f}."
-        text += open_ends(comparison)
     elif complete:
         text = NOTHING
     else:

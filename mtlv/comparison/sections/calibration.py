@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import each_draw
-from mtlv.comparison.parts import learned_nothing, of_run, open_ends
+from mtlv.comparison.parts import learned_nothing, of_run
 from mtlv.comparison.parts.channels import GREY, dots, number, run_header, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
 from mtlv.evaluation.bootstrap import Floats, document_interval
@@ -106,7 +106,7 @@ def build(comparison: Comparison) -> Section | None:
     else:
         text = _finding(ranked, base if base in ranked else None, intervals)
     blocks: list[Block] = [
-        TextBlock(text + open_ends(comparison), "finding"),
+        TextBlock(text, "finding"),
         _table(calibrated_runs, base, intervals, ranked=alike and ranked == calibrated_runs),
         *(
             [FigureBlock("reliability", "Reliability", FIGURE, _spec(comparison), rows, wide=True)]

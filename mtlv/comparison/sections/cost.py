@@ -14,7 +14,6 @@ from mtlv.comparison.parts import (
     join_with_and,
     learned_nothing,
     of_run,
-    open_ends,
 )
 from mtlv.comparison.parts.channels import GREY, count_runs, dots, label, number, of_rows, tip, with_value
 from mtlv.comparison.parts.costs import DOCUMENTS, CostUnit, cost_unit, describe_unit
@@ -23,12 +22,6 @@ from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING
 from mtlv.reporting.metric_titles import APART, plan_title
-
-ALSO = {
-    "documents_per_second": "cost/documents_per_second",
-    "parameters": "cost/parameters",
-    "peak_memory_mb": "cost/peak_memory_mb",
-}
 
 
 @dataclass(frozen=True)
@@ -127,7 +120,7 @@ def _finding(comparison: Comparison, rows: Sequence[Mapping[str, Any]], figure: 
         return NOTHING
     left = f" Left out, because nothing was learned: {len(unranked)} of {len(comparison.runs)} runs."
     on_front = describe_front(ranked, cost_unit(comparison), figure)
-    return f"{on_front}{left if unranked else ''}{open_ends(comparison)}"
+    return f"{on_front}{left if unranked else ''}"
 
 
 def _row(run: ComparedRun, unit: CostUnit) -> dict[str, Any] | None:
@@ -139,8 +132,8 @@ def _row(run: ComparedRun, unit: CostUnit) -> dict[str, Any] | None:
     row |= {"score_sd": score_sd, f"{unit.name}_sd": cost_sd}
     if score_sd is not None:
         row |= {"low": score - score_sd, "high": score + score_sd}
-    row |= {field: finite_mean(run.values(key)) for field, key in ALSO.items()}
-    return row | {"millions": row["parameters"] and row["parameters"] / 1e6}
+    parameters = finite_mean(run.values("cost/parameters"))
+    return row | {"millions": parameters and parameters / 1e6}
 
 
 def front(rows: Sequence[Mapping[str, Any]], field: str) -> list[Mapping[str, Any]]:
@@ -163,7 +156,7 @@ def describe_front(rows: Sequence[Mapping[str, Any]], unit: CostUnit, figure: st
     if len(best) == 1:
         return f"{named[0]} is both the cheapest and the best of {len(rows)} runs."
     return (
-        f"{len(best)} of {len(rows)} runs are on the Pareto front, where a better {figure} costs more. "
+        f"{len(best)} of {len(rows)} runs have a higher {figure} than every cheaper run (the Pareto front). "
         f"From cheap to expensive: {join_with_and(named)}."
     )
 
@@ -233,8 +226,6 @@ def _tips(figure: str, unit: CostUnit) -> list[dict[str, str]]:
         tip("score_sd", "standard deviation", ".4f"),
         tip(unit.name, unit.title, f",.{unit.digits + 1}f"),
         tip(f"{unit.name}_sd", f"standard deviation, {unit.name}", f",.{unit.digits + 1}f"),
-        tip("documents_per_second", "documents/s", ",.1f"),
-        tip("parameters", "parameters", ",.0f"),
-        tip("peak_memory_mb", "peak memory, MB", ",.0f"),
+        tip("millions", SIZE.title, ",.2f"),
         tip("children", "folds and seeds", "d"),
     ]

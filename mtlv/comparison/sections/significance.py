@@ -7,7 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.pairwise_tests import PairwiseTest, compare_with_intervals
-from mtlv.comparison.parts import learned_nothing, open_ends
+from mtlv.comparison.parts import learned_nothing
 from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, tip
 from mtlv.comparison.verdict_words import dependence, finding, follows, interval_text
 from mtlv.evaluation.bootstrap import DOCUMENT_RESAMPLES, not_of_sums
@@ -49,7 +49,7 @@ def build(comparison: Comparison) -> Section | None:
     tested = compare_with_intervals(comparison)
     if not tested:
         return None
-    blocks: list[Block] = [TextBlock(finding(tested) + open_ends(comparison), "finding")]
+    blocks: list[Block] = [TextBlock(finding(tested), "finding")]
     left = [f"“{run.name}”" for run in learned_nothing(comparison)]
     if left:
         blocks.append(TextBlock(f"Not tested, because nothing was learned: {list_first(left)}."))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
-from mtlv.comparison.parts import capital, finite_mean_and_sd, join_with_and, of_run, open_ends
+from mtlv.comparison.parts import capital, finite_mean_and_sd, join_with_and, of_run
 from mtlv.comparison.parts.channels import dots, label, number, tip, with_value
 from mtlv.comparison.ranking import by_runs, difference_of, interval_of
 from mtlv.comparison.sections.answer.gains import EACH, in_brackets, way_of
@@ -48,9 +48,9 @@ def build(comparison: Comparison) -> Section | None:
         rows,
         is_key=True,
     )
-    text = " ".join(_sentences(comparison, series)) + open_ends(comparison)
+    text = " ".join(_sentences(comparison, series))
     intro = "How many labelled documents each way to learn needs, and how many make learning together pay."
-    finding = [TextBlock(text.strip(), "finding")] if text else []
+    finding = [TextBlock(text, "finding")] if text else []
     return Section("sizes", "How many documents", intro, [*finding, figure])
 
 

@@ -25,7 +25,6 @@ from mtlv.comparison.parts import (
     join_with_and,
     learned_nothing,
     of_run,
-    open_ends,
 )
 from mtlv.comparison.parts.channels import dots, number, tip
 from mtlv.comparison.parts.heatmap import HeatmapCells, gain_scale, heatmap, is_pale
@@ -289,7 +288,7 @@ def _finding(
         )
     else:
         text += " These are means; with little support they vary a lot by chance."
-    return [TextBlock(text + open_ends(comparison), "finding")]
+    return [TextBlock(text, "finding")]
 
 
 def _alike(comparison: Comparison) -> list[TextBlock]:
@@ -319,13 +318,10 @@ def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]
 
 def _named(gains: Sequence[tuple[float, Row]]) -> str:
     return join_with_and(
-        f"“{row['task']}” ({_gained(gain, row)} in “{row['name']}”, support {row['support']:g})"
+        f"“{row['task']}” in “{row['name']}” "
+        f"({', '.join((format_signed(gain), *filter(None, [row.get('interval')])))})"
         for gain, row in gains
     )
-
-
-def _gained(gain: float, row: Row) -> str:
-    return f"{format_signed(gain)}, {row['interval']}," if "interval" in row else format_signed(gain)
 
 
 def _table(comparison: Comparison, rows: Sequence[Row]) -> TableBlock:

@@ -258,8 +258,8 @@ def _sure(chosen: Standing) -> str:
     if len(chosen.run.children) > 1:
         return ""
     return (
-        f" “{chosen.run.name}” was trained once, so intervals cover the choice of test documents, and not "
-        "that of the split and the seed."
+        f" “{chosen.run.name}” was trained once: intervals cover other test documents, not another split or "
+        "seed."
     )
 
 

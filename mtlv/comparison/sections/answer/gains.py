@@ -45,8 +45,8 @@ def gains(chosen: Standing, others: Iterable[Standing], pairs: Mapping[frozenset
             gain = difference_of(chosen.run, pair) if pair else chosen.mean - over.mean
             interval = in_brackets(interval_of(chosen.run, pair) if pair else None)
             name = f"“{over.run.name}”{_unlike(chosen.run, over.run)}"
-            parts.append(f"over {way} ({name}) is {format_signed(gain)}{interval}")
-    return f" Its gain {join_with_and(parts)}." if parts else ""
+            parts.append(f"{format_signed(gain)}{interval} over {way} ({name})")
+    return f" “{chosen.run.name}” gains {join_with_and(parts)}." if parts else ""
 
 
 def _unlike(chosen: ComparedRun, other: ComparedRun) -> str:

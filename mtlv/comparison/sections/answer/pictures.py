@@ -16,7 +16,7 @@ from mtlv.evaluation.pairs import comparable
 from mtlv.reporting.metric_titles import main_title
 
 NAMED_TASKS = 26  # with more, rows are thinner, and as many names are shown as there is room for
-NUMBER_WIDTH = 32  # pixels; in narrower cells, clear gains are marked by a dot instead of numbers
+NUMBER_WIDTH = 38  # pixels; in narrower cells, clear gains are marked by a dot instead of numbers
 TEXT = {"type": "text", "fontSize": 11}
 LONGEST_TASK, LONGEST_RUN = 150, 90  # pixels of a name; that of a run is slanted
 

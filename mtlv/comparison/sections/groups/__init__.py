@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.parts import finite_or_none, join_with_and, of_run
+from mtlv.comparison.parts import NAMED, finite_or_none, join_with_and, of_run
 from mtlv.comparison.parts.random_groups import random_figure, random_table
 from mtlv.comparison.parts.shared_groups import GroupNumbers, numbering, together
 from mtlv.comparison.sections.groups.agreement import agreements
@@ -49,7 +49,7 @@ def _reasons(runs: Sequence[ComparedRun]) -> list[TextBlock]:
     for run in runs:
         if run.groups and run.groups.reason:
             names.setdefault(run.groups.reason, []).append(f"“{run.name}”")
-    lines = [f"{list_first(named)}: {reason}" for reason, named in list(names.items())[:MOST_REASONS]]
+    lines = [f"{list_first(named, NAMED)}: {reason}" for reason, named in list(names.items())[:MOST_REASONS]]
     weak = [line for line in lines if WEAK_CHOICE in line]
     if weak:
         weak.append("The curve is almost straight: compare with other numbers of groups before you choose.")

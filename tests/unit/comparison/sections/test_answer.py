@@ -331,7 +331,7 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
     pairs = [a_pair(best, random, {1}, 1), a_pair(others[1], best, {-1}, -1, (-0.4, -0.2))]
     reason = answered([best, random, *others], pairs).blocks[2].text
     assert "The next best that is not a control, “all”, is 0.200 lower (not tested)." in reason
-    assert "Its gain over one model per task (“apart”) is +0.300 (+0.200 to +0.400)." in reason
+    assert "“grouped” gains +0.300 (+0.200 to +0.400) over one model per task (“apart”)." in reason
     assert "short" not in reason
     assert "random" not in reason
     worse = [*pairs[:1], *(a_pair(each, best, {-1}, -1) for each in others)]
@@ -340,14 +340,14 @@ def test_the_gain_over_each_other_way_to_learn_is_said_once(answered):
 
     headed = a_run("headed", 1, groups=PARTS, score=0.8)
     runs = [a_run("all", score=0.9), a_run("second", score=0.88), random, headed]
-    assert "Its gain over groups (“headed”) is +0.100." in answered(runs, []).blocks[1].text
+    assert "“all” gains +0.100 over groups (“headed”)." in answered(runs, []).blocks[1].text
     lucky = [a_run("lucky", 2, groups=PARTS, method="random", score=0.905), *runs]
-    assert "Its gain over groups (“headed”) is +0.100." in answered(lucky, []).blocks[1].text
-    assert "Its gain" not in answered([best, headed, random], []).blocks[2].text
-    assert "Its gain" not in answered([best, others[0]], []).blocks[2].text, "the next run is named already"
+    assert "“all” gains +0.100 over groups (“headed”)." in answered(lucky, []).blocks[1].text
+    assert " gains " not in answered([best, headed, random], []).blocks[2].text
+    assert " gains " not in answered([best, others[0]], []).blocks[2].text, "the next run is named already"
     worse = [a_run("all", score=0.8), a_run("all, short", score=0.3)]
     said = answered([best, *worse], []).blocks[2].text
-    assert "Its gain" not in said, "a worse run of the way that is named already tells nothing of it"
+    assert " gains " not in said, "a worse run of the way that is named already tells nothing of it"
 
 
 def test_a_gain_over_a_run_that_reads_less_is_said_to_be_one(answered):
@@ -355,10 +355,10 @@ def test_a_gain_over_a_run_that_reads_less_is_said_to_be_one(answered):
     less = read | {"data.max_length": "128", "training.epochs": "6"}
     runs = [a_run("all", score=0.9, params=read), a_run("near", score=0.89, params=read)]
     said = answered([*runs, a_run("apart", 4, score=0.6, params=less)], []).blocks[1].text
-    assert "one model per task (“apart”, with another `data.max_length`) is +0.300." in said
+    assert "+0.300 over one model per task (“apart”, with another `data.max_length`)." in said
     less |= {"encoder.name": "bert"}
     said = answered([*runs, a_run("apart", 4, score=0.6, params=less)], []).blocks[1].text
-    assert "(“apart”, with another `encoder.name` and `data.max_length`) is" in said
+    assert "(“apart”, with another `encoder.name` and `data.max_length`)." in said
 
 
 def test_a_cheaper_control_is_not_denied(answered):
@@ -504,7 +504,7 @@ def test_differences_are_over_the_seeds_of_both(answered):
     best, second, apart = a_run("best", score=0.9), a_run("second", score=0.8), a_run("apart", 4, score=0.7)
     pairs = [a_pair(best, second, {1}, 1, mean=0.15), a_pair(apart, best, {-1}, -1, mean=-0.25)]
     section = answered([best, second, apart], pairs)
-    assert "over one model per task (“apart”) is +0.250." in section.blocks[1].text
+    assert "+0.250 over one model per task (“apart”)." in section.blocks[1].text
     assert [row["difference"] for row in section.blocks[-1].rows] == ["", "−0.150", "−0.250"]
 
 
@@ -537,8 +537,7 @@ def test_it_says_what_a_cheaper_run_costs_in_score_and_saves(answered):
         "Learn all 4 tasks together, in one model. “mtl” has a macro F1 of 0.800, 0.005 lower than the "
         "best run, “stl” (95% interval of the difference −0.030 to +0.020, not shown to be more than "
         "chance), with 1 model instead of 4 and 25% of the training time. How sure is that? “mtl” was "
-        "trained once, so intervals cover the choice of test documents, and not that of the split and the "
-        "seed."
+        "trained once: intervals cover other test documents, not another split or seed."
     )
     rows = {row["name"]: row for row in section.blocks[-1].rows}
     assert rows["stl"]["verdict"] == "highest score"

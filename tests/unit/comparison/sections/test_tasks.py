@@ -97,8 +97,8 @@ def test_the_words_name_the_largest_gain_and_loss(comparison_of: Make) -> None:
     assert said.startswith("Against “mtl · minilm”")
     rows = {(row["name"], row["task"]): row for row in block(build(comparison), "tasks").rows}
     for end, (name, task) in (("gains", up), ("losses", down)):
-        told = f"{format_signed(gains[name, task])}, {rows[name, task]['interval']}, in “{name}”"
-        assert f"Largest {end}: “{task}” ({told}" in said
+        told = f"{format_signed(gains[name, task])}, {rows[name, task]['interval']})"
+        assert f"Largest {end}: “{task}” in “{name}” ({told}" in said
     higher = sum(gain > 0 for gain in gains.values())
     assert f"{higher} of {len(gains)} task scores of the other runs are higher" in said
 
