@@ -1,7 +1,7 @@
 """The corpora that `mtlv` can read: one module each, in this folder or in another package.
 
 Modules in this folder are found by listing it, those of other packages by the entry point `mtlv.corpora`;
-`standoff` and generated corpora have folders of their own.
+`standoff`, generated corpora and those in CoNLL files (objects, no modules) have folders of their own.
 A module has `CARD` (a `Card`) and `load(path, options)`, which returns a `Corpus` with all its labels; `path`
 is None for a generated corpus, or one of a hub.
 """
@@ -13,7 +13,7 @@ import pkgutil
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,11 @@ from mtlv.errors import MAX_ALLOWED_LETTERS, DataError, nearest, shorten
 from mtlv.plan.task import Task
 from mtlv.registries import Registry
 
-CORPORA: Registry[ModuleType] = Registry(
+IN_CONLL_FILES = ("bc2gm", "bc5cdr_chem", "bc5cdr_disease", "conll", "ebmnlp", "jnlpba", "ncbi_disease")
+CORPORA: Registry[Any] = Registry(
     "mtlv.corpora",
     {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+    | {name: f"mtlv.data.conll.corpora:{name}" for name in IN_CONLL_FILES}
     | {name: f"mtlv.data.generated.{name}" for name in ("notes", "synthetic")}
     | {"standoff": "mtlv.data.standoff"},
 )
@@ -41,7 +43,8 @@ def names() -> tuple[str, ...]:
 
 def card(name: str) -> Card:
     """Return the card of a corpus, which describes it without reading it."""
-    return _module(name).CARD
+    known: Card = _module(name).CARD
+    return known
 
 
 def location(name: str, options: DataOptions | None = None) -> Path:
@@ -101,7 +104,7 @@ def load(name: str, options: DataOptions) -> Corpus:
     return _note_constant_targets(corpus, options)
 
 
-def _module(name: str) -> ModuleType:
+def _module(name: str) -> Any:
     if name not in CORPORA:
         raise DataError(
             "`data.name` is no known corpus",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from mtlv.data.conll.file import MARKER, SUFFIX_U, ColumnChoice, ConllFile, TaggedWords
-from mtlv.data.options import Columns, DataOptions
-from mtlv.data.parts import absent, first_lines, from_github, part_files, part_of, text_of
+from mtlv.data.options import Columns
+from mtlv.data.parts import absent, first_lines, part_files, part_of, text_of
 from mtlv.data.source import Card, Corpus, groups_of
 from mtlv.data.tables.readers import TAG_METRICS, bad_metric, tag_metric
 from mtlv.data.targets import spans_column
@@ -23,7 +23,6 @@ MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2", SUFFIX_U)
 TABLES = (".csv", ".json", ".jsonl")
 NO_TABLES = SUFFIXES[2:]  # other files may be tables or texts
-CAMBRIDGE = "cambridgeltl/MTL-Bioinformatics-2016"  # on GitHub
 
 
 @dataclass(frozen=True)
@@ -94,32 +93,6 @@ def _is_conll(file: ConllFile) -> bool:
     words = sum(map(len, sentences))
     is_even = {len(cells) for _, cells in file.rows if cells} == {file.width}
     return is_even and len(sentences) < words / 2 and len(file.tags) < words / 4
-
-
-def tagged(card: Card, *, untyped: str = "entity") -> Callable[[Path, DataOptions], Corpus]:
-    """Return the `load` of a data set with one tagging task; see `tagged_corpus`."""
-
-    def load(path: Path, options: DataOptions) -> Corpus:
-        return tagged_corpus(card, path, untyped=untyped, columns=options.columns)
-
-    return load
-
-
-def cambridge_card(task: Task, *, title: str, citation: str, folder: str, sha256: Sequence[str]) -> Card:
-    """Return the card of a data set in the form of the Cambridge language lab (Crichton et al. 2017).
-
-    `folder` is a commit and a folder of the lab's repository, with `train.tsv`, `devel.tsv` and `test.tsv`,
-    of which `sha256` are the checksums.
-    """
-    names = ("train.tsv", "devel.tsv", "test.tsv")
-    return Card.of_task(
-        task,
-        title=title,
-        address=f"https://github.com/{CAMBRIDGE}",
-        licence="CC BY 4.0 for the data, as its repository states",
-        citation=f"{citation} This form: Crichton G et al, BMC Bioinformatics 18:368, 2017.",
-        downloads=from_github(CAMBRIDGE, folder, dict(zip(names, sha256, strict=True))),
-    )
 
 
 def tagged_corpus(
