@@ -67,11 +67,6 @@ def show_all(
     return [text for text, _ in shown], [spans for _, spans in shown]
 
 
-def _original(text: str, mentions: Mentions) -> Shown:
-    """Return the text unchanged; only features of mentions use their positions."""
-    return text, tuple(mentions)
-
-
 def _dummy(text: str, mentions: Mentions) -> Shown:
     """Replace each mention's text by its token; the mention's position is that of the token.
 
@@ -183,5 +178,9 @@ INPUTS: dict[str, RelationInput] = {
         lambda mentions: (mark for n in range(len(mentions)) for mark in _marker_pair(n)),
         _read_markers,
     ),
-    "original": RelationInput(_original, lambda mentions: (), lambda text, known: (text, ())),  # noqa: ARG005
+    "original": RelationInput(  # only features of mentions use their positions
+        lambda text, mentions: (text, tuple(mentions)),
+        lambda mentions: (),  # noqa: ARG005
+        lambda text, known: (text, ()),  # noqa: ARG005
+    ),
 }

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mtlv.data.options import Columns, DataOptions
+from mtlv.data.options import DataOptions
 from mtlv.data.source import Card, Corpus
 from mtlv.data.tables.corpus import columns_of, table_corpus
 from mtlv.data.tables.hugging_face import Selection, read_folder, read_hub
@@ -37,11 +36,7 @@ def load(path: Path | None, options: DataOptions) -> Corpus:
         frozenset(columns_of(columns)), named, unclassed=columns.missing_labels == "unknown"
     )
     data = read_hub(options.hub or "", selection) if path is None else read_folder(path, selection)
-    return table_corpus(CARD.name, data.tables, _with_classes(columns, data.classes), *data.notes)
-
-
-def _with_classes(columns: Columns, classes: Mapping[str, tuple[str, ...]]) -> Columns:
-    """Use the data set's own classes in its order, unless the user named classes."""
-    names = classes.get(columns.target or "")
-    asked = names is not None and columns.classes is None and "classes" in KINDS[columns.kind].reads
-    return replace(columns, classes=names) if asked else columns
+    classes = data.classes.get(columns.target or "")
+    if classes is not None and columns.classes is None and "classes" in KINDS[columns.kind].reads:
+        columns = replace(columns, classes=classes)  # in the data set's own order
+    return table_corpus(CARD.name, data.tables, columns, *data.notes)

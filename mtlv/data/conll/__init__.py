@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from mtlv.data.conll.file import MARKER, SUFFIX_U, ColumnChoice, ConllFile, TaggedWords
+from mtlv.data.conll.file import MARKER, SUFFIX_U, ConllFile, TaggedWords
 from mtlv.data.options import Columns
 from mtlv.data.parts import absent, first_lines, part_files, part_of, text_of
 from mtlv.data.source import Card, Corpus, groups_of
@@ -51,9 +51,8 @@ def read_file(path: Path, columns: Columns | None = None, *, is_tagged: bool = T
     The word is the first column, the tag the last; columns are separated by tabs, or by spaces in a line
     without tabs. A line that begins with `-DOCSTART-` begins a document; its second column may be the name.
     """
-    choice = ColumnChoice() if columns is None else ColumnChoice(columns.words, columns.tags)
     lines = text_of(path).removeprefix("\ufeff").split("\n")
-    return ConllFile(path, lines, choice, is_tagged=is_tagged)
+    return ConllFile(path, lines, columns or Columns(), is_tagged=is_tagged)
 
 
 def sentences_of(read: Sequence[TaggedWords], untyped: str) -> list[Sentence]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from mtlv.data.options import Columns
 from mtlv.data.tables.rows import also
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.word_tags import ALLOWED, unknown_tags
@@ -38,14 +39,6 @@ class TaggedWords:
     prose: str | None = None  # its text as written, if the file has it
 
 
-@dataclass(frozen=True)
-class ColumnChoice:
-    """Columns by number, from 1 or from -1 at the end, or by name; None is the usual one."""
-
-    words: str | None = None
-    tags: str | None = None
-
-
 @dataclass
 class ConllFile:
     """A file as lines of columns.
@@ -53,13 +46,14 @@ class ConllFile:
     Args:
         path: its path, for messages.
         lines: its lines.
-        choice: the columns that are read.
+        choice: the columns of words and of tags, by number, from 1 or from -1 at the end, or by name; None is
+            the usual one.
         is_tagged: whether tags are read.
     """
 
     path: Path
     lines: Sequence[str]
-    choice: ColumnChoice = ColumnChoice()
+    choice: Columns = field(default_factory=Columns)
     is_tagged: bool = True
     documents: int = field(default=0, init=False)
 

@@ -93,13 +93,9 @@ def _records(content: str, file: Path) -> list[Any]:
         except ValueError:
             pass  # a file of lines
         else:
-            lists = [value] if isinstance(value, list) else filter(_is_list, getattr(value, "values", list)())
-            return max(lists, key=len, default=[value])
+            values = [value] if isinstance(value, list) else getattr(value, "values", list)()
+            return max((one for one in values if isinstance(one, list)), key=len, default=[value])
     return json_lines(file, content)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
 
 
 def _plain(record: Any, losses: Losses) -> dict[str, Any] | None:
@@ -213,14 +209,9 @@ def _relation(item: Mapping[str, Any]) -> Relation | None:
     ends = [item.get("from_id"), item.get("to_id")]
     if None in ends:
         spans = [item.get("head_span"), item.get("child_span")]
-        ends = [_place_name(span) if isinstance(span, Mapping) else None for span in spans]
+        ends = [f"{x.get('start')}-{x.get('end')}" if isinstance(x, Mapping) else None for x in spans]
     if not isinstance(name, str) or None in ends:
         return None
     direction = item.get("direction", "right")  # of the arrow between the two, in Label Studio
     first, second = reversed(ends) if direction == "left" else ends
     return Relation(name, str(first), str(second), direction != "bi")
-
-
-def _place_name(span: Mapping[str, Any]) -> str:
-    """Return the name of an entity by its place, for relations without ids."""
-    return f"{span.get('start')}-{span.get('end')}"

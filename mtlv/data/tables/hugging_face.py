@@ -126,11 +126,8 @@ def _read(name: str, load: Callable[[Any], Any], selection: Selection) -> HubDat
             got=f"{type(error).__name__}: {error}",
             then="without network access, download it elsewhere, use `save_to_disk`, and set `data.path`",
         ) from error
-    return HubData(
-        {part: split.table for part, split in read.items()},
-        next(iter(read.values())).classes,
-        (*notes, *(split.note for split in read.values() if split.note)),
-    )
+    tables = {part: table for part, (table, _) in read.items()}
+    return HubData(tables, next(classes for _, classes in read.values()), tuple(notes))
 
 
 def _parts(splits: Mapping[str, Any]) -> tuple[dict[str, tuple[str, Any]], list[str]]:
@@ -152,15 +149,11 @@ def _parts(splits: Mapping[str, Any]) -> tuple[dict[str, tuple[str, Any]], list[
     return {part: (split, splits[split]) for part in PARTS for name, split in named if name == part}, notes
 
 
-@dataclass(frozen=True)
-class _Split:
-    table: Table
-    classes: Mapping[str, tuple[str, ...]]
-    note: str
+def _split(place: Path, data: Any, selection: Selection) -> tuple[Table, dict[str, tuple[str, ...]]]:
+    """Return the rows of a split, with a note on those left out, and the classes of its columns by name.
 
-
-def _split(place: Path, data: Any, selection: Selection) -> _Split:
-    """Return the rows of a split; only columns that are read are decoded. A missing class is None."""
+    Only columns that are read are decoded. A missing class is None.
+    """
     need_header(place, data.column_names)
     need_size(place, data.data.nbytes, MOST_BYTES)
     read = [name for name in data.column_names if name in selection.columns]
@@ -173,8 +166,8 @@ def _split(place: Path, data: Any, selection: Selection) -> _Split:
         if selection.unclassed or all(row[name] != NO_CLASS for name in classes)
     ]
     dropped = len(rows) - len(named_rows)
-    note = f"{dropped} rows of `{place}` left out: their class is missing" if dropped else ""
-    return _Split(Table(place, tuple(data.column_names), tuple(named_rows)), classes, note)
+    notes = (f"{dropped} rows of `{place}` left out: their class is missing",) if dropped else ()
+    return Table(place, tuple(data.column_names), tuple(named_rows), notes), classes
 
 
 def _class_names(feature: Any) -> tuple[str, ...]:

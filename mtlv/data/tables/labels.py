@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mtlv.data.tables.cells import is_missing, python_list
@@ -39,7 +40,8 @@ def flag_of(value: object) -> int | None:
             return FLAGS[word]
         if word in UNCERTAIN:
             return UNKNOWN
-        value = _number(word)
+        with suppress(ValueError):
+            value = float(word)
     return int(value) if isinstance(value, int | float) and value in (0, 1, UNKNOWN) else None
 
 
@@ -120,10 +122,3 @@ def _name(part: Any) -> str | None:
     if isinstance(part, int) or (isinstance(part, float) and part.is_integer()):
         return str(int(part))
     return part.strip() if isinstance(part, str) else None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -240,11 +240,7 @@ def read_text(path: Path) -> str:
     try:
         return decode(path.read_bytes(), path.name)
     except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(f"`{path}` cannot be read", got=error.strerror)
+        raise DataError(f"`{path}` cannot be read", got=error.strerror) from error
 
 
 def decode(data: bytes, name: str) -> str:

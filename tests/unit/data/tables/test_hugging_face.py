@@ -58,8 +58,8 @@ def test_named_classes_keep_their_names_and_order(datasets, tmp_path) -> None:
     assert corpus.parts == ("train", "train", "train", "test")
     assert corpus.ids == ("train.1", "train.2", "train.3", "test.1")
     assert corpus.notes == (
-        "split `unsupervised`: 1 rows left out, because it is not a part",
         "1 rows of `saved/test` left out: their class is missing",
+        "split `unsupervised`: 1 rows left out, because it is not a part",
     )
 
 
