@@ -37,4 +37,4 @@ def user_groups(groups: Sequence[Sequence[str]], names: Sequence[str]) -> Groupi
             then="name each task of the data in one group",
         )
     group_of = {name: number for number, group in enumerate(groups) for name in group}
-    return Grouping(first_seen(group_of[name] for name in names))
+    return Grouping(first_seen(group_of[name] for name in names), notes=("the groups are given",))

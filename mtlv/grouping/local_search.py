@@ -15,16 +15,8 @@ WITHOUT = 50  # moves of a chain without a better partition
 CLOSE = 1e-9  # relative difference of equal values
 
 
-@dataclass(frozen=True)
-class Found:
-    """The best partition of all starts, as labels, and how many starts reached its value."""
-
-    labels: tuple[int, ...]
-    reached: int
-
-
-def local_search(value: GroupValue, k: int | None, *, starts: int, seed: int) -> Found:
-    """Improve random partitions by chains of moves, and return the best.
+def local_search(value: GroupValue, k: int | None, *, starts: int, seed: int) -> tuple[tuple[int, ...], int]:
+    """Improve random partitions by chains of moves; return the best, and how many starts reached its value.
 
     A chain makes the best move of a task to another group, even if it is worse, then the best of another
     task, and so on; the best partition on the way is kept, and the next chain begins there, until none is
@@ -42,7 +34,7 @@ def local_search(value: GroupValue, k: int | None, *, starts: int, seed: int) ->
     values = [climb.up() for climb in climbs]
     best = int(np.argmax(values))
     reached = sum(result >= values[best] - CLOSE * abs(values[best]) for result in values)
-    return Found(first_seen(climbs[best].labels.tolist()), reached)
+    return first_seen(climbs[best].labels.tolist()), reached
 
 
 def _start(items: int, k: int | None, seed: int, number: int) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ from mtlv.grouping import cluster, counts
 from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
 from mtlv.grouping.engines import solve
-from mtlv.grouping.given import user_groups as of_user
+from mtlv.grouping.given import user_groups
 from mtlv.grouping.group_values import GroupValue, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
 from mtlv.grouping.partition import best_partition
@@ -134,11 +134,6 @@ def _random(space: Space, k: int | None) -> Grouping:
     return _describe(space, grouping.labels, grouping.notes)
 
 
-def _random_like_best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
-    """Return random groups with the sizes of the best partition, as a control."""
-    return _shuffle(_best(gains, k, spec), spec.seed, "of the best partition")
-
-
 def _shuffle(like: Grouping, seed: int, of: str) -> Grouping:
     note = f"random groups with the sizes {of}: {', '.join(map(str, like.sizes))}"
     return replace(random_like(like.sizes, seed=seed), notes=(note,))
@@ -162,10 +157,6 @@ def _best(gains: Gains, k: int | None, spec: GroupingSpec) -> Grouping:
     value = gains if isinstance(gains, GroupValue) else VALUES[spec.value](gains)
     partition = best_partition(value, k=k, starts=spec.restarts, seed=spec.seed)
     return Grouping(partition.labels, notes=(partition.note, *([value.note] if value.note else [])))
-
-
-def _user_groups(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
-    return replace(of_user(spec.groups or (), names), notes=("the groups are given",))
 
 
 def _random_even(spec: GroupingSpec, names: Sequence[str]) -> Grouping:
@@ -203,11 +194,14 @@ kde = GroupingMethod(
     lambda space, _: counts.kde(space.raw, space.spec.bandwidth),
     title="label counts, divided where a kernel density estimate is lowest",
 )
-given_groups = GroupingMethod(of_names=_user_groups, title="the groups of `grouping.groups`")
+given_groups = GroupingMethod(
+    of_names=lambda spec, names: user_groups(spec.groups or (), names),
+    title="the groups of `grouping.groups`",
+)
 random = GroupingMethod(
     _random,
     takes_k=True,
-    search=_random_like_best,
+    search=lambda gains, k, spec: _shuffle(_best(gains, k, spec), spec.seed, "of the best partition"),
     random=True,
     title="random groups of the sizes that kmedoids, or best, finds: the control for any claim",
 )

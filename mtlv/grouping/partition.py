@@ -164,9 +164,9 @@ def _of_many(value: GroupValue, k: int | None, starts: int, seed: int) -> Partit
     solved = None if program is None else _by_program(value, program)
     if solved is not None and solved.proven:
         return solved
-    searched = local_search(value, k, starts=starts, seed=seed)
-    how = f"local search ({searched.reached} of {starts} random starts found this value)"
-    partition = _partition(value, searched.labels, how, proven=False)
+    labels, reached = local_search(value, k, starts=starts, seed=seed)
+    how = f"local search ({reached} of {starts} random starts found this value)"
+    partition = _partition(value, labels, how, proven=False)
     return partition if solved is None else max(solved, partition, key=lambda result: result.value)
 
 

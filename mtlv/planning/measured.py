@@ -81,10 +81,6 @@ def pair_gain(view: VectorSource) -> NDArray[np.float64]:
     """
     scores, names = measured(view), view.corpus.names
     _need_pairs(names, scores)
-    return _gains(names, scores)
-
-
-def _gains(names: Sequence[str], scores: Measured) -> NDArray[np.float64]:
     alone = [scores[frozenset((name,))][name] for name in names]
     together = [[scores[frozenset((to, by))][to] for by in names] for to in names]
     return np.array(together) - np.array(alone)[:, None]
