@@ -136,7 +136,7 @@ def train(
         values |= _grouping(groups)
     if folder is not None:
         values |= _store_settings(folder)
-    path = _stored_path(corpus, values)
+    path = stored_path(corpus, Path(values.get("store.uri", default_settings().store.uri)))
     data = corpus.settings if path is None else {**corpus.settings, "data.path": str(path)}
     with errors_name_arguments("training"):
         if "stages" not in values:
@@ -162,11 +162,6 @@ def _store_settings(folder: str | Path) -> dict[str, str]:
         raise wrong_type(folder, "path", "folder", "name a folder, such as `folder='runs'`")
     home = Path(folder).absolute()
     return {"store.uri": str(home / "mtlv-store"), "tracking.uri": f"sqlite:///{home / 'mlflow.db'}"}
-
-
-def _stored_path(corpus: Corpus, values: Mapping[str, Any]) -> Path | None:
-    """Return where documents in memory are written: in the store."""
-    return stored_path(corpus, Path(values.get("store.uri", default_settings().store.uri)))
 
 
 def _values_to_try(tune: Mapping[str, Sequence[Any]], values: Mapping[str, Any]) -> dict[str, Any]:

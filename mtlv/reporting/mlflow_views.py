@@ -50,7 +50,15 @@ def ready_views(members: Sequence[ResolvedMember], *, ended: bool = False) -> tu
     Charts of what is known while the suite runs are first, and last once it has `ended`.
     """
     suite = _Suite(members)
-    views = [_runs(suite), _folds(suite), _compare(suite, ended), _tasks(suite), _heads(suite)]
+    first = (*suite.results, TIME)
+    views = [
+        View("Runs", MEMBER, (*first, *TOLD_APART, "tags.mtlv.state"), best=suite.results[0]),
+        # MLflow nests runs only in a view that neither filters nor sorts by a metric.
+        View("Folds", columns=(*first, "params.fold", "params.seed", *TOLD_APART)),
+        _compare(suite, ended),
+        _tasks(suite),
+        _heads(suite),
+    ]
     if any(fold_run.groups is not None for member in members for fold_run in member.children):
         views.append(_elbow(suite))
     return tuple(views)
@@ -94,17 +102,6 @@ class _Suite:
 def _each(kind: str, *keys: str) -> tuple[Chart, ...]:
     """Return a chart for each key."""
     return tuple(Chart(kind, (key,)) for key in keys)  # type: ignore[arg-type]
-
-
-def _runs(suite: _Suite) -> View:
-    """Return the view of the members, the best first, with the columns that distinguish them."""
-    columns = (*suite.results, TIME, *TOLD_APART, "tags.mtlv.state")
-    return View("Runs", MEMBER, columns, best=suite.results[0])
-
-
-def _folds(suite: _Suite) -> View:
-    """Return the view of all runs; MLflow nests them only if it neither filters nor sorts by a metric."""
-    return View("Folds", columns=(*suite.results, TIME, "params.fold", "params.seed", *TOLD_APART))
 
 
 def _compare(suite: _Suite, ended: bool) -> View:

@@ -144,7 +144,8 @@ class ServedPlan:
                 notes[_split(schema)] = None
             notes |= dict.fromkeys(documents.notes)
             if truncated:
-                notes[_not_read(truncated, schema.max_length)] = None
+                note = f"{many(truncated, 'text')} longer than the {schema.max_length} tokens that the model"
+                notes[f"{note} reads: the rest was not read"] = None
         names = [served.task.name for served in served_tasks]
         ordered = [predictions[name] for name in names]
         if calibrated:
@@ -256,12 +257,6 @@ class ServedPlan:
         device = next(self._networks[0].model.parameters()).device
         known = self.description.precision
         return known if known == "fp32" else resolve_precision("auto", device)
-
-
-def _not_read(count: int, length: int) -> str:
-    return (
-        f"{many(count, 'text')} longer than the {length} tokens that the model reads: the rest was not read"
-    )
 
 
 def _split(schema: InputSchema) -> str:

@@ -29,10 +29,6 @@ class Origin:
         """Return the origin of a part of the value."""
         return Origin(lambda path: self.place((*keys, *path)), self.folder)
 
-    @classmethod
-    def of(cls, document: YamlDocument, folder: Path) -> Origin:
-        return cls(document.place, folder)
-
 
 @dataclass(frozen=True)
 class Change:

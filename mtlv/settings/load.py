@@ -116,7 +116,7 @@ def _suite(
     if document.value is not None and not isinstance(document.value, dict):
         raise ConfigError([f"{document.place(())}: a config is a mapping of keys such as `training`"])
     base = Draft()
-    base.apply_file(document.value or {}, Origin.of(document, folder))
+    base.apply_file(document.value or {}, Origin(document.place, folder))
     changes, problems = _overrides(overrides)
     for change in changes:
         base.apply(change)

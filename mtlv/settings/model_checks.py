@@ -13,20 +13,16 @@ def _unknown_sources(s: Settings) -> str:
     return f"{', '.join(unknown)}; allowed: {', '.join(known)}" if unknown else ""
 
 
-def _compares_gradients(s: Settings, cannot: str) -> str:
-    """Describe why an objective that compares gradients `cannot` be used; empty for other objectives."""
-    name = s.training.objective.name
-    others = ", ".join(other for other in BALANCERS if not BALANCERS[other].gradients)
-    return f"{name} compares gradients{cannot}, or take one of {others}" if BALANCERS[name].gradients else ""
-
-
 def _gradients_of_private_layers(s: Settings) -> str:
-    layers = s.architecture.private_layers
-    why = (
-        " at the vectors that all heads read, and heads with `architecture.private_layers` read different "
-        f"ones; set that to 0 (got {layers})"
+    name, layers = s.training.objective.name, s.architecture.private_layers
+    if not layers or not BALANCERS[name].gradients:
+        return ""
+    others = ", ".join(other for other in BALANCERS if not BALANCERS[other].gradients)
+    return (
+        f"{name} compares gradients at the vectors that all heads read, and heads with "
+        f"`architecture.private_layers` read different ones; set that to 0 (got {layers}), or take one of "
+        f"{others}"
     )
-    return _compares_gradients(s, why) if layers else ""
 
 
 CONTRADICTIONS_OF_THE_MODEL = (

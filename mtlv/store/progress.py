@@ -159,13 +159,10 @@ def _place(folder: Path, state: SuiteState) -> Path:
     path = folder / f"{key}.json"
     for other in read_states(folder) if path.exists() else ():
         here = other.host == state.host and other.pid != state.pid
-        if here and other.state == "running" and _same(other, state) and alive(other.pid, other.born):
+        same = other.config == state.config and [u.key for u in other.units] == [u.key for u in state.units]
+        if here and same and other.state == "running" and alive(other.pid, other.born):
             return folder / f"{key}-{state.pid}.json"
     return path
-
-
-def _same(one: SuiteState, two: SuiteState) -> bool:
-    return one.config == two.config and [u.key for u in one.units] == [u.key for u in two.units]
 
 
 def _forget_old(folder: Path) -> None:

@@ -129,9 +129,13 @@ def _run(
                     if suite_round.resolved:
                         described += suite_round.resolved
                         _describe(tracker, described)
-                    finished, errors = _run_round(context, suite_round, rounds, suite.search)
-                results += finished
-                failed += errors
+                        finished, errors = _run_members(
+                            context, rounds.colours, suite_round.resolved, suite.search
+                        )
+                        results += finished
+                        failed += errors
+                    else:
+                        failed += _train_first(context, suite_round, rounds)
             suite_round = rounds.next()
         compared = tuple(sorted(results, key=lambda result: rounds.place(result.resolved)))
         trials = tuple(map(trial, results)) if suite.search is not None else ()
@@ -163,15 +167,6 @@ def _start(
     callback(started)
     for line in time_lines(started, left, suite_round.resolved) if measured else ():
         callback(NoteGiven(line))
-
-
-def _run_round(
-    context: SuiteContext, suite_round: SuiteRound, rounds: SuiteRounds, search: SearchSettings | None
-) -> tuple[list[MemberResult], list[str]]:
-    """Return the results of the members that can run now, and the problems of those that failed."""
-    if suite_round.resolved:
-        return _run_members(context, rounds.colours, suite_round.resolved, search)
-    return [], _train_first(context, suite_round, rounds)
 
 
 def _train_first(context: SuiteContext, suite_round: SuiteRound, rounds: SuiteRounds) -> list[str]:

@@ -83,7 +83,7 @@ def _was_there(old: Path, config: Path) -> bool:
 
 def _process(state: SuiteState) -> tuple[bool, str]:
     """Return whether the suite may be running, and a description of its process."""
-    ago, which = _ago(state.seen), f"process {state.pid}"
+    ago, which = f"{duration(time.time() - state.seen)} ago", f"process {state.pid}"
     if state.state != "running":
         reason = f": {state.problem}" if state.problem else ""
         return False, f"{state.state} after {duration(state.seen - state.began)}, {ago}{reason}"
@@ -134,10 +134,6 @@ def _details(unit: UnitState) -> str:
         return f": {duration(until - since)}{at}"
     speed = f", {unit.documents_per_second:.0f} documents/s" if unit.epoch else ""
     return f": {unit.epoch} of {unit.epochs} epochs{speed}, since {_clock(since)}{at}"
-
-
-def _ago(seconds: float) -> str:
-    return f"{duration(time.time() - seconds)} ago"
 
 
 def _counts(units: Sequence[UnitState], *, some: bool = False) -> str:
