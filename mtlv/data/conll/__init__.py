@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from mtlv.data.conll.file import MARKER, SUFFIX_U, ConllFile, TaggedWords
+from mtlv.data.conll.file import MARKER, SUFFIX_U, ConllFile, Sentence
 from mtlv.data.options import Columns
 from mtlv.data.parts import absent, first_lines, part_files, part_of, text_of
 from mtlv.data.source import Card, Corpus, groups_of
@@ -15,7 +15,6 @@ from mtlv.data.tables.readers import TAG_METRICS, bad_metric, tag_metric
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
 from mtlv.formatting import list_first
-from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 from mtlv.plan.word_tags import are_classes, have_letters, named_tags, spans_of_rows
 
@@ -23,17 +22,6 @@ MOST_TYPES = 1000  # maximum types of entities; more indicate a wrong column
 SUFFIXES = (".tsv", ".txt", ".conll", ".iob", ".bio", ".iob2", SUFFIX_U)
 TABLES = (".csv", ".json", ".jsonl")
 NO_TABLES = SUFFIXES[2:]  # other files may be tables or texts
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One sentence."""
-
-    id: str  # file name, document name if any, and number of the sentence in the file
-    words: tuple[str, ...]  # W words
-    spans: tuple[Span, ...]  # entities in words, without overlaps
-    document: str = ""
-    prose: str | None = None  # its text as written, if that is known
 
 
 def read_words(path: Path) -> list[tuple[str, ...]]:
@@ -55,13 +43,10 @@ def read_file(path: Path, columns: Columns | None = None, *, is_tagged: bool = T
     return ConllFile(path, lines, columns or Columns(), is_tagged=is_tagged)
 
 
-def sentences_of(read: Sequence[TaggedWords], untyped: str) -> list[Sentence]:
+def sentences_of(read: Sequence[Sentence], untyped: str) -> list[Sentence]:
     """Return sentences with the entities, or the classes of words, that their tags have together."""
     spans = spans_of_rows([sentence.tags for sentence in read], untyped)
-    return [
-        Sentence(sentence.id, sentence.words, entities, sentence.document, sentence.prose)
-        for sentence, entities in zip(read, spans, strict=True)
-    ]
+    return [replace(sentence, spans=entities) for sentence, entities in zip(read, spans, strict=True)]
 
 
 def conll_path(path: Path) -> Path | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from mtlv.data.options import Columns
 from mtlv.data.tables.rows import also
 from mtlv.errors import DataError, nearest, shorten
+from mtlv.plan.spans import Span
 from mtlv.plan.word_tags import ALLOWED, unknown_tags
 
 MOST_WORDS = 10_000  # maximum words of a sentence; longer ones indicate missing blank lines
@@ -29,14 +30,15 @@ Line = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
-class TaggedWords:
-    """One sentence of a file."""
+class Sentence:
+    """One sentence."""
 
     id: str  # file name, document name if any, and number of the sentence in the file
     words: tuple[str, ...]  # W words
-    tags: tuple[str, ...]  # W tags; empty if these are not read
+    spans: tuple[Span, ...] = ()  # entities in words, without overlaps; of a file, see `sentences_of`
     document: str = ""
-    prose: str | None = None  # its text as written, if the file has it
+    prose: str | None = None  # its text as written, if that is known
+    tags: tuple[str, ...] = ()  # W tags of a file, if they are read
 
 
 @dataclass
@@ -135,7 +137,7 @@ class ConllFile:
 
     # ---- Sentences ---------------------------------------------------------------------------------------
 
-    def sentences(self) -> list[TaggedWords]:
+    def sentences(self) -> list[Sentence]:
         """Return all sentences.
 
         Raises:
@@ -174,7 +176,7 @@ class ConllFile:
             return bool(_cell(cells, self.word))
         return len(cells) > 1 and bool(cells[0] and _cell(cells, self.word) and _cell(cells, self.tag))
 
-    def _sentences(self) -> Iterator[TaggedWords]:
+    def _sentences(self) -> Iterator[Sentence]:
         document, prose, lines, count = "", None, list[list[str]](), 0
         for number, cells in (*self._split, (len(self.lines) + 1, [])):
             is_comment = self._is_comment(cells)
@@ -193,7 +195,7 @@ class ConllFile:
 
     def _closed(
         self, line: int, lines: Sequence[Sequence[str]], number: int, document: str, prose: str | None
-    ) -> TaggedWords:
+    ) -> Sentence:
         if len(lines) > MOST_WORDS:
             raise DataError(
                 f"`{self.path.name}` has a sentence of more than {MOST_WORDS:,} words before line {line}",
@@ -205,9 +207,10 @@ class ConllFile:
 
     def _sentence(
         self, number: int, words: tuple[str, ...], tags: tuple[str, ...], document: str, prose: str | None
-    ) -> TaggedWords:
+    ) -> Sentence:
         id_ = ".".join(part for part in (self.path.stem, document, str(number)) if part)
-        return TaggedWords(id_, words, tags, f"{self.path.stem}.{document}" if document else "", prose)
+        document = f"{self.path.stem}.{document}" if document else ""
+        return Sentence(id_, words, document=document, prose=prose, tags=tags)
 
     def _opened(self, name: str) -> str:
         self.documents += 1
