@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
@@ -11,8 +11,8 @@ from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
 from mtlv.planning.encoder_names import nearly_known
 from mtlv.planning.known_data import KnownData
-from mtlv.planning.outline import outline
-from mtlv.planning.plans import NO_PRIVATE, clusters, layers
+from mtlv.planning.outline import MemberOutline, outline
+from mtlv.planning.plans import clusters, layers
 from mtlv.planning.problems import problems_of
 from mtlv.planning.sources import check_sources
 from mtlv.settings.problems import Problem
@@ -25,39 +25,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MemberCheck:
-    """Description of a member's plan.
-
-    Args:
-        name: name of the member.
-        lines: the plan as a tree, or how it will be made.
-        marks: one mark for each model to train over all folds and seeds, equal if two members share a model;
-            an upper bound with `k: auto`.
-        warnings: warnings for the user before training.
-        grouped_later: whether its groups are found only when it runs.
-    """
-
-    name: str
-    lines: tuple[str, ...]
-    marks: frozenset[str]
-    warnings: tuple[str, ...]
-    grouped_later: bool
-
-    @property
-    def units(self) -> int:
-        return len(self.marks)
-
-
-@dataclass(frozen=True)
 class SuiteCheck:
     """All members of a suite, and their units together."""
 
-    members: tuple[MemberCheck, ...]
+    members: tuple[MemberOutline, ...]
 
     @property
     def at_most(self) -> bool:
         """Whether `units` is an upper bound: groups found when the suite runs may be fewer, or shared."""
-        return any(member.grouped_later for member in self.members) and self.units > 1
+        return any(member.learned is None for member in self.members) and self.units > 1
 
     @property
     def units(self) -> int:
@@ -103,7 +79,7 @@ def check_suite(suite: Suite, corpora: Corpora | None = None) -> SuiteCheck:
     return SuiteCheck(tuple(checks))
 
 
-def _check_member(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
+def _check_member(member: Member, suite: Suite, data: KnownData) -> MemberOutline:
     """Return the description of a member.
 
     Raises:
@@ -113,10 +89,8 @@ def _check_member(member: Member, suite: Suite, data: KnownData) -> MemberCheck:
     trains = outline(member, data.tasks, suite.members)
     stages = member.settings.each_stage
     warnings = dict.fromkeys(text for settings in stages for text in _warnings(settings, layers(settings)))
-    if trains.no_private:
-        warnings[NO_PRIVATE] = None
-    warnings |= dict.fromkeys(data.constant(member.settings.data))
-    return MemberCheck(member.name, trains.lines, trains.marks, tuple(warnings), trains.learned is None)
+    warnings |= dict.fromkeys((*trains.warnings, *data.constant(member.settings.data)))
+    return replace(trains, warnings=tuple(warnings))
 
 
 def _warnings(settings: Settings, layers: int) -> list[str]:

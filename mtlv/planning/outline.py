@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mtlv.formatting import list_first, many
 from mtlv.plan import ModelSpec, Task, head_key, tree_lines
-from mtlv.planning.plans import known_plan, lacks_private_layers
+from mtlv.planning.plans import NO_PRIVATE, known_plan, lacks_private_layers
 from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import budget_error, match, teachers
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
@@ -24,16 +24,23 @@ class MemberOutline:
     """Description of a member's plans.
 
     Args:
+        name: name of the member.
         lines: the plans as trees, or how they will be made.
-        marks: a mark of each model over all folds and seeds, equal if two members share it.
+        marks: a mark of each model to train over all folds and seeds, equal if two members share it; an upper
+            bound with `k: auto`.
         learned: tasks of each model of the last stage; None if its groups are not known yet.
-        no_private: whether private layers are set, but no model will have any.
+        warnings: warnings for the user before training.
     """
 
+    name: str
     lines: tuple[str, ...]
     marks: frozenset[str]
     learned: tuple[tuple[str, ...], ...] | None = None
-    no_private: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def units(self) -> int:
+        return len(self.marks)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def outline(
     marks = frozenset(f"{mark} {fold} {seed}" for mark in of_models for fold, seed in children)
     every = [sketch.models for sketch in sketches.values()]
     no_private = all(every) and lacks_private_layers(member, [model for models in every for model in models])
-    return MemberOutline(tuple(lines), marks, learned, no_private)
+    return MemberOutline(member.name, tuple(lines), marks, learned, (NO_PRIVATE,) if no_private else ())
 
 
 def _what_comes_before(
