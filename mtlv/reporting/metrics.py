@@ -19,9 +19,9 @@ from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import SCORING, all_need_thresholds
 from mtlv.formatting import with_spread
 from mtlv.plan import Plan, Scores, Task, slug, slugs
-from mtlv.registries import GROUPINGS
+from mtlv.plan.shape import StageShape
+from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.plan_result import PlanResult
-from mtlv.reporting.stage_shapes import stage_shapes
 from mtlv.settings import flatten
 from mtlv.settings.identity import settings_key
 from mtlv.store.records import EpochRecord, UnitRecord
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mtlv.planning.groups import TaskGroups
     from mtlv.planning.resolve import FoldRun, ResolvedMember
     from mtlv.settings import Settings
+    from mtlv.units.job import Job
 
 
 class MetricNames:
@@ -66,7 +67,7 @@ def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, fold_run.groups),
         "mtlv.learned": tasks_by_stage(settings),
-        "mtlv.stages": json.dumps([asdict(shape) for shape in stage_shapes(settings, fold_run)]),
+        "mtlv.stages": json.dumps([asdict(shape) for shape in _stage_shapes(settings, fold_run)]),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,
@@ -76,6 +77,30 @@ def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
 def tasks_by_stage(settings: Settings) -> str:
     """Return the `tasks` setting of each stage as JSON; an empty list means all tasks."""
     return json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False)
+
+
+def _stage_shapes(settings: Settings, fold_run: FoldRun) -> list[StageShape]:
+    """Return what each stage of a fold run learned, in order, without those that the last does not need."""
+    jobs_by_stage: dict[str, list[Job]] = {}
+    for job in (*fold_run.earlier, *fold_run.jobs):
+        jobs_by_stage.setdefault(job.unit.stage, []).append(job)
+    texts = {f"{data.called}.text" for data in settings.data.each_source}
+    shapes = []
+    for name, jobs in jobs_by_stage.items():
+        tasks = {task for job in jobs for task in job.unit.model.tasks}
+        starts = [job.start_job.unit.stage for job in jobs if job.start_job is not None]
+        teachers = [teacher.unit.stage for job in jobs for teacher in job.teachers]
+        shape = StageShape(
+            name,
+            len(tasks),
+            len({job.unit.model.name for job in jobs}),  # several teachers of one model are alike
+            is_grouped=ARCHITECTURES[jobs[0].settings.architecture.name].grouped,
+            has_text_only=not tasks.isdisjoint(texts),
+            start=next(iter(starts), ""),
+            teacher=next(iter(teachers), ""),
+        )
+        shapes.append(shape)
+    return shapes
 
 
 def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
