@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 
 from mtlv.errors import mask_credentials
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import KINDS_WITHOUT_TARGET, SOURCE_KEYS, ColumnSettings
 from mtlv.settings.draft import defaults
-from mtlv.settings.model_checks import CONTRADICTIONS_OF_THE_MODEL
-from mtlv.settings.rules import Check, Unread
+from mtlv.settings.model_checks import CONTRADICTIONS_OF_THE_MODEL, Check
 from mtlv.settings.schema import FACTOR_RATE, Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
@@ -218,6 +218,16 @@ CONTRADICTIONS = (
     ),
     *CONTRADICTIONS_OF_THE_MODEL,
 )
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A check for a key that was set but is not read by any member of the suite."""
+
+    keys: tuple[str, ...]  # the key, followed by the keys that determine whether it is read
+    is_set: Callable[[Settings], bool]  # whether the key is set in settings
+    is_read: Callable[[Settings], bool]  # whether the key is used with these settings
+    text: str  # advice for the user
 
 
 def _beside_sources(key: str, s: Settings) -> bool:

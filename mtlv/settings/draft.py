@@ -39,6 +39,22 @@ class Change:
     origin: Origin
 
 
+@dataclass(frozen=True)
+class Variant:
+    """The definition of one member of a suite: its changes, and its name if the config sets one.
+
+    Args:
+        axes: values of each key to try, see `tune`; None if it has no `tune` of its own.
+        tuned: number of the member for which this one tries values; None if it has no others.
+    """
+
+    changes: tuple[Change, ...]
+    name: str | None = None
+    place: str = ""
+    axes: tuple[tuple[Change, ...], ...] | None = None
+    tuned: int | None = None
+
+
 @cache
 def _defaults() -> YamlDocument:
     text = files("mtlv.settings").joinpath("defaults.yml").read_text(encoding="utf-8")

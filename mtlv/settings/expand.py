@@ -12,13 +12,22 @@ from typing import Any
 from pydantic import ValidationError
 
 from mtlv.settings.describe import short
-from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, dotted_key, full_key, known_keys, split
+from mtlv.settings.draft import (
+    SUITE_KEYS,
+    Change,
+    Draft,
+    Origin,
+    Variant,
+    dotted_key,
+    full_key,
+    known_keys,
+    split,
+)
 from mtlv.settings.problems import from_validation, sentence
 from mtlv.settings.schema import ExecutionSettings, Settings
 from mtlv.settings.suite_schema import SuiteSettings
 from mtlv.settings.text import KeyPath
 from mtlv.settings.transfer import from_transfer
-from mtlv.settings.variant import Variant
 
 MAX_MEMBERS = 1000
 Axis = tuple[Change, ...]

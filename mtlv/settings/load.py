@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from mtlv.errors import ConfigError, mask_credentials, shorten
 from mtlv.settings.checks import contradictions, unread
-from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, defaults, dotted_key
+from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, Variant, defaults, dotted_key
 from mtlv.settings.examples import find_config
 from mtlv.settings.expand import flat_changes, suite_keys, variants
 from mtlv.settings.members import Member, Unnamed, collapse, name_members
@@ -25,7 +25,6 @@ from mtlv.settings.schema import Settings, TrainingSettings
 from mtlv.settings.stages import fill_stages, stage_problems
 from mtlv.settings.suite_schema import SearchSettings
 from mtlv.settings.text import KeyPath, YamlDocument, parse, read
-from mtlv.settings.variant import Variant
 
 EXPERIMENT = "mtlv"
 COMMAND_LINE = "{} on the command line"

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from mtlv.registries import BALANCERS
-from mtlv.settings.rules import Check
 from mtlv.settings.schema import Settings
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check for one contradiction."""
+
+    keys: tuple[str, ...]  # dotted keys it reads; messages name the first one
+    find: Callable[[Settings], str | int]  # returns what is wrong, or whether something is
+    text: str = "{}"  # the problem; `{}` stands for what is wrong
 
 
 def _unknown_sources(s: Settings) -> str:

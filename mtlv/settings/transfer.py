@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-from mtlv.settings.draft import Draft, Origin
+from mtlv.settings.draft import Change, Draft, Origin, Variant
 from mtlv.settings.problems import sentence
 from mtlv.settings.suite_schema import TransferSettings
-from mtlv.settings.variant import Variant, variant
 
 FIRST, THEN = "first", "then"
 """Names of the two stages."""
@@ -33,7 +32,11 @@ def from_transfer(
         sources, targets = (_names(chosen, names) for chosen in (transfer.sources, transfer.targets))
         members = [*_alone(targets), *_transfers(sources, targets, transfer.first or {})]
     seeds = {} if transfer.seeds is None else {"seed": transfer.seeds}
-    return [variant(name, origin, changes | seeds) for name, changes in members], []
+    place = origin.place(())
+    return [
+        Variant(tuple(Change(key, value, origin) for key, value in (changes | seeds).items()), name, place)
+        for name, changes in members
+    ], []
 
 
 def _alone(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
