@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass as checked
 
 from mtlv.data.joined import sources_of
 from mtlv.data.relations import INPUTS
@@ -17,6 +19,7 @@ from mtlv.data.words import RULES, Agreement, best_rule, split_words
 from mtlv.errors import DataError
 from mtlv.plan import Task
 from mtlv.plan.spans import Span
+from mtlv.settings.values import Count, Fraction, MaybeCount, OneOf
 
 if TYPE_CHECKING:
     from mtlv.settings.data_schema import DataSettings
@@ -26,23 +29,29 @@ OPTIONAL = (SECOND, WORDS, MENTIONS)
 MADE_UP = "This is a short text."
 MOST_CLASSES = 100_000
 MOST_MENTIONS = 1000
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""Values of the files of a model, which may be from anywhere, are not converted."""
 
 
-@dataclass(frozen=True)
+@checked(frozen=True, config=STRICT)
 class InputSchema:
     """Inputs that a task reads from a document."""
 
-    max_length: int  # in tokens, with special tokens; longer documents are truncated
-    reads: tuple[str, ...] = ()  # columns of `OPTIONAL` that it needs besides the text
-    shown: str = "original"  # presentation of marked entities, one of `mtlv.data.relations.INPUTS`
-    roles: tuple[str, ...] = ()  # roles of marked entities, in order of occurrence, without duplicates
-    mentions: int = 0  # maximum number of marked entities of a document
-    window: int | None = None  # words per window of longer documents; None does not cut them
+    max_length: Count  # in tokens, with special tokens; longer documents are truncated
+    # columns that it needs besides the text
+    reads: Annotated[tuple[Annotated[str, OneOf(OPTIONAL)], ...], Field(strict=False)] = ()
+    # presentation of marked entities, one of `mtlv.data.relations.INPUTS`
+    shown: Annotated[str, OneOf(INPUTS)] = "original"
+    # roles of marked entities, in order of occurrence, without duplicates
+    roles: Annotated[tuple[str, ...], Field(strict=False, max_length=MOST_CLASSES)] = ()
+    mentions: Annotated[int, Field(ge=0, le=MOST_MENTIONS)] = 0  # maximum number in a document
+    window: MaybeCount = None  # words per window of longer documents; None does not cut them
     # words shared by neighbouring windows; None as in `data.window_overlap`
-    window_overlap: int | None = None
-    rule: str | None = None  # how texts are split into words, one of `RULES`; None is `RUNS`
+    window_overlap: Annotated[int | None, Field(ge=0)] = None
+    # how texts are split into words, one of `RULES`; None is `RUNS`
+    rule: Annotated[str, OneOf(tuple(RULES))] | None = None
     # share of the training documents whose given words the rule makes; None if it made the words
-    agreement: float | None = None
+    agreement: Fraction | None = None
 
     @classmethod
     def of(cls, corpus: Corpus, data: DataSettings, train: Iterable[int]) -> Self:
@@ -75,23 +84,11 @@ class InputSchema:
         return INPUTS[self.shown].tokens([row])
 
     def check(self) -> None:
-        """Raise ValueError if a value is invalid."""
-        if type(self.max_length) is not int or self.max_length < 1:
-            raise ValueError("`max_length` that is not a whole number of 1 or more")
-        if not set(self.reads) <= set(OPTIONAL) or len(set(self.reads)) < len(self.reads):
-            raise ValueError("`reads` with an unknown column")
+        """Raise ValueError if values do not fit each other; each by itself is checked when it is read."""
         if {WORDS, MENTIONS} <= set(self.reads):
             raise ValueError("entities marked in words")
-        if self.shown not in INPUTS:
-            raise ValueError(f"the unknown value {self.shown!r}")
-        if self.rule is not None and self.rule not in RULES:
-            raise ValueError(f"the unknown rule of words {self.rule!r}")
-        share = 0 if self.agreement is None else self.agreement
-        if type(share) not in (int, float) or not 0 <= share <= 1:
-            raise ValueError("`agreement` that is not a number from 0 to 1")
-        if type(self.mentions) is not int or not 0 <= self.mentions <= MOST_MENTIONS:
-            raise ValueError(f"`mentions` that is not a whole number up to {MOST_MENTIONS}")
-        _check_window(self.window, self.window_overlap)
+        if self.window_overlap is not None and self.window_overlap >= (self.window or 0):
+            raise ValueError("`window_overlap` that is not below `window`")
         try:
             self.tokens  # noqa: B018 - each role can be shown
         except DataError as error:
@@ -105,13 +102,6 @@ def _word_rule(corpus: Corpus, train: Iterable[int]) -> Agreement | None:
         return Agreement(corpus.rule, 1.0)
     prose = corpus.prose
     return best_rule((corpus.words[row], None if prose is None else prose[row]) for row in train)
-
-
-def _check_window(size: object, overlap: object) -> None:
-    if size is not None and (type(size) is not int or size < 1):
-        raise ValueError("`window` that is not a whole number of 1 or more")
-    if overlap is not None and (type(size) is not int or type(overlap) is not int or not 0 <= overlap < size):
-        raise ValueError("`window_overlap` that is not a whole number below `window`")
 
 
 @dataclass(frozen=True)
@@ -131,20 +121,17 @@ class ServedTask:
         """Read a task from a description.
 
         Raises:
-            ValueError: a value is invalid.
-            TypeError: a key is unknown or missing.
+            ValueError: a value is invalid, or a key unknown or missing.
         """
         if not isinstance(content, dict):
             raise ValueError("`tasks` with a value that is not a task")
-        texts, lists = ("kind", "source", "shown", "rule"), ("classes", "negative", "reads", "roles")
-        if not all(isinstance(content.get(key, ""), str) for key in texts):
-            raise ValueError(f"a value of task `{name}` that is not text")
-        if not all(are_names(content.get(key, [])) for key in lists):
-            raise ValueError(f"a value of task `{name}` that is not a list of names")
-        values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in content.items()}
-        task = Task(name, **{key: values.pop(key) for key in KEPT if key in values})
-        schema = InputSchema(**values)
+        values = {"name": name} | {key: content[key] for key in KEPT if key in content}
+        task = TypeAdapter(Task).validate_python(values)
+        rest = {key: value for key, value in content.items() if key not in KEPT}
+        schema = InputSchema(**rest)
         schema.check()
+        if len(task.classes) > MOST_CLASSES or len(set(task.classes)) < len(task.classes):
+            raise ValueError(f"task `{name}` with too many classes, or one twice")
         if not set(task.negative) <= set(task.classes):
             raise ValueError(f"task `{name}` with `negative` that are not among its classes")
         return cls(task, schema)
@@ -167,16 +154,6 @@ def made_up_row(tasks: Iterable[ServedTask]) -> dict[str, object]:
 
 KEPT = ("kind", "source", "classes", "negative")
 """Attributes of a task in its description."""
-
-
-def are_names(value: object) -> bool:
-    """Whether it is a list of texts without duplicates."""
-    return (
-        isinstance(value, list)
-        and len(value) <= MOST_CLASSES
-        and all(isinstance(name, str) for name in value)
-        and len(set(value)) == len(value)
-    )
 
 
 def served_tasks(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, Self
+
+from pydantic import ValidationError
+from pydantic.dataclasses import dataclass as checked
 
 from mtlv.errors import TrackingError, shorten
 from mtlv.foreign import read_json
 from mtlv.serving.columns import ID, INPUT_COLUMNS
-from mtlv.serving.inputs import ServedTask, are_names
+from mtlv.serving.inputs import STRICT, ServedTask
 from mtlv.serving.kinds import ANSWERS
+from mtlv.settings.values import Fraction, Positive
 
 MOST_BYTES = 20_000_000  # maximum bytes of a JSON file
 DESCRIPTION = "served.json"
@@ -23,13 +26,13 @@ READABLE = (4, FORMAT)  # 4 had no `columns` and `temperatures`
 TASK_FILES = "own"  # the key of `task_files` in the file, since format 4
 
 
-@dataclass(frozen=True)
+@checked(frozen=True, config=STRICT)
 class ModelManifest:
     """Content of `served.json`."""
 
     origin: str  # name of the run that trained them
     tasks: Mapping[str, ServedTask]  # tasks by name, in the order of the corpus
-    thresholds: Mapping[str, float]  # decision thresholds of yes/no tasks, fitted on validation
+    thresholds: Mapping[str, Fraction]  # decision thresholds of yes/no tasks, fitted on validation
     scope: str  # how they were fitted; see `mtlv.evaluation.thresholds`
     networks: Mapping[str, str]  # file of each model of the plan, by model name
     task_files: Mapping[str, str]  # file by task, if it is not that of the task's model
@@ -41,8 +44,8 @@ class ModelManifest:
     mtlv: str  # version of mtlv that wrote it
     sha256: Mapping[str, str]  # checksums of the networks' files, by file
     # names of the inputs in the tables of the training documents, if they differ: {"text": ["report"]}
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    temperatures: Mapping[str, float] = field(default_factory=dict)  # of tasks with probabilities
+    columns: Mapping[str, list[str]] = field(default_factory=dict)
+    temperatures: Mapping[str, Positive] = field(default_factory=dict)  # of tasks with probabilities
     format: int = FORMAT  # of the folder
 
     @property
@@ -78,48 +81,24 @@ class ModelManifest:
                 then="use the version of mtlv in its requirements.txt",
             )
         try:
-            _check(content)
             tasks = {name: ServedTask.read(name, task) for name, task in content["tasks"].items()}
             values = {**content, "tasks": tasks, "task_files": content[TASK_FILES]}
             del values[TASK_FILES]
             manifest = cls(**values)
-            _check_kinds(manifest)
-        except (KeyError, TypeError, ValueError) as error:
+            _check(manifest)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise broken(folder / DESCRIPTION, error) from error
         return manifest
 
 
-def _check(content: Mapping[str, Any]) -> None:
-    """Raise ValueError if the type of a value does not match `ModelManifest`."""
-    texts = [content[key] for key in ("origin", "scope", "encoder", "tokenizer", "features", "precision")]
-    mappings = [content[key] for key in ("tasks", "networks", TASK_FILES, "thresholds", "heads", "sha256")]
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(m, dict) for m in mappings):
-        raise ValueError("a value of the wrong type")
-    files = [*content["networks"].values(), *content[TASK_FILES].values()]
-    if not all(isinstance(name, str) for name in files):
-        raise ValueError("`networks` with a value that is not text")
-    if not all(type(limit) in (int, float) and 0 <= limit <= 1 for limit in content["thresholds"].values()):
-        raise ValueError("`thresholds` with a value outside 0 to 1")
-    columns = content.get("columns", {})
-    if not isinstance(columns, dict) or not columns.keys() <= {*INPUT_COLUMNS, ID}:
+def _check(manifest: ModelManifest) -> None:
+    """Raise ValueError for values that do not fit each other, an unknown kind, or one without its content."""
+    if not manifest.columns.keys() <= {*INPUT_COLUMNS, ID}:
         raise ValueError("`columns` of unknown inputs")
-    if not all(map(are_names, columns.values())):
-        raise ValueError("`columns` with a value that is not a list of names")
-    temperatures = content.get("temperatures", {})
-    if not isinstance(temperatures, dict) or not all(map(_is_temperature, temperatures.values())):
-        raise ValueError("`temperatures` with a value that is not a positive number")
-    if not content["sha256"].keys() >= set(files):
+    if not manifest.sha256.keys() >= set(manifest.files):
         raise ValueError("`sha256` without a file of `networks`")
-    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in files):
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in manifest.files):
         raise ValueError("`networks` with a file outside the folder")
-
-
-def _is_temperature(value: object) -> bool:
-    return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]
-
-
-def _check_kinds(manifest: ModelManifest) -> None:
-    """Raise ValueError for an unknown kind, or one without its required content."""
     for name, served in manifest.tasks.items():
         if served.task.kind not in ANSWERS:
             raise ValueError(f"task `{name}` of the unknown kind {served.task.kind!r}")
@@ -139,7 +118,12 @@ def read_json_file(path: Path) -> Any:
 
 def broken(path: Path, error: Exception) -> TrackingError:
     """Return the error for an unusable file of a logged model."""
-    reason = getattr(error, "strerror", None) or shorten(str(error))
+    reason = getattr(error, "strerror", None) or str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        reason = f"`{'.'.join(map(str, first['loc']))}`: {first['msg']}"
     return TrackingError(
-        f"the model's file {path} cannot be read", got=reason, then="get the model again from its run"
+        f"the model's file {path} cannot be read",
+        got=shorten(reason),
+        then="get the model again from its run",
     )

@@ -526,7 +526,7 @@ def test_calibrated_probabilities_are_at_the_temperature_of_validation(
     for wrong in ([], {last: 0}, {last: "1"}, {last: True}, {last: float("nan")}):
         content["temperatures"] = wrong
         (folder / "served.json").write_text(json.dumps(content), encoding="utf-8")
-        with pytest.raises(TrackingError, match="`temperatures` with a value"):
+        with pytest.raises(TrackingError, match=r"served.json cannot be read \(got `temperatures"):
             ServedPlan.load(folder)
 
 
