@@ -63,8 +63,3 @@ def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
         unique[new] = None
     note = f"several columns have the same name; {', '.join(changed[:10])}" if changed else ""
     return tuple(unique), note
-
-
-def name_columns(count: int) -> tuple[str, ...]:
-    """Return names of columns that have none: `column1`, `column2`, ..."""
-    return tuple(f"column{place}" for place in range(1, count + 1))

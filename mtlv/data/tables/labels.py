@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -108,11 +108,6 @@ def by_number(name: str) -> tuple[bool, int, str]:
     """Return a key to sort names by which numbers are sorted as numbers."""
     is_number = are_whole([name])
     return not is_number, int(name) if is_number else 0, name
-
-
-def rename_classes(lists: Sequence[Collection[str]], classes: Sequence[str]) -> list[set[str]]:
-    """Return lists of whole numbers, which count `classes` from 0, as lists of these."""
-    return [{classes[int(item)] for item in row} for row in lists]
 
 
 def _name(part: Any) -> str | None:

@@ -51,7 +51,8 @@ class Learned:
     @property
     def name(self) -> str:
         """The column; of several labels the first."""
-        return name_of(self.columns)
+        one = self.columns.get("target") or self.columns.get("tags") or self.columns.get("label_list")
+        return str(one or self.columns["labels"])
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -67,11 +68,6 @@ class Learned:
     def read(self) -> tuple[str, ...]:
         """The columns that are read."""
         return (*self.counts, *self.rare) if "labels" in self.columns else (self.name,)
-
-
-def name_of(columns: Mapping[str, object]) -> str:
-    """Return the column that is learned, of those that have one."""
-    return str(columns.get("target") or columns.get("tags") or columns.get("label_list") or columns["labels"])
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from mtlv.data.tables.labels import (
     labels_of,
     position_names,
     positions_of,
-    rename_classes,
 )
 from mtlv.data.targets import TARGETS, spans_column
 from mtlv.errors import DataError, nearest, shorten
@@ -350,7 +349,7 @@ def _of_lists(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
         return targets_of([set(row) for row in lists], classes)
     if not are_whole(there) or int(max(there, key=by_number)) >= len(classes):
         _wrong_classes(f"has {shorten(max(there - set(classes), key=by_number))}", classes)
-    return targets_of(rename_classes(lists, classes), classes)
+    return targets_of([{classes[int(item)] for item in row} for row in lists], classes)
 
 
 def _wrong_classes(fault: str, classes: Collection[str] | None) -> NoReturn:

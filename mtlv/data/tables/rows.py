@@ -13,7 +13,7 @@ from typing import Any
 from mtlv.data.tables.arrow import arrow_rows
 from mtlv.data.tables.decoding import PACKED, TextFile, most_unpacked, need_size, text_file
 from mtlv.data.tables.delimited import Record, also, records_of
-from mtlv.data.tables.header import looks_like_data, name_columns, unique_names
+from mtlv.data.tables.header import looks_like_data, unique_names
 from mtlv.data.tables.json_rows import json_at, json_lines, json_row, json_rows, read_json
 from mtlv.errors import DataError, nearest, shorten
 
@@ -193,7 +193,7 @@ def _named(
         again = set(repeated)
         records = [record for record in records[1:] if record[0] not in again]
     else:
-        columns = tuple(names or name_columns(len(first)))
+        columns = tuple(names or (f"column{place}" for place in range(1, len(first) + 1)))
         if len(columns) != len(first):
             raise DataError(
                 f"`{path.name}` has {len(first)} columns, but `data.columns.names` has {len(columns)} names",
