@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.data.targets import TARGETS
@@ -34,22 +33,11 @@ Prove = Callable[["Settings", Sequence[Task]], None]
 """Function of the settings of a stage and its tasks that raises an error if a run would fail."""
 
 
-@dataclass(frozen=True)
-class Proof:
-    """A check of one kind of problem.
+PROOFS: list[tuple[tuple[str, ...], bool, Prove]] = []
+"""Checks, each with the keys that it reads, and whether it needs the tasks, unknown if no data can be read.
 
-    Args:
-        keys: keys that it reads; it is left out if one of them is wrong by itself.
-        prove: the check.
-        tasks: whether it needs the tasks, which are unknown while the data cannot be read.
-    """
-
-    keys: tuple[str, ...]
-    prove: Prove
-    tasks: bool
-
-
-PROOFS: list[Proof] = []
+A check is left out if one of its keys is wrong by itself.
+"""
 GROUP_KEYS = ("architecture", "grouping", "stages")
 
 
@@ -72,18 +60,18 @@ def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> It
             tasks = data.tasks(stage) if known else ()
         except PlanError as error:
             yield from (Problem(line, within=within) for line in error.problems)
-        for proof in PROOFS:
-            if touches(proof.keys, wrong) or (proof.tasks and not tasks):
+        for keys, needs_tasks, prove in PROOFS:
+            if touches(keys, wrong) or (needs_tasks and not tasks):
                 continue
             try:
-                proof.prove(stage, tasks)
+                prove(stage, tasks)
             except MtlvError as error:
                 yield from (Problem(line, within=within) for line in error.problems)
 
 
 def _proof(*keys: str, tasks: bool = False) -> Callable[[Prove], Prove]:
     def register(prove: Prove) -> Prove:
-        PROOFS.append(Proof(keys, prove, tasks))
+        PROOFS.append((keys, tasks, prove))
         return prove
 
     return register
