@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from mtlv.environment import environment_text
 from mtlv.evaluation.texts import classification_report, per_task_csv
-from mtlv.evaluation.thresholds import Thresholds
 from mtlv.figures.per_task import draw_per_task
 from mtlv.plan import Scores, as_json
 from mtlv.reporting.descriptions import describe_fold_run
@@ -44,12 +43,6 @@ def curves_json(metrics: Iterable[Metric]) -> str:
         if metric.key.startswith(CURVES):
             curves.setdefault(metric.key, []).append((metric.step, metric.value))
     return json.dumps({key: sorted(curves[key]) for key in sorted(curves)}, ensure_ascii=False)
-
-
-def thresholds_json(thresholds: Thresholds) -> str:
-    """Return `thresholds.json`: how the thresholds were fitted, and their values by task name."""
-    content = {"scope": thresholds.scope, "values": dict(thresholds.values)}
-    return json.dumps(content, indent=1, ensure_ascii=False)
 
 
 def per_task_table(outcome: PlanResult, names: MetricNames) -> TableFile:
@@ -111,7 +104,8 @@ def write_fold_run(tracker: Tracker, run: str, result: FoldResult) -> None:
         tracker.text(run, report, "report/classification_report.txt")
     tracker.text(run, per_task_csv(outcome.metrics), "report/per_task.csv")
     tracker.table(run, per_task_table(outcome, names))
-    tracker.text(run, thresholds_json(outcome.thresholds), "thresholds.json")
+    fitted = {"scope": outcome.thresholds.scope, "values": dict(outcome.thresholds.values)}
+    tracker.text(run, json.dumps(fitted, indent=1, ensure_ascii=False), "thresholds.json")
     tracker.text(run, curves_json(result.points), "curves.json")
     if fold_run.groups is not None:
         tracker.text(run, json.dumps(groups_json(fold_run.groups), indent=1, ensure_ascii=False), GROUPS)

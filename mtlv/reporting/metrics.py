@@ -66,17 +66,13 @@ def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
         "mtlv.encoder": settings.encoder.name,
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, fold_run.groups),
-        "mtlv.learned": tasks_by_stage(settings),
+        # the `tasks` setting of each stage; an empty list means all tasks
+        "mtlv.learned": json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False),
         "mtlv.stages": json.dumps([asdict(shape) for shape in _stage_shapes(settings, fold_run)]),
         "mtlv.data_digest": resolved.data,
         "mtlv.settings": settings_key(settings),
         "mtlv.version": __version__,
     }
-
-
-def tasks_by_stage(settings: Settings) -> str:
-    """Return the `tasks` setting of each stage as JSON; an empty list means all tasks."""
-    return json.dumps([stage.tasks or () for stage in settings.each_stage], ensure_ascii=False)
 
 
 def _stage_shapes(settings: Settings, fold_run: FoldRun) -> list[StageShape]:

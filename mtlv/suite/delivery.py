@@ -32,10 +32,6 @@ class TrackerConnection:
     tracker: Tracker
     upload: UploadState = NOTHING_LEFT  # state of the upload when the suite ended
 
-    def page(self, otherwise: str) -> str:
-        """Address of the experiment's page; `otherwise` if the store did not return it."""
-        return self.upload.page or otherwise
-
 
 @contextmanager
 def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> Iterator[TrackerConnection]:

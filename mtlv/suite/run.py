@@ -265,7 +265,7 @@ def _describe(
 def _where_to_look(suite: Suite, connection: TrackerConnection) -> tuple[str, ...]:
     uri = suite.members[0].settings.tracking.uri
     if uri is not None and scheme(uri) in SERVER_SCHEMES:
-        page = connection.page(mask_credentials(uri))
+        page = connection.upload.page or mask_credentials(uri)
         beside = (f"Comparison: {compare_url(page)}",) if "#" in page else ()
         later = ", once they are uploaded" if connection.upload.left else ""
         return f"The runs are at {page}{later}", *beside
