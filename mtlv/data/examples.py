@@ -43,11 +43,7 @@ class Example:
     group: str = ""
 
 
-Answers = Callable[[Sequence[Example], Task], NDArray]
-"""Function that returns the targets [N] of N examples."""
-
-
-def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *notes: str) -> Corpus:
+def answers_corpus(card: Card, examples: Sequence[Example], *notes: str) -> Corpus:
     """Build the corpus of the card's only task, of N examples, all with or all without a second text and
     mentions.
 
@@ -63,7 +59,7 @@ def answers_corpus(card: Card, examples: Sequence[Example], answers: Answers, *n
         tasks=(task,),
         ids=tuple(example.id for example in examples),
         texts=tuple(example.text for example in examples),
-        targets={task.name: answers(examples, task)},
+        targets={task.name: ANSWERS[task.kind](examples, task)},
         parts=tuple(example.part for example in examples) if divided else None,
         seconds=tuple(example.second or "" for example in examples) if paired else None,
         mentions=tuple(example.mentions or () for example in examples) if marked else None,
@@ -76,7 +72,6 @@ def by_parts(
     card: Card,
     suffixes: Sequence[str],
     read: Callable[[Path, str], Iterable[Example]],
-    answers: Answers,
     then: str = "",
 ) -> Callable[[Path, DataOptions], Corpus]:
     """Return the `load` of a data set with one task and a file for each part.
@@ -87,35 +82,43 @@ def by_parts(
     def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         files = part_files(path, suffixes, then or card.by_hand)
         examples = [example for part, file in files.items() for example in read(file, part)]
-        return answers_corpus(card, examples, answers, absent(files))
+        return answers_corpus(card, examples, absent(files))
 
     return load
 
 
-def class_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int64]:
+def _class_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int64]:
     """Return indices into the task's classes [N]."""
     known = {name: number for number, name in enumerate(task.classes)}
     _need([e for e in examples if e.answer not in known], "has an unknown class", ", ".join(known))
     return np.array([known[example.answer] for example in examples], dtype=np.int64)
 
 
-def flag_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int8]:  # noqa: ARG001
+def _flag_answers(examples: Sequence[Example], task: Task) -> NDArray[np.int8]:  # noqa: ARG001
     """Return 0 or 1 [N]."""
     _need([e for e in examples if e.answer not in ("0", "1")], "has an unknown label", "0, 1")
     return np.array([int(example.answer) for example in examples], dtype=np.int8)
 
 
-def number_answers(examples: Sequence[Example], task: Task) -> NDArray[np.float32]:  # noqa: ARG001
+def _number_answers(examples: Sequence[Example], task: Task) -> NDArray[np.float32]:  # noqa: ARG001
     """Return numbers [N]."""
-    _need([e for e in examples if not math.isfinite(_number(e.answer))], "has no score", "a number")
-    return np.array([float(example.answer) for example in examples], dtype=np.float32)
+    wrong, numbers = [], []
+    for example in examples:
+        try:
+            numbers.append(float(example.answer))
+        except ValueError:
+            numbers.append(math.nan)
+        wrong += [] if math.isfinite(numbers[-1]) else [example]
+    _need(wrong, "has no score", "a number")
+    return np.array(numbers, dtype=np.float32)
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+ANSWERS: dict[str, Callable[[Sequence[Example], Task], NDArray]] = {
+    "binary": _flag_answers,
+    "multiclass": _class_answers,
+    "regression": _number_answers,
+}
+"""Functions that return the targets [N] of N examples, by the kind of their task."""
 
 
 def _need(wrong: Sequence[Example], fault: str, allowed: str) -> None:

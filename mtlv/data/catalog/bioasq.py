@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.examples import Example, by_parts, class_answers, tab_rows
+from mtlv.data.examples import Example, by_parts, tab_rows
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card
 from mtlv.data.tables.rows import json_at
@@ -72,4 +72,4 @@ def _question(row: Any, part: str, place: str) -> Example:
     return Example(id_, body, answer.lower(), place, part, " ".join(snippets))
 
 
-load = by_parts(CARD, (".tsv", ".json"), _examples, class_answers)
+load = by_parts(CARD, (".tsv", ".json"), _examples)

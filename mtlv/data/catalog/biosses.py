@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, answers_corpus, number_answers, tab_rows
+from mtlv.data.examples import Example, answers_corpus, tab_rows
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, from_github, part_files, text_of
 from mtlv.data.source import Card, Corpus
@@ -56,7 +56,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """
     folder = path / "blurb_split" if (path / "blurb_split").is_dir() else path
     if (path / PAIRS).is_file() and folder == path and not (path / "train.tsv").is_file():
-        return answers_corpus(CARD, list(_raw(path)), number_answers)
+        return answers_corpus(CARD, list(_raw(path)))
     files = part_files(folder, (".tsv",), "run `mtlv data fetch biosses`")
     examples = [
         Example(pair, first, score, place, part, second)
@@ -64,7 +64,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         for place, (pair, first, second, score) in tab_rows(file, 4)
         if pair != "pair_id"
     ]
-    return answers_corpus(CARD, examples, number_answers, absent(files))
+    return answers_corpus(CARD, examples, absent(files))
 
 
 def _raw(folder: Path) -> Iterator[Example]:

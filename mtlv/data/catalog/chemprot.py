@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from mtlv.data.examples import Example, answers_corpus, class_answers, tab_rows
+from mtlv.data.examples import Example, answers_corpus, tab_rows
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, from_github, part_files
 from mtlv.data.source import PARTS, Card, Corpus, Download
@@ -108,7 +108,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     else:
         files = part_files(path, (".tsv",), _NEXT)
         examples = [example for part, file in files.items() for example in _rows(file, part)]
-    return answers_corpus(CARD, examples, class_answers, absent(files))
+    return answers_corpus(CARD, examples, absent(files))
 
 
 def _file(path: Path, part: str, kind: str) -> Path | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, by_parts, class_answers
+from mtlv.data.examples import Example, by_parts
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card
 from mtlv.data.tables.rows import json_at
@@ -100,4 +100,4 @@ def remove_marks(text: str, place: str) -> tuple[str, tuple[Span, ...]]:
     return "".join([*pieces, text[at:]]), (entities[0][1], entities[1][1])
 
 
-load = by_parts(CARD, (".txt", ".jsonl"), _examples, class_answers, "run `mtlv data fetch chemprot_scibert`")
+load = by_parts(CARD, (".txt", ".jsonl"), _examples, "run `mtlv data fetch chemprot_scibert`")

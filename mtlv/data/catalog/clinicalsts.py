@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, by_parts, number_answers, tab_rows
+from mtlv.data.examples import Example, by_parts, tab_rows
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card
 from mtlv.errors import DataError
@@ -51,4 +51,4 @@ def _examples(file: Path, part: str) -> Iterator[Example]:
         yield Example(id_, cells[first], cells[score], place, part, cells[second])
 
 
-load = by_parts(CARD, (".tsv", ".txt"), _examples, number_answers)
+load = by_parts(CARD, (".tsv", ".txt"), _examples)

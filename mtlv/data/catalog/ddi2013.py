@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mtlv.data.archives import parse_xml, read_zip_files
-from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.examples import Example, answers_corpus
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card, Corpus
@@ -74,7 +74,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     if not examples:
         then = f"run `mtlv data fetch {CARD.name}`"
         raise DataError(f"no DDI corpus in `{path}`", allowed=f"{ARCHIVE} or DDICorpus/", then=then)
-    return answers_corpus(CARD, examples, class_answers, *(f"{n} {what}" for what, n in count.items()))
+    return answers_corpus(CARD, examples, *(f"{n} {what}" for what, n in count.items()))
 
 
 def _files(path: Path) -> Iterator[tuple[str, Place, bytes]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from mtlv.data.examples import Example, by_parts, flag_answers, tab_rows
+from mtlv.data.examples import Example, by_parts, tab_rows
 from mtlv.data.source import Card
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
@@ -50,4 +50,4 @@ def _mention(sentence: str, role: str, place: str) -> Span:
     return Span(start, start + len(dummy), role)
 
 
-load = by_parts(CARD, (".tsv",), _examples, flag_answers)
+load = by_parts(CARD, (".tsv",), _examples)

@@ -14,7 +14,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.examples import Example, answers_corpus
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card, Corpus
@@ -79,7 +79,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     parts_note = (
         "" if divided else "one of the parts has no documents: check that training and test data are there"
     )
-    return answers_corpus(CARD, examples, class_answers, crossing_note, parts_note)
+    return answers_corpus(CARD, examples, crossing_note, parts_note)
 
 
 def _fitting(files: list[Path], relations: Path, suffix: str) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.examples import Example, by_parts, class_answers
+from mtlv.data.examples import Example, by_parts
 from mtlv.data.source import Card
 from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
@@ -50,4 +50,4 @@ def _examples(file: Path, part: str) -> list[Example]:
     return examples
 
 
-load = by_parts(CARD, (".jsonl",), _examples, class_answers)
+load = by_parts(CARD, (".jsonl",), _examples)

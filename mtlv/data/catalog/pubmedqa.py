@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.examples import Example, answers_corpus
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card, Corpus
@@ -67,7 +67,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     if strange:
         raise DataError(f"`{TEST}` lists questions that are not in `{file.name}`", got=", ".join(strange))
     note = "" if answers else f"there is no `{TEST}`: the questions are not split"
-    return answers_corpus(CARD, examples, class_answers, note)
+    return answers_corpus(CARD, examples, note)
 
 
 def _read(file: Path) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from typing import NamedTuple
 
-from mtlv.data.examples import Example, answers_corpus, class_answers
+from mtlv.data.examples import Example, answers_corpus
 from mtlv.data.source import Card, Corpus
 from mtlv.data.standoff.losses import Losses, by_type
 from mtlv.data.standoff.marks import Mark, MarkedText, Region, Relation, regions_of
@@ -71,7 +71,7 @@ def relations_corpus(
     roles = Counter(" and ".join(span.type for span in example.mentions or ()) for example in examples)
     pairs = f"{len(examples)} pairs of entities in one document ({by_type(roles)}): {by_type(counts)}"
     notes = (missing, pairs, *losses.notes())
-    return answers_corpus(replace(card, other_tasks=(made,)), examples, class_answers, *notes)
+    return answers_corpus(replace(card, other_tasks=(made,)), examples, *notes)
 
 
 def relation_examples(texts: Sequence[tuple[str, MarkedText]], losses: Losses) -> list[Example]:
