@@ -129,7 +129,8 @@ def _rows_in(path: Path, value: Any) -> list[Any]:
         names, rows = value.get("columns"), value.get("data")
         if isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
             return [dict(zip(map(str, names), row, strict=False)) for row in rows]
-        lists = [inner for inner in value.values() if _has_objects(inner)]
+        lists = [inner for inner in value.values() if isinstance(inner, list) and inner]
+        lists = [inner for inner in lists if all(isinstance(row, dict) for row in inner)]
         if len(lists) == 1:
             return list(lists[0])
         if value and all(isinstance(inner, Mapping) for inner in value.values()):
@@ -143,7 +144,3 @@ def _rows_in(path: Path, value: Any) -> list[Any]:
         f"`{path.name}` has no rows",
         allowed="an array of objects, an object with one, columns of equal length, or an object in each line",
     )
-
-
-def _has_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)

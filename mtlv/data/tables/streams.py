@@ -151,6 +151,7 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
         raise DataError.all_of(faults)
     texts = chain_lazily([file.texts(columns.text) for file in parts.values()])
     task = text_task(f"{name}.text", name)
+    groups = [file.values["group"] for file in parts.values() if "group" in file.values]
     return Corpus(
         name=name,
         tasks=(task,),
@@ -158,7 +159,7 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
         texts=texts,
         targets={task.name: TARGETS[task.kind].none(len(texts))},
         parts=_parts(parts),
-        groups=_values(parts.values(), "group"),
+        groups=tuple(chain(*groups)) if groups else None,
         notes=tuple(note for note in (*notes, *(file.dropped for file in parts.values())) if note),
     )
 
@@ -182,11 +183,6 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
 def _parts(files: Mapping[str, _File]) -> tuple[str, ...] | None:
     parts_of_files = [file.values.get("part", [part] * len(file.starts)) for part, file in files.items()]
     return tuple(chain(*parts_of_files)) if any(map(any, parts_of_files)) else None
-
-
-def _values(files: Collection[_File], key: str) -> tuple[str, ...] | None:
-    values_of_files = [file.values[key] for file in files if key in file.values]
-    return tuple(chain(*values_of_files)) if values_of_files else None
 
 
 def _array(numbers: array[int]) -> NDArray[np.uint64]:
