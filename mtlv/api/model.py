@@ -17,7 +17,7 @@ from mtlv.errors import DataError
 from mtlv.serving.frame import as_columns
 from mtlv.serving.input_frame import as_frame, as_texts
 from mtlv.serving.kinds import BOTH, DECISIONS
-from mtlv.serving.predict import ModelQuery, load_plan
+from mtlv.serving.predict import load_plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,4 +217,4 @@ def load_model(name: str | Path, *, uri: str | None = None, device: str = "auto"
     if not str(name):
         raise DataError("`mtlv.load_model` got no name", then="give a folder, or the id or name of a run")
     where = name.absolute() if isinstance(name, Path) else name  # a path is a folder, and no run's name
-    return LoadedModel(load_plan(ModelQuery(str(where), uri), device))
+    return LoadedModel(load_plan(str(where), uri=uri, device=device))

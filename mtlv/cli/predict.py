@@ -14,22 +14,22 @@ def predict(args: argparse.Namespace) -> int:
     from mtlv.data.tables.rows import Table, read_table
     from mtlv.errors import DataError
     from mtlv.serving.answers import check_target, write_answers
-    from mtlv.serving.predict import ModelQuery, load_plan, predict_texts
+    from mtlv.serving.predict import load_plan, predict_texts
     from mtlv.serving.texts import from_arguments, from_sentences, from_table
 
     if bool(args.texts) == (args.file is not None):
         what = "both texts and `--file` were given" if args.texts else "no text was given"
         raise DataError(what, then="give the text after the run, or a file: `--file reports.txt`")
     out = None if args.out is None else check_target(args.out, args.file)
-    place = ModelQuery(args.run, args.uri, args.experiment)
+    place = {"uri": args.uri, "experiment": args.experiment, "device": args.device}
     if args.file is None:
         texts = from_arguments(args.texts, text_pair=args.pair, words=args.words, mentions=args.mentions)
-        plan = load_plan(place, args.device)
+        plan = load_plan(args.run, **place)
     else:
         _need_no_options(args)
         # The file is read before the model, which takes longer.
         read = from_sentences(args.file) if conll_path(args.file) else read_table(args.file)
-        plan = load_plan(place, args.device)
+        plan = load_plan(args.run, **place)
         named = plan.description.columns
         texts = from_table(read, args.column, named) if isinstance(read, Table) else read
     answers = predict_texts(plan, texts, tasks=args.task, calibrated=args.calibrated)

@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,17 +24,6 @@ if TYPE_CHECKING:
 NAME = "mlflow.runName"
 FULL_ID = re.compile(r"[0-9a-f]{32}")
 PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
-
-
-@dataclass(frozen=True)
-class ModelQuery:
-    """Query for a model."""
-
-    # a run id, a prefix of one (6 digits or more), a run name (the newest run of it), a `mtlv.uid`, or a
-    # folder with a model
-    run: str
-    uri: str | None = None  # tracking address; None means `mlflow.db` in the working folder
-    experiment: str | None = None  # restricts to runs of this experiment
 
 
 def predict_texts(
@@ -58,43 +46,52 @@ def predict_texts(
     )
 
 
-def load_plan(place: ModelQuery, device: str = "auto") -> ServedPlan:
-    """Load the model at `place`.
+def load_plan(
+    name: str, *, uri: str | None = None, experiment: str | None = None, device: str = "auto"
+) -> ServedPlan:
+    """Load the model of a run, or of a folder.
+
+    Args:
+        name: a run id, a prefix of one (6 digits or more), a run name (the newest run of it), a `mtlv.uid`,
+            or a folder with a model.
+        uri: tracking address; None means `mlflow.db` in the working folder.
+        experiment: restricts to runs of this experiment.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
 
     Raises:
         TrackingError: the run or its model is missing, or several runs match.
         EncoderError, DeviceError: the model cannot be loaded here.
     """
-    folder = _own_folder(place.run)
+    folder = _own_folder(name)
     if folder is not None:
         return _load(folder, device)
 
-    reader = MlflowReader(place.uri)
-    run = find_run(reader, place)
-    with tempfile.TemporaryDirectory(prefix="mtlv-model-") as name:
-        path = fetch_model(reader.uri, run.experiment, run.id, Path(name))
+    reader = MlflowReader(uri)
+    run = find_run(reader, name, experiment)
+    with tempfile.TemporaryDirectory(prefix="mtlv-model-") as temporary:
+        path = fetch_model(reader.uri, run.experiment, run.id, Path(temporary))
         if path is None:
             raise _no_model(run)
         return _load(_content(path) or path, device)
 
 
-def find_run(reader: RunReader, place: ModelQuery) -> StoredRun:
-    """Return the run that matches `place`.
+def find_run(reader: RunReader, name: str, experiment: str | None = None) -> StoredRun:
+    """Return the run of this id, prefix of an id, name or uid.
 
     Raises:
         TrackingError: no run matches, or several match an id prefix.
     """
     experiments = dict(reader.experiments())
     within = list(experiments.values())
-    if place.experiment is not None:
-        within = [experiment_id(place.experiment, experiments)]
-    run = reader.run(place.run) if FULL_ID.fullmatch(place.run) else None
+    if experiment is not None:
+        within = [experiment_id(experiment, experiments)]
+    run = reader.run(name) if FULL_ID.fullmatch(name) else None
     if run is not None and run.experiment in within:
         return run
-    for tag in (NAME, UID) if "'" not in place.run else ():
-        for match in reader.runs(within, {tag: place.run}, most=1):
+    for tag in (NAME, UID) if "'" not in name else ():
+        for match in reader.runs(within, {tag: name}, most=1):
             return match
-    return _by_beginning(reader, place.run, within)
+    return _by_beginning(reader, name, within)
 
 
 def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> StoredRun:

@@ -11,7 +11,7 @@ from shelf import Shelf, stored
 from mtlv.cli import main
 from mtlv.errors import DataError, TrackingError
 from mtlv.serving.inputs import InputSchema
-from mtlv.serving.predict import ModelQuery, find_run, load_plan, predict_texts
+from mtlv.serving.predict import find_run, load_plan, predict_texts
 from mtlv.serving.texts import from_arguments
 from mtlv.tracking.reader import COMPARISON, FOLD
 
@@ -42,42 +42,44 @@ SHELF = Shelf(
     ],
 )
 def test_a_run_by_id_by_its_beginning_by_name_or_by_uid(text: str, found: str) -> None:
-    assert find_run(SHELF, ModelQuery(text)).id.startswith(found)  # type: ignore[arg-type]
+    assert find_run(SHELF, text).id.startswith(found)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("name", "experiment", "said"),
     [
-        (ModelQuery("aaaaaa"), r"`aaaaaa` is the prefix of 2 run ids; give more digits"),
-        (ModelQuery("mtk"), r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
+        ("aaaaaa", None, r"`aaaaaa` is the prefix of 2 run ids; give more digits"),
+        ("mtk", None, r"there is no run `mtk` in the store; .* did you mean `mtl`\?"),
         (
-            ModelQuery("nothing like it"),
+            "nothing like it",
+            None,
             r"such as `it's`, or a folder with a model; `mtlv ui` shows the runs",
         ),
-        (ModelQuery("it's not"), r"there is no run `it's not`"),
+        ("it's not", None, r"there is no run `it's not`"),
         (
-            ModelQuery("mtl", experiment="tow"),
+            "mtl",
+            "tow",
             r"no experiment `tow` in the store; .*`one`, `two`; did you mean `two`",
         ),
-        (ModelQuery("gmtl", experiment="one"), r"there is no run `gmtl`"),
-        (ModelQuery("cccccc1".ljust(32, "0"), experiment="one"), r"there is no run"),
+        ("gmtl", "one", r"there is no run `gmtl`"),
+        ("cccccc1".ljust(32, "0"), "one", r"there is no run"),
     ],
 )
-def test_what_is_not_there_is_said(place: ModelQuery, said: str) -> None:
+def test_what_is_not_there_is_said(name: str, experiment: str | None, said: str) -> None:
     with pytest.raises(TrackingError, match=said):
-        find_run(SHELF, place)  # type: ignore[arg-type]
+        find_run(SHELF, name, experiment)  # type: ignore[arg-type]
 
 
 def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"contains no model; give one with the file MLmodel"):
-        load_plan(ModelQuery(str(tmp_path)))
+        load_plan(str(tmp_path))
     with pytest.raises(TrackingError, match=r"the folder nowhere does not exist"):
-        load_plan(ModelQuery("./nowhere"))
+        load_plan("./nowhere")
 
 
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"there are no runs yet"):
-        load_plan(ModelQuery("mtl", f"sqlite:///{tmp_path / 'no.db'}"))
+        load_plan("mtl", uri=f"sqlite:///{tmp_path / 'no.db'}")
 
 
 def test_an_input_that_no_task_reads_is_refused() -> None:
