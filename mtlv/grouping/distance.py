@@ -38,27 +38,12 @@ def distances(features: NDArray[np.float64], metric: str) -> NDArray[np.float64]
 
 
 def silhouette(distances: NDArray[np.float64], labels: Sequence[int] | NDArray[np.integer]) -> float | None:
-    """Return the mean silhouette of a grouping; None if undefined (fewer than 2 groups, or T groups).
+    """Return the mean silhouette of a grouping; None if undefined (fewer than 2 groups, or T groups)."""
+    from sklearn.metrics import silhouette_score
 
-    The silhouette of an item is (b - a) / max(a, b). a is the mean distance to the other items of its group,
-    b the smallest mean distance to another group. It is 0 for an item that is alone in its group (Rousseeuw
-    1987; scikit-learn's `silhouette_score`).
-    """
-    numbers = np.asarray(labels)
-    items, k = len(numbers), int(numbers.max()) + 1
-    if not 2 <= k <= items - 1:
+    if not 2 <= int(np.max(labels)) + 1 <= len(labels) - 1:
         return None
-    member = np.eye(k)[numbers]  # [T, k]
-    sizes = member.sum(axis=0)  # [k]
-    sums = distances @ member  # [T, k]
-    rows = np.arange(items)
-    within = sums[rows, numbers] / np.maximum(sizes[numbers] - 1, 1)
-    means = sums / sizes
-    means[rows, numbers] = np.inf
-    between = means.min(axis=1)
-    larger = np.maximum(within, between)
-    values = np.divide(between - within, larger, out=np.zeros(items), where=larger > 0)
-    return float(np.where(sizes[numbers] > 1, values, 0.0).mean())
+    return float(silhouette_score(distances, labels, metric="precomputed"))
 
 
 def central_items(distances: NDArray[np.float64], labels: Sequence[int]) -> tuple[int, ...]:
