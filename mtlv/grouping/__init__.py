@@ -3,7 +3,7 @@
     features [T, D] -> scale -> distances [T, T] -> elbow (which k?) -> group -> Grouping
 
 The main method is `kmedoids`. `engines` has alternative implementations of it, and `cluster` other methods.
-`user_groups` takes the user's own groups, and `control` makes random groups as a control experiment.
+`without_features` takes the user's own groups, or makes random groups as a control experiment.
 
     values of groups -> best partition -> Partition
 
@@ -11,16 +11,15 @@ The main method is `kmedoids`. `engines` has alternative implementations of it, 
 """
 
 from mtlv.grouping.api import group
-from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import distances, silhouette
 from mtlv.grouping.elbow import elbow, knee
-from mtlv.grouping.given import user_groups
 from mtlv.grouping.group_values import GroupValue, ListedValues, PairMeans, PairSums
 from mtlv.grouping.kmedoids import kmedoids
 from mtlv.grouping.partition import Partition, best_partition
 from mtlv.grouping.result import Elbow, Grouping
 from mtlv.grouping.scaling import scale
 from mtlv.grouping.spec import GroupingSpec
+from mtlv.grouping.without_features import random_groups, random_like, user_groups
 
 __all__ = [
     "Elbow",

@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from mtlv.errors import GroupingError
 from mtlv.grouping import cluster, counts
-from mtlv.grouping.control import random_groups, random_like
 from mtlv.grouping.distance import central_items, distances, inertia_of, silhouette
 from mtlv.grouping.engines import solve
-from mtlv.grouping.given import user_groups
 from mtlv.grouping.group_values import GroupValue, PairMeans, PairSums
 from mtlv.grouping.kmedoids import Indices, build, check_k
 from mtlv.grouping.partition import best_partition
 from mtlv.grouping.result import Grouping, first_seen, order_medoids
 from mtlv.grouping.scaling import as_features, scale
 from mtlv.grouping.spec import GroupingSpec
+from mtlv.grouping.without_features import random_groups, random_like, user_groups
 from mtlv.registries import GROUPINGS
 
 
