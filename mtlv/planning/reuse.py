@@ -45,8 +45,8 @@ def to_run(
         resolved = [member for member in resolved if not all(store.has(job.unit.key) for job in member.jobs)]
     if if_exists == "rerun":
         for member in resolved:
-            store.reruns.more(member.uid, warn)
-    counts = [store.reruns.count(member.uid, warn) for member in resolved]
+            store.count_rerun(member.uid, warn)
+    counts = [store.reruns(member.uid, warn) for member in resolved]
     return [
         replace(member, uid=f"{member.uid}-{count}") if count else member
         for member, count in zip(resolved, counts, strict=True)

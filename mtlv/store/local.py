@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 from mtlv import locks
 from mtlv.disk import cannot_write, flush, remove, tensor_bytes
 from mtlv.errors import DamagedError, TrackingError
+from mtlv.sealed import read_sealed, write_sealed
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.records import EpochRecord, UnitRecord
-from mtlv.store.reruns import RerunCounter
 from mtlv.store.scores_file import read_curve, read_scores, write_curve, write_scores
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.store.unit_files import (
@@ -65,7 +65,7 @@ class Store:
         self.references = root / "references"  # scores of bags of words
         self.journal = root / "journal"  # calls to upload to MLflow, written by `mtlv.tracking`
         self.timestamps = EpochTimestamps(root / "ledger")  # `KEY.jsonl`
-        self.reruns = RerunCounter(root / "attempts")  # of `--if-exists rerun`
+        self.attempts = root / "attempts"  # numbers of reruns, by the uid of a member
         try:
             for folder in (self.units, self.splits):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -131,6 +131,15 @@ class Store:
         for folder in (self.units / key, self.unfinished / key):
             remove(folder)
         self.timestamps.forget(key)
+
+    def reruns(self, uid: str, warn: Callable[[str], None] = lambda _: None) -> int:
+        """Return how often a member was run again; 0 if it was only resumed, or the file was damaged."""
+        content = read_sealed(self.attempts / uid, warn, "the runs continue those of the first time")
+        return 0 if content is None else int(content["count"])
+
+    def count_rerun(self, uid: str, warn: Callable[[str], None] = lambda _: None) -> None:
+        """Count one more rerun of a member."""
+        write_sealed(self.attempts / uid, {"count": self.reruns(uid, warn) + 1})
 
     def missing(self, key: str) -> str:
         """Describe a missing file of a finished unit; empty if none is missing."""
