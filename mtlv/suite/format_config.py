@@ -16,10 +16,9 @@ from mtlv.data.tables.text_columns import size_of
 from mtlv.errors import shorten
 from mtlv.formatting import list_first, many
 from mtlv.settings.describe import in_line
-from mtlv.suite.new_config import CUT_SHARE, EPOCHS, OTHER_LANGUAGE, WINDOW_WORDS, need_new, write_new
+from mtlv.suite.new_config import CUT_SHARE, EPOCHS, OTHER_LANGUAGE, WINDOW_LINE, need_new, write_new
 from mtlv.suite.token_counts import ENCODER, max_length
 
-WINDOW_LINE = f"  window: {WINDOW_WORDS}                  # words; longer documents are cut into such windows"
 MAX_SHOWN_TYPES = 20  # types whose numbers are listed
 
 

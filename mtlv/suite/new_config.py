@@ -26,7 +26,8 @@ OTHER_LANGUAGE = (
 )
 MAX_COUNTED_LABELS = 60  # labels whose documents are counted in a comment
 CUT_SHARE = 0.02  # share of documents; above it, a comment says how many are cut
-WINDOW_WORDS = 200  # words, of which few are more than 512 tokens
+WINDOW_LINE = "  window: 200                  # words; longer documents are cut into such windows"
+"""For long documents with tags: few windows of so many words are more than 512 tokens."""
 MIN_GROUPED_LABELS = 4  # labels from which grouping makes sense, and groups that an elbow often finds
 RUNS = ("one model for all", "one model each", "groups", "random groups", "layers per group")
 LEFT_OUT_FIRST = ("one model each", "layers per group", "random groups", "groups")
@@ -246,9 +247,7 @@ def _lengths(guess: TableGuess) -> list[str]:
     cut_note = f", as the encoder's; {cut:.0%} of the documents are cut" if cut > CUT_SHARE else ""
     lines = [f"  max_length: {length:<3}              # tokens{cut_note}"]
     if cut_note and guess.tagged:
-        lines.append(
-            f"  window: {WINDOW_WORDS}                  # words; longer documents are cut into such windows"
-        )
+        lines.append(WINDOW_LINE)
     return lines
 
 
