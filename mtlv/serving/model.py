@@ -141,7 +141,8 @@ class ServedPlan:
             by_task, truncated = self._ask(documents, schema, schema_tasks, len(inputs))
             predictions |= by_task
             if documents.split and schema.agreement is not None:
-                notes[_split(schema)] = None
+                note = f"texts are split into words by the rule `{schema.rule}`, as in {schema.agreement:.0%}"
+                notes[f"{note} of the training documents; to give the words themselves, use `words`"] = None
             notes |= dict.fromkeys(documents.notes)
             if truncated:
                 note = f"{many(truncated, 'text')} longer than the {schema.max_length} tokens that the model"
@@ -257,13 +258,6 @@ class ServedPlan:
         device = next(self._networks[0].model.parameters()).device
         known = self.description.precision
         return known if known == "fp32" else resolve_precision("auto", device)
-
-
-def _split(schema: InputSchema) -> str:
-    return (
-        f"texts are split into words by the rule `{schema.rule}`, as in {schema.agreement:.0%} of the "
-        "training documents; to give the words themselves, use `words`"
-    )
 
 
 def _need_positions(folder: Path, description: ModelManifest, bare: Any) -> None:
