@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mtlv.planning.groups import TaskGroups
     from mtlv.planning.resolve import FoldRun, ResolvedMember
     from mtlv.settings import Settings
-    from mtlv.units.job import Job
 
 
 class MetricNames:
@@ -77,12 +76,11 @@ def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
 
 def _stage_shapes(settings: Settings, fold_run: FoldRun) -> list[StageShape]:
     """Return what each stage of a fold run learned, in order, without those that the last does not need."""
-    jobs_by_stage: dict[str, list[Job]] = {}
-    for job in (*fold_run.earlier, *fold_run.jobs):
-        jobs_by_stage.setdefault(job.unit.stage, []).append(job)
+    all_jobs = (*fold_run.earlier, *fold_run.jobs)
     texts = {f"{data.called}.text" for data in settings.data.each_source}
     shapes = []
-    for name, jobs in jobs_by_stage.items():
+    for name in dict.fromkeys(job.unit.stage for job in all_jobs):
+        jobs = [job for job in all_jobs if job.unit.stage == name]
         tasks = {task for job in jobs for task in job.unit.model.tasks}
         starts = [job.start_job.unit.stage for job in jobs if job.start_job is not None]
         teachers = [teacher.unit.stage for job in jobs for teacher in job.teachers]
