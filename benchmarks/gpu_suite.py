@@ -5,8 +5,9 @@
     python benchmarks/gpu_suite.py --data ... --encoder ... --sweep
 
 Measures the seconds of suites from the end of planning, each in a separate process with its own store: MTL
-in one process, and STL in stacks (`execution.stack`), one by one and in two processes, with and without CUDA
-graphs. With `--sweep`: only STL of all tasks in stacks, with 4 folds and 10 epochs. MLflow is not needed.
+in one process, STL in stacks (`execution.stack`), one by one and in two processes, with and without CUDA
+graphs, and the groups' private layers as a stack and one by one. With `--sweep`:
+only STL of all tasks in stacks, with 4 folds and 10 epochs. MLflow is not needed.
 Without a GPU, nothing is measured except in a quick check.
 """
 
@@ -35,6 +36,8 @@ WAYS = {
     "stl,2,true,1": "STL, two processes",
     "mtl,1,false,1": "MTL, without CUDA graphs",
     "stl,2,false,1": "STL, without CUDA graphs, two processes",
+    "gmhl,1,true,1": "GMHL with private layers, one by one",
+    "gmhl,1,true,19": "GMHL with private layers, as a stack",
 }
 
 
@@ -46,7 +49,7 @@ def one(args: argparse.Namespace, way: str) -> dict:
         f"data.max_length={args.max_length}",
         f"data.folds={args.folds}",
         f"encoder={args.encoder}",
-        f"architecture={architecture}",
+        f"architecture={{name: {architecture}, private_layers: {2 if architecture == 'gmhl' else 0}}}",
         f"training.epochs={args.epochs}",
         f"training.cuda_graphs={graphs}",
         "tracking.models=none",

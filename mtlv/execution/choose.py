@@ -13,11 +13,12 @@ from mtlv.execution.local import LocalExecutor
 from mtlv.execution.ray.cluster import check_lasting
 from mtlv.execution.ray.executor import ray_executor
 from mtlv.execution.runner import UnitRunner
-from mtlv.execution.stacking import StackingExecutor, stack_size
+from mtlv.execution.stacking import StackingExecutor
 from mtlv.hardware import free_memory
 from mtlv.store.local import Store
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job, each_once, needed_keys
+from mtlv.units.model import stack_size
 
 PROCESS_BYTES = 4e9  # of main memory for one more process: PyTorch, and BERT-base in training
 DOCUMENTS_WORTH_A_PROCESS = 10_000  # documents times epochs below which its start costs more than it saves

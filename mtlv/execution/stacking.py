@@ -7,7 +7,7 @@ error, leave the stack, and the others go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,20 +24,12 @@ from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
-    from mtlv.settings.schema import ExecutionSettings
     from mtlv.training.loop import DueStep
     from mtlv.training.together import TogetherSteps
 
 BYTES_PER_WEIGHT = 20  # of a weight, its gradient, AdamW's two moments, and the best epoch's weight
 ROOM = 0.6  # share of the free memory for weights; the rest is for the values of a step
 MOST = 32  # units of a stack, by default
-
-
-def stack_size(execution: ExecutionSettings, devices: Collection[str]) -> int | None:
-    """Return the most units of a stack; 1 for none, and None if it depends on the memory of a GPU."""
-    if execution.stack == "auto":
-        return None if "cuda" in devices else 1
-    return execution.stack
 
 
 def why_alone(job: Job) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from mtlv.models.fast.dropout import set_dropout, use_fast_dropout
 from mtlv.models.fast.frozen_cache import AboveFrozen, FrozenCache
 from mtlv.models.fast.graphs import MULTIPLE, Graphed
 from mtlv.models.fast.packing import AnyPacking, JaggedPacking, Packing, RowEncoder, encode, packs, row_length
+from mtlv.models.fast.stacked import repeat
 from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest
@@ -48,6 +49,7 @@ class MultiTaskModel(nn.Module):
             neither has dropout; 0 freezes nothing.
         below: cache of the outputs of frozen layers on a CPU, shared with other models.
         lora: adapters of the layers above the frozen ones; those of private layers are a head's own.
+        stack: most heads whose private layers are computed as one in training; None for all.
 
     Raises:
         PlanError: the tasks of a head have different inputs.
@@ -68,6 +70,7 @@ class MultiTaskModel(nn.Module):
         frozen_layers: int = 0,
         below: FrozenCache | None = None,
         lora: LoRA | None = None,
+        stack: int | None = 1,
     ) -> None:
         super().__init__()
         prepare_pooler(encoder, features)
@@ -89,7 +92,9 @@ class MultiTaskModel(nn.Module):
         self.private: PrivateLayers | None = None
         if heads[0].private:
             modules, shared = [module_of(head.name) for head in heads], lora is not None
-            self.private = PrivateLayers(encoder, modules, heads[0].private, frozen_layers, shared=shared)
+            self.private = PrivateLayers(
+                encoder, modules, heads[0].private, frozen_layers, shared=shared, most=stack
+            )
         if lora is not None:
             self._adapt(lora, int(encoder.config.num_hidden_layers) - frozen_layers, seed)
         use_fast_dropout(self)
@@ -235,15 +240,18 @@ class MultiTaskModel(nn.Module):
         if self.private is None:
             return dict.fromkeys(heads, self._encode(ids, mask, segment_ids, padded, row))
         names = {module_of(name): name for name in heads}
-        packing = self._packing(mask, padded, row)
-        by_module = self.private(ids, mask if padded else None, segment_ids, packing, names)
+        packing_of = cache(partial(self._packing, mask, padded, row))
+        by_module = self.private(ids, mask if padded else None, segment_ids, packing_of, list(names))
         return {names[module]: output for module, output in by_module.items()}
 
-    def _packing(self, mask: torch.Tensor, padded: bool, row: int | None) -> AnyPacking | None:
-        """Return how a batch is computed without padding; None if it has none, or the encoder needs it."""
+    def _packing(self, mask: torch.Tensor, padded: bool, row: int | None, rows: int = 1) -> AnyPacking | None:
+        """Return how a batch, `rows` times, is computed without padding.
+
+        None if it has none, the encoder needs it, or it is a stack's on a CPU, where nothing is gained.
+        """
         if row is not None:
-            return JaggedPacking(mask, row)
-        return Packing(mask) if padded and self.packs else None
+            return JaggedPacking(repeat(mask, rows), row, rows)
+        return Packing(mask) if rows == 1 and padded and self.packs else None
 
     def _encode(
         self,

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from mtlv.data.batches import Batch
 from mtlv.models.base import token_types
-from mtlv.models.fast.stacked import StackedEncoder, stacks
+from mtlv.models.fast.stacked import StackedEncoder, outputs_of, stacks
 from mtlv.training.loop import DueStep, Step, StepValues, autocast
 
 
@@ -101,7 +101,8 @@ class TogetherSteps:
         with autocast(self._device, self.steps[0].losses.precision):
             ids = torch.cat([_pad(batch.input_ids, count, length) for batch in batches])
             output = self._encoder(ids, mask, self._row(batches, mask), **others)
-        return [_part(output, number, batch, count) for number, batch in enumerate(batches)]
+        outputs = outputs_of(output, len(batches))
+        return [_cut(one, batch) for one, batch in zip(outputs, batches, strict=True)]
 
     def _row(self, batches: Sequence[Batch], mask: torch.Tensor) -> int | None:
         """Return the length of the rows in which a GPU computes batches without padding, if it does."""
@@ -193,11 +194,9 @@ def _pad(values: torch.Tensor, count: int, length: int) -> torch.Tensor:
     return functional.pad(values, (0, length - values.shape[1], 0, count - len(values)))
 
 
-def _part(output: Any, number: int, batch: Batch, count: int) -> Any:
-    """Return the part of a stack's output that is of one encoder, for its documents and tokens."""
+def _cut(output: Any, batch: Batch) -> Any:
+    """Return an encoder's output for the documents and tokens of its batch, without what was added."""
     documents, length = batch.input_ids.shape
-    rows = slice(number * count, number * count + documents)
-    tensors = {name: values for name, values in output.items() if isinstance(values, torch.Tensor)}
-    parts = {name: values[rows] for name, values in tensors.items()}
+    parts = {name: values[:documents] for name, values in output.items()}
     parts["last_hidden_state"] = parts["last_hidden_state"][:, :length]
     return type(output)(**parts)

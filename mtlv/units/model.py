@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mtlv.plan import HeadSpec, Task
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mtlv.models.lora import LoRA
     from mtlv.models.multitask import MultiTaskModel
     from mtlv.models.pooling import Pooler
-    from mtlv.settings.schema import EncoderSettings, HeadSettings
+    from mtlv.settings.schema import EncoderSettings, ExecutionSettings, HeadSettings
     from mtlv.units.inputs import UnitInputs
     from mtlv.units.job import Job
 
@@ -24,6 +24,8 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
     Raises:
         EncoderError, PlanError: as for `build_model`.
     """
+    from mtlv.training.optim import resolve_device
+
     model = build_model(
         inputs.encoder.module,
         job.unit.model.heads,
@@ -37,9 +39,17 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
         frozen_layers=job.settings.encoder.frozen_layers,
         below=inputs.below,
         lora=lora_of(job.settings.encoder),
+        stack=stack_size(job.settings.execution, {resolve_device(job.settings.training.device).type}),
     )
     model.start_from(inputs.encoder.head)
     return model
+
+
+def stack_size(execution: ExecutionSettings, devices: Collection[str]) -> int | None:
+    """Return the most models, or private layers, of a stack; 1 for none, and None for what a GPU allows."""
+    if execution.stack == "auto":
+        return None if "cuda" in devices else 1
+    return execution.stack
 
 
 def build_model(

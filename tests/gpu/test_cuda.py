@@ -72,6 +72,7 @@ def trained(
     dropout: float = 0.0,
     accumulation: int = 1,
     private: int = 0,
+    stack: int | None = 1,
 ) -> tuple[list[float], np.ndarray]:
     """Losses and scores of a small GMHL, the same start and batches on every device."""
     torch.manual_seed(0)
@@ -82,9 +83,8 @@ def trained(
     names = list(tasks)
     heads = ARCHITECTURES["gmhl"].build(names, [names[:4], names[4:]], 2).models[0].heads
     heads = [replace(head, private=private) for head in heads]
-    model = MultiTaskModel(
-        copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0, dropout=dropout
-    ).to(device)
+    how = {"features": "mean", "seed": 0, "dropout": dropout, "stack": stack}
+    model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, **how).to(device)
     multiple = model.multiple if graphs is not None else 8
     documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple)
     optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
@@ -119,12 +119,15 @@ def test_cuda_graphs_learn_what_the_processor_learns(precision: str, tolerance: 
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 2e-3), ("bf16", 2e-2)])
-@pytest.mark.parametrize(("accumulation", "private"), [(1, 0), (3, 0), (1, 1)])
+@pytest.mark.parametrize(
+    ("accumulation", "private", "stack"), [(1, 0, 1), (3, 0, 1), (1, 1, 1), (1, 1, None)]
+)
 def test_cuda_graphs_draw_the_same_dropout(
-    accumulation: int, private: int, precision: str, tolerance: float
+    accumulation: int, private: int, stack: int | None, precision: str, tolerance: float
 ) -> None:
     """Two models after each other, so that the second meets what the first has left."""
     gpu, how = torch.device("cuda"), {"dropout": 0.1, "accumulation": accumulation, "private": private}
+    how["stack"] = stack
     graphs = Never, CudaGraphs, CudaGraphs
     plain, recorded, again = (trained(gpu, precision, graphs=each, **how) for each in graphs)
     for losses, scores in (recorded, again):

@@ -115,9 +115,11 @@ def stack(modules: Sequence[Any]) -> Any:
     """Return a module that computes K modules of one structure, from inputs [K * B, ...].
 
     It is the first one, unchanged but for its linear layers, norms and embeddings; others with weights are
-    computed one after another.
+    computed one after another. Each pass reads the weights of the modules, and gives them gradients.
     """
     first = modules[0]
+    if len(modules) == 1:
+        return first
     if type(first) in KINDS:
         return KINDS[type(first)](modules)
     if next(first.parameters(recurse=False), None) is not None:
@@ -130,6 +132,18 @@ def stack(modules: Sequence[Any]) -> Any:
         if part is not None:
             twin._modules[name] = stack([module._modules[name] for module in modules])
     return twin
+
+
+def repeat(values: torch.Tensor, count: int) -> torch.Tensor:
+    """Return [K * B, ...] with `count` times the values [B, ...], which are not copied for one."""
+    return values.expand(count, *values.shape).flatten(0, 1)
+
+
+def outputs_of(output: Any, count: int) -> list[Any]:
+    """Return the output of each of `count` encoders from that of their stack."""
+    tensors = {name: values for name, values in output.items() if isinstance(values, torch.Tensor)}
+    parts = zip(*(values.chunk(count) for values in tensors.values()), strict=True)
+    return [type(output)(**dict(zip(tensors, part, strict=True))) for part in parts]
 
 
 class StackedEncoder(nn.Module):

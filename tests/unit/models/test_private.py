@@ -14,14 +14,19 @@ from torch import nn
 from transformers import AutoModel
 
 from mtlv.errors import EncoderError
+from mtlv.models import private
 from mtlv.models.base import base_class
+from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
+from mtlv.training.optim import adamw
 
 TASKS = {name: Task(name) for name in "abc"}
 HEADS = [HeadSpec(("a",)), HeadSpec(("b", "c"))]
 LAYERS = 3
 LIKE_BERT = sorted(CONFIGS)
+FOUR = {name: Task(name) for name in "abcd"}
+STEPS = 20
 DIVIDED = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "mpnet", "deberta-v2")
 
 
@@ -139,3 +144,93 @@ def test_each_of_four_heads_learns_in_layers_of_its_own(encoder: Any) -> None:
     assert len(set().union(*layers)) == sum(map(len, layers)), "no two heads share a weight above the trunk"
     values = {name: id(p) for name, p in model.named_parameters()}
     assert len(set(values.values())) == len(values)
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of top layers that were computed as one."""
+    numbers: list[int] = []
+
+    def count(tops: list[Any]) -> Any:
+        numbers.append(len(tops))
+        return stack(tops)
+
+    stack = private.stack
+    monkeypatch.setattr(private, "stack", count)
+    return numbers
+
+
+def model_of_four(encoder: Any, stack: int | None, **more: Any) -> MultiTaskModel:
+    """A model whose heads have layers of other weights each."""
+    heads = [HeadSpec((name,), private=1) for name in FOUR]
+    options = {"features": "mean", "seed": 0, "dropout": 0.0, **more}
+    model = MultiTaskModel(copy.deepcopy(encoder), heads, tasks=FOUR, stack=stack, **options)
+    assert model.private is not None
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for weight in model.private.copies.parameters():
+            if weight.requires_grad:
+                weight.add_(0.05 * torch.randn(weight.shape, generator=generator))
+    return model.train()
+
+
+def learn(model: MultiTaskModel, row: int | None) -> list[float]:
+    """The losses of steps of all heads, of one, and of two."""
+    optimizer, losses = adamw(model, learning_rate=1e-4, weight_decay=0.01), []
+    ids, mask = batch()
+    for step in range(STEPS):
+        names = list(model.specs)[:: (1, 4, 2)[step % 3]]
+        of_step = loss(model(ids, mask, heads=names, row=row), *names)
+        of_step.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(of_step.item())
+    return losses
+
+
+@pytest.mark.parametrize(
+    ("more", "row"),
+    [
+        ({}, None),
+        ({}, 64),
+        ({"frozen_layers": 1}, None),
+        ({"features": "pooler"}, None),
+        ({"lora": LoRA(rank=2, alpha=4)}, None),
+    ],
+    ids=["padded", "rows", "frozen", "pooler", "lora"],
+)
+def test_a_stack_of_private_layers_learns_what_they_learn_one_by_one(
+    encoder: Any, more: dict[str, Any], row: int | None, sizes: list[int]
+) -> None:
+    if "features" in more and getattr(encoder, "pooler", None) is None:
+        pytest.skip("it has no pooler")
+    stacked, alone = (model_of_four(encoder, most, **more) for most in (None, 1))
+    assert stacked.state_dict().keys() == alone.state_dict().keys()
+    assert learn(stacked, row) == pytest.approx(learn(alone, row), abs=1e-5, rel=1e-5)
+    by_one = [count for step in range(STEPS) for count in [1] * (4, 1, 2)[step % 3]]
+    assert sizes == [(4, 1, 2)[step % 3] for step in range(STEPS)] + by_one
+    expected = alone.state_dict()
+    for name, weight in stacked.state_dict().items():
+        if not name.endswith(("key.bias", "k_lin.bias")):  # their gradient is 0 but for rounding
+            torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-5, msg=name)
+
+
+def test_a_stack_has_at_most_so_many_private_layers(encoder: Any, sizes: list[int]) -> None:
+    model, alone = (model_of_four(encoder, most) for most in (3, 1))
+    expected = alone(*batch())
+    sizes.clear()
+    for name, logits in model(*batch()).items():
+        torch.testing.assert_close(logits, expected[name])
+    assert sizes == [3, 1]
+    with torch.no_grad():
+        model.eval()(*batch())
+    assert sizes == [3, 1, 1, 1, 1, 1], "predictions are computed one by one"
+
+
+@pytest.mark.parametrize("name", ["mpnet", "deberta-v2"])
+def test_private_layers_that_cannot_be_stacked_are_computed_one_by_one(name: str, sizes: list[int]) -> None:
+    encoder = base_class(config_of(name)).from_config(config_of(name))
+    size = encoder.get_input_embeddings().weight.shape[0]
+    ids, mask = batch()
+    model_of(encoder, 1, stack=None).train()(size // 4 + ids % (size // 4), mask)
+    assert sizes == [1, 1]

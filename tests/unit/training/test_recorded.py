@@ -62,6 +62,7 @@ def trained(
     epochs: int = 2,
     private: int = 0,
     lora: LoRA | None = None,
+    stack: int | None = 1,
     **options: Any,
 ) -> tuple[list[Any], dict[str, torch.Tensor]]:
     """Recorded modules, and the change of the weights; batches of all corpora in turn."""
@@ -70,7 +71,7 @@ def trained(
     plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
     heads = [replace(head, private=private) for head in plan.models[0].heads]
     by_name = {task.name: task for task in tasks}
-    how_built = {"tasks": by_name, "features": "mean", "seed": 0, "lora": lora}
+    how_built = {"tasks": by_name, "features": "mean", "seed": 0, "lora": lora, "stack": stack}
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, **how_built)
     MODELS[:] = [model]
     begun = {name: weight.clone() for name, weight in model.state_dict().items()}
@@ -105,13 +106,13 @@ def assert_same(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor])
         torch.testing.assert_close(found[name], weight, rtol=0, atol=0, msg=name)
 
 
-OTHERWISE = [(3, 0, None), (1, 1, None), (1, 1, LoRA(2, 4.0))]
+OTHERWISE = [(3, 0, None, 1), (1, 1, None, 1), (1, 1, None, None), (1, 1, LoRA(2, 4.0), 1)]
 
 
 @pytest.mark.parametrize(
-    ("kinds", "accumulation", "private", "lora"),
+    ("kinds", "accumulation", "private", "lora", "stack"),
     [
-        *((kinds, 1, 0, None) for kinds in KINDS),
+        *((kinds, 1, 0, None, 1) for kinds in KINDS),
         *((kinds, *how) for kinds in ("three", "tags") for how in OTHERWISE),
     ],
 )
@@ -120,20 +121,31 @@ def test_every_kind_learns_the_same(
     accumulation: int,
     private: int,
     lora: LoRA | None,
+    stack: int | None,
     one_corpus_per_kind: list[Corpus],
     encoder: Any,
 ) -> None:
     corpora = [one_corpus_per_kind[number] for number in KINDS[kinds]]
-    options = {"accumulation": accumulation, "clip_norm": None, "private": private, "lora": lora}
+    options = {
+        "accumulation": accumulation,
+        "clip_norm": None,
+        "private": private,
+        "lora": lora,
+        "stack": stack,
+    }
     modules, found = trained(corpora, encoder, Again, **options)
     _, wanted = trained(corpora, encoder, Never, **options)
     assert_same(found, wanted)
     assert [type(each) is _OfTensors for each in modules] == [kinds != "tags"]
 
 
-@pytest.mark.parametrize("private", [0, 1])
+@pytest.mark.parametrize(("private", "stack"), [(0, 1), (1, 1), (1, None)])
 def test_rows_learn_what_padded_batches_learn(
-    private: int, one_corpus_per_kind: list[Corpus], encoder: Any, monkeypatch: pytest.MonkeyPatch
+    private: int,
+    stack: int | None,
+    one_corpus_per_kind: list[Corpus],
+    encoder: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = copy.deepcopy(encoder)
     for part in module.module.modules():
@@ -145,12 +157,13 @@ def test_rows_learn_what_padded_batches_learn(
             part.dropout_prob = 0.0
     options = {"clip_norm": 0.5, "epochs": 1, "private": private}
     _, wanted = trained(one_corpus_per_kind[:3], module, None, **options)
+    options["stack"] = stack
     rows: list[int] = []
     real = JaggedPacking.__init__
 
-    def packed(self: JaggedPacking, mask: torch.Tensor, length: int) -> None:
+    def packed(self: JaggedPacking, mask: torch.Tensor, length: int, *more: int) -> None:
         rows.append(length)
-        real(self, mask, length)
+        real(self, mask, length, *more)
 
     monkeypatch.setattr(JaggedPacking, "__init__", packed)
     _, found = trained(one_corpus_per_kind[:3], module, Again, **options)
