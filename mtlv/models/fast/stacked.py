@@ -198,15 +198,15 @@ def stacks(encoder: Any) -> bool:
     """Whether encoders of this structure can be computed as one; found by trying two."""
     if len(set(encoder.parameters())) < len(list(encoder.named_parameters(remove_duplicate=False))):
         return False  # a weight has two names
-    other = copy.deepcopy(encoder)
+    other = copy.deepcopy(encoder).eval()  # the first, which tells the stack whether there is dropout
     with torch.no_grad():
         for weight in other.parameters():
             weight.mul_(OTHER)
-    pair = StackedEncoder([encoder, other])
+    pair = StackedEncoder([other, encoder])
 
     def of_pair(place: int, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         both = [[values, values.flip(0)][:: -1 if place else 1] for values in (ids, mask)]
         vectors: torch.Tensor = pair(*map(torch.cat, both)).last_hidden_state
         return vectors.chunk(2)[place]
 
-    return all(agrees(one, partial(of_pair, place)) for place, one in enumerate((encoder, other)))
+    return all(agrees(one, partial(of_pair, place)) for place, one in enumerate((other, encoder)))

@@ -47,8 +47,11 @@ def backward(outputs: list[torch.Tensor], masks: list[torch.Tensor]) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_what_cannot_be_stacked_is_found_by_trying(name: str) -> None:
-    assert stacks(made(config_of(name, 0.1))) is (name not in ALONE)
+@pytest.mark.parametrize("training", [False, True])
+def test_what_cannot_be_stacked_is_found_by_trying(name: str, training: bool) -> None:
+    encoder = made(config_of(name, 0.1)).train(training)
+    assert stacks(encoder) is (name not in ALONE)
+    assert encoder.training is training
 
 
 @pytest.mark.parametrize(("name", "row"), CASES)
