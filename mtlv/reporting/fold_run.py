@@ -95,7 +95,7 @@ def write_fold_run(tracker: Tracker, run: str, result: FoldResult) -> None:
     tracker.metrics(run, constant_metrics(result.constants, names.tasks, at))
     if result.reference is not None:
         tracker.metrics(run, reference_metrics(result.reference, names.tasks, at))
-    tracker.tags(run, end_tags([outcome.metrics.plan.main]) | {"mtlv.trained_on": outcome.trained_on})
+    tracker.tags(run, end_tags([outcome]) | {"mtlv.trained_on": outcome.trained_on})
     write_plan(tracker, run, fold_run, outcome, names)
     order = list(names.tasks)
     decided = [task for task in order if task in outcome.thresholds.values]

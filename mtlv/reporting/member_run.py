@@ -24,7 +24,7 @@ SPLITTINGS = "report/splittings.json"
 def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
     """Log metrics and artifacts of a member's own run, which summarizes its children."""
     tracker.metrics(run, member_metrics(result))
-    tracker.tags(run, end_tags([outcome.metrics.plan.main for outcome in result.outcomes]))
+    tracker.tags(run, end_tags(result.outcomes))
     fold_run = result.resolved.children[0]
     write_plan(tracker, run, fold_run, result.outcomes[0], MetricNames(fold_run.plan, result.resolved.tasks))
     tracker.text(run, as_csv(make_rows(as_members([result]))), "report/table.csv")

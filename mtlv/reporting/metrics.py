@@ -107,9 +107,12 @@ def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
     return " ".join([section.method, *features, k])
 
 
-def end_tags(values: Sequence[float]) -> dict[str, str]:
+def end_tags(outcomes: Sequence[PlanResult]) -> dict[str, str]:
     """Return the tags of a run at its end. MLflow's tables show all digits of a metric, but not of a tag."""
-    return {"mtlv.state": "done", "mtlv.score": with_spread(fmean(values), mean_and_sd(values)[1], 3)}
+    values = [outcome.metrics.plan.main for outcome in outcomes]
+    stack = max((record.stack for outcome in outcomes for record in outcome.records), default=1)
+    score = with_spread(fmean(values), mean_and_sd(values)[1], 3)
+    return {"mtlv.state": "done", "mtlv.score": score} | ({"mtlv.stack": str(stack)} if stack > 1 else {})
 
 
 def params(settings: Settings) -> dict[str, str | int | float | bool]:

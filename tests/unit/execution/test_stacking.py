@@ -246,17 +246,20 @@ def test_random_numbers_outside_a_stack_do_not_depend_on_it(jobs_and_inputs: Uni
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def run(suite_of: Callable, table: Path, folder: str, *changes: str) -> tuple[SuiteResult, Watcher]:
-    watcher = Watcher()
+def run(
+    suite_of: Callable, table: Path, folder: str, *changes: str
+) -> tuple[SuiteResult, Watcher, MemoryTracker]:
+    watcher, tracker = Watcher(), MemoryTracker()
     training = ("training.epochs=1", "encoder.dropout=0", "training.warmup=0")
-    return run_suite(suite_of(table, *training, *changes, store=folder), watcher, MemoryTracker()), watcher
+    suite = suite_of(table, *training, *changes, store=folder)
+    return run_suite(suite, watcher, tracker), watcher, tracker
 
 
 def test_a_suite_in_stacks_has_the_results_of_one_without(suite: Callable, table: Callable) -> None:
     """Seeds share stacks; each unit is told, tracked and kept as ever."""
     members = ("architecture=stl", "seed=[0, 1]")
     path = table("t")
-    (alone, _), (stacked, watcher) = (
+    (alone, _, tracker_alone), (stacked, watcher, tracker) = (
         run(suite, path, f"store {size}", *members, f"execution.stack={size}") for size in (1, 5)
     )
     assert ["stack of 5" in note for note in watcher.notes if "stack" in note] == [True]
@@ -266,10 +269,13 @@ def test_a_suite_in_stacks_has_the_results_of_one_without(suite: Callable, table
             for name, task in expected.test.tasks.items():
                 np.testing.assert_allclose(outcome.test.tasks[name].outputs, task.outputs, atol=1e-4)
     assert not watcher.failed
+    stacks = {run.tags.get("mtlv.stack") for run in tracker.runs.values() if run.spec.kind != "comparison"}
+    assert stacks == {"5"}
+    assert not any("mtlv.stack" in run.tags for run in tracker_alone.runs.values())
 
 
 def test_why_a_unit_is_trained_alone_is_said_once(suite: Callable, table: Callable) -> None:
-    _, watcher = run(
+    _, watcher, _ = run(
         suite, table("t"), "store", "architecture=stl", "training.accumulation=2", "execution.stack=5"
     )
     (note,) = [note for note in watcher.notes if "alone" in note]
