@@ -53,12 +53,14 @@ class UnitStarted:
         index: its number in the suite, from 1.
         epochs: epochs to train.
         documents: documents times epochs.
+        stack: number of units that are trained in one stack, itself included.
     """
 
     name: str
     index: int
     epochs: int
     documents: int
+    stack: int = 1
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -48,9 +49,10 @@ class _Unit:
     epochs: int
     documents: int
     started: float
+    stack: int = 1
     done: int = 0
     epoch: int = 0
-    figures: tuple[str, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)  # the last epoch's loss and validation
     speed: float | None = None
 
 
@@ -105,7 +107,8 @@ class Display:
         name = event.name
         self._forget(name)
         self.progress.index = event.index
-        self._units[name] = _Unit(safe(name), event.index, event.epochs, event.documents, self._clock())
+        begun = self._clock()
+        self._units[name] = _Unit(safe(name), event.index, event.epochs, event.documents, begun, event.stack)
 
     def _resume(self, event: UnitResumed) -> None:
         unit, documents = self._units[event.name], event.documents
@@ -118,17 +121,16 @@ class Display:
                 self._line(f"{self._count(unit.index)} {unit.name}: {at}, {left} left")
 
     def _show_epoch(self, event: EpochEnded) -> None:
-        unit, speed = self._units[event.name], event.documents_per_second
-        unit.epoch, unit.speed = event.epoch, speed
-        unit.figures = (
-            f"loss {event.loss:.4f}",
-            *(f"{safe(key)} {value:.3f}" for key, value in event.validation.items()),
-        )
-        if not self._live:
+        unit = self._units[event.name]
+        unit.epoch, unit.speed = event.epoch, event.documents_per_second
+        unit.figures = {"loss": event.loss, **event.validation}
+        units = next(group for group in self._groups() if unit in group)
+        if not self._live and all(other.epoch >= unit.epoch for other in units):
             left = self._left()
-            parts = [f"epoch {event.epoch}/{event.epochs}", *unit.figures, f"{speed:.0f} documents/s"]
+            parts = [f"epoch {event.epoch}/{event.epochs}", *_figures(units), *_speed(units)]
             parts += [f"{left} left"] if left else []
-            self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
+            name = unit.name if len(units) == 1 else f"{len(units)} models"
+            self._line(f"{self._count(units[-1].index)} {name}: {', '.join(parts)}")
 
     def _show_end(self, event: UnitEnded) -> None:
         name, documents = event.name, event.documents
@@ -143,7 +145,7 @@ class Display:
             self._count_in(unit, documents - unit.done)
             self._end(name)
             if self._live:
-                parts = [*unit.figures, duration(self._clock() - unit.started)]
+                parts = [*_figures([unit]), duration(self._clock() - unit.started)]
                 self._line(f"{self._count(unit.index)} {unit.name}: {', '.join(parts)}")
 
     def _forget(self, name: str) -> None:
@@ -174,21 +176,29 @@ class Display:
         left = self._time_left.seconds()
         return "" if left is None else duration(left)
 
+    def _groups(self) -> list[list[_Unit]]:
+        """Return the running units, those of a stack as one group and each other one alone."""
+        units = list(self._units.values())
+        stack = [unit for unit in units if unit.stack > 1]
+        return [*([stack] if stack else []), *([unit] for unit in units if unit.stack == 1)]
+
     def __rich__(self) -> Group:
         """Return the live lines at the bottom of a terminal.
 
-        For one running unit, they are its name, bar, time left, epoch, metrics and speed; for several units a
-        line each, then bar, time left and total speed.
+        For one running unit or stack, they are its name, bar, time left, epoch, metrics and speed; for
+        several units a line each, then bar, time left and total speed.
         """
-        progress, units = self.progress, list(self._units.values())
+        progress, groups = self.progress, self._groups()
         if not progress.units:
             return Group(Text("preparing ...", style="bright_black"))
         facts = self._overall()
-        if len(units) < 2:
-            first = units[0] if units else None
+        if len(groups) < 2:
+            first = groups[0] if groups else []
             head = f"unit {max(progress.index, 1)} of {progress.units}"
-            name = first.name if first else "between units"
+            name = ", ".join(unit.name for unit in first) or "between units"
+            head = head if len(first) < 2 else f"{len(first)} models at once"
             return Group(_line_of((head, "bold"), f"  {name}"), facts.append(_joined(_facts(first))))
+        units = [unit for group in groups for unit in group]
         shown = [self._line_of_one(unit) for unit in units[:SHOWN]]
         more = [_line_of(f"and {len(units) - SHOWN} more")] if len(units) > SHOWN else []
         speeds = [unit.speed for unit in units if unit.speed is not None]
@@ -197,7 +207,7 @@ class Display:
 
     def _line_of_one(self, unit: _Unit) -> Text:
         head = f"unit {unit.index} of {self.progress.units}"
-        return _line_of((head, "bold"), f"  {unit.name}", _joined(_facts(unit)))
+        return _line_of((head, "bold"), f"  {unit.name}", _joined(_facts([unit])))
 
     def _overall(self) -> Text:
         """Return bar, percentage and time left."""
@@ -213,17 +223,26 @@ class Display:
         return (full * done, "cyan"), (rest * (BAR - done), "bright_black")
 
 
-def _facts(unit: _Unit | None) -> list[str]:
-    """Return epoch, loss, speed and validation metrics."""
-    if unit is None:
+def _facts(units: Sequence[_Unit]) -> list[str]:
+    """Return epoch, loss, speed and validation metrics of a unit, or of a stack."""
+    if not units:
         return []
-    speed = [f"{unit.speed:.0f} documents/s"] if unit.speed is not None else []
-    return [
-        f"epoch {min(unit.epoch + 1, unit.epochs)}/{unit.epochs}",
-        *unit.figures[:1],
-        *speed,
-        *unit.figures[1:],
-    ]
+    last, figures = min(units, key=lambda unit: unit.epoch), _figures(units)
+    epoch = f"epoch {min(last.epoch + 1, last.epochs)}/{last.epochs}"
+    return [epoch, *figures[:1], *_speed(units), *figures[1:]]
+
+
+def _figures(units: Sequence[_Unit]) -> list[str]:
+    """Return the loss and the validation metrics that all of some units have, as means over these."""
+    names = [name for name in units[0].figures if all(name in unit.figures for unit in units)]
+    means = {name: fmean(unit.figures[name] for unit in units) for name in names}
+    return [f"{safe(name)} {mean:.{4 if name == 'loss' else 3}f}" for name, mean in means.items()]
+
+
+def _speed(units: Sequence[_Unit]) -> list[str]:
+    """Return the speed of a unit, or of a stack, each of whose units has its share of the seconds."""
+    speeds = [unit.speed for unit in units if unit.speed is not None]
+    return [f"{fmean(speeds):.0f} documents/s"] if len(speeds) == len(units) else []
 
 
 def _joined(facts: Iterable[str]) -> str:

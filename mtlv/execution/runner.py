@@ -84,7 +84,8 @@ class UnitRunner(UnitNeeds):
             with need_room(job):
                 inputs = self.inputs(job.settings)
                 initial_weights, teacher_outputs = self.initial_weights(job), self.outputs_of_teachers(job)
-            self.callback(UnitStarted(job.name, number, job.settings.training.epochs, job.documents))
+            epochs = job.settings.training.epochs
+            self.callback(UnitStarted(job.name, number, epochs, job.documents, stack))
             warn = warner(self.callback)
             timestamp_ms = partial(self.store.timestamps.timestamp_ms, key, warn=warn)
             callbacks = UnitCallbacks(self.callback, on_epoch, timestamp_ms, clock)

@@ -161,6 +161,39 @@ def test_units_at_once_have_a_line_each_on_a_terminal(width: int) -> None:
         ]
 
 
+def run_a_stack(display: Display) -> None:
+    """Three of four units in a stack: the last ends its first epoch after the first has ended two."""
+    display(SuiteStarted(4, 800, times=times(a=100, b=100, c=100, d=100)))
+    for number, name in enumerate("abc", start=1):
+        display(UnitStarted(name, number, 2, 200, 3))
+    display(EpochEnded("a", 1, 2, 0.75, {"AP": 0.5, "accuracy": 0.5}, 30.0))
+    display(EpochEnded("b", 1, 2, 0.25, {"AP": 0.25}, 60.0))
+    display(EpochEnded("a", 2, 2, 0.5, {"AP": 0.5, "accuracy": 0.5}, 30.0))
+    display(EpochEnded("c", 1, 2, 0.0, {"AP": 0.0}, 90.0))
+
+
+def test_a_stack_has_one_line_per_epoch_when_its_last_unit_has_ended_it() -> None:
+    target = console()
+    with Display(target, clock=Clock()) as display:
+        run_a_stack(display)
+        display(UnitEnded("a", False, 200, 1))
+        display(UnitFailed("b"))
+        display(EpochEnded("c", 2, 2, 0.125, {"AP": 0.75}, 90.0))
+    assert [line.partition(" documents/s")[0] for line in text(target).splitlines()] == [
+        "[3/4] 3 models: epoch 1/2, loss 0.2500, AP 0.250, 60",
+        "[3/4] c: epoch 2/2, loss 0.1250, AP 0.750, 90",
+    ]
+
+
+def test_a_stack_is_shown_as_one_on_a_terminal() -> None:
+    target = console(terminal=True, width=100)
+    display = Display(target, clock=Clock())
+    run_a_stack(display)
+    first, second = map(str, display.__rich__().renderables)
+    assert first == "3 models at once  a, b, c"
+    assert second.endswith("epoch 2/2  loss 0.2500  60 documents/s  AP 0.250")
+
+
 def resumed() -> tuple[Display, Console, Clock]:
     """Of two units of 10 epochs of 100 documents the first goes on at 760; it has loaded for 20 s."""
     target, clock = console(), Clock()
