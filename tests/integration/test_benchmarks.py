@@ -29,6 +29,7 @@ LONGER = {
     "readiness",
     "ray_overhead",
     "ray_scaling",
+    "stacked_scores",
     "startup",
     "tracking",
     "tracking_http",
