@@ -21,7 +21,7 @@ from mtlv.events import (
 RECENT_EPOCHS = 5  # whose time says how long the next ones take
 LEAST_SHARE = 0.25  # share of an epoch that tells a time
 Epoch = tuple[str, float, float]
-"""An epoch, or what was trained of it: kind of the unit, seconds, expected seconds."""
+"""An epoch, or what was trained of it: kind of the unit, seconds (a share of its stack's), expected seconds."""
 
 
 @dataclass
@@ -31,6 +31,8 @@ class _Running:
     time: UnitTime
     documents: float
     since: float
+    stack: int  # units that began in its process, itself included
+    sharing: int  # those of them that train this epoch
     epochs: float = 0.0  # trained, with those before a resume
     trained: float = 0.0  # documents since `since`
 
@@ -74,7 +76,7 @@ class TimeLeft:
             case UnitResumed():
                 self._resume(self._running[event.name], event)
             case BatchTrained(name, documents):
-                self._running[name].trained += documents
+                self._train(self._running[name], documents)
             case EpochEnded(name, epoch):
                 self._end_epoch(self._running[name], epoch)
             case UnitEnded(name, cached):
@@ -99,14 +101,16 @@ class TimeLeft:
             unit, done = running.time, running.epochs + running.share
             rest = max(unit.epochs * share - done, min(unit.epochs - done, 1.0), 0.0)
             left.append(_factor(epochs, unit.kind) * unit.epoch * rest)
-        at_once = min(max(self._processes, len(self._running)), len(left) or 1)
+        busy = sum(1 / min(unit.stack, len(self._running)) for unit in self._running.values())
+        at_once = min(max(self._processes, busy), len(left) or 1)
         return max(sum(left) / at_once, *left, 0.0) + between
 
     def _begun_epochs(self) -> Iterator[Epoch]:
         """Yield what was trained of the epochs that have not ended, if it tells a time."""
         for unit in self._running.values():
             if unit.share >= LEAST_SHARE:
-                yield unit.time.kind, self._clock() - unit.since, unit.time.epoch * unit.share
+                seconds = (self._clock() - unit.since) / unit.sharing
+                yield unit.time.kind, seconds, unit.time.epoch * unit.share
 
     def _start(self, event: UnitStarted) -> None:
         now, of_epoch = self._clock(), event.documents / event.epochs
@@ -115,7 +119,7 @@ class TimeLeft:
         self._paused = None
         self._waiting.pop(event.name, None)
         expected = self._times.get(event.name) or UnitTime("", event.epochs, of_epoch)
-        self._running[event.name] = _Running(expected, of_epoch, now)
+        self._running[event.name] = _Running(expected, of_epoch, now, event.stack, event.stack)
 
     def _resume(self, unit: _Running, event: UnitResumed) -> None:
         unit.epochs = event.documents / (unit.documents or 1.0)
@@ -125,10 +129,15 @@ class TimeLeft:
                 (unit.time.kind, unit.documents / event.documents_per_second, unit.time.epoch)
             )
 
+    def _train(self, unit: _Running, documents: float) -> None:
+        if not unit.trained:  # others of its stack may have ended with the last epoch
+            unit.sharing = min(unit.stack, len(self._running))
+        unit.trained += documents
+
     def _end_epoch(self, unit: _Running, epoch: int) -> None:
         now, start = self._clock(), 0.0 if unit.epochs else unit.time.start
         expected = start + unit.time.epoch * max(0.0, epoch - unit.epochs)
-        self._recent.append((unit.time.kind, now - unit.since, expected))
+        self._recent.append((unit.time.kind, (now - unit.since) / unit.sharing, expected))
         unit.epochs, unit.since, unit.trained = float(epoch), now, 0.0
 
     def _end(self, name: str, *, is_trained: bool = False) -> None:

@@ -28,9 +28,9 @@ class Suite:
         stored = {"stored": 100}
         self.left(SuiteStarted(len(times), 0, stored, times, processes, measured))
 
-    def start(self, name: str, resumed: float = 0.0) -> None:
+    def start(self, name: str, resumed: float = 0.0, stack: int = 1) -> None:
         epochs = self.times[name].epochs
-        self.left(UnitStarted(name, 1, epochs, 100 * epochs))
+        self.left(UnitStarted(name, 1, epochs, 100 * epochs, stack))
         if resumed:
             self.left(UnitResumed(name, round(100 * resumed)))
 
@@ -135,6 +135,26 @@ def test_several_units_at_once_share_the_time() -> None:
     assert suite.seconds == pytest.approx(2 * (30 + 30 + 40 + 40) / 2)
     suite.left(UnitFailed("a0"))
     assert suite.seconds == pytest.approx(2 * (30 + 40 + 40) / 2)
+
+
+def test_units_of_a_stack_share_one_process() -> None:
+    suite = Suite(
+        {name: UnitTime("a", 4, 10.0) for name in ("a0", "a1", "waits")} | {"b0": UnitTime("a", 6, 10.0)}
+    )
+    stack = ("b0", "a0", "a1")
+    for name in stack:
+        suite.start(name, stack=3)
+    for epoch in range(1, 5):
+        for name in stack:
+            suite.left(BatchTrained(name, 100))
+        suite.now += 60.0  # of three units at once: 20 s for each
+        for name in stack:
+            suite.left(EpochEnded(name, epoch, 6, 0.5, {}, 1.0))
+            if epoch == 4 and name != "b0":
+                suite.end(name)
+    assert suite.seconds == pytest.approx(4 * 20.0 + 2 * 20.0)
+    suite.train("b0", 5, 20.0)
+    assert suite.seconds == pytest.approx(4 * 20.0 + 20.0), "alone now, so that no other shares its epoch"
 
 
 def test_waiting_units_end_as_early_as_those_before() -> None:
