@@ -11,6 +11,7 @@ from mtlv.models.wordpiece import SPECIAL, by_count, tokenizer_of
 from mtlv.seeding import seed_from
 
 VOCABULARY = 2000
+WIDTH = 128  # H
 
 
 def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
@@ -29,16 +30,22 @@ def build_tiny(texts: Sequence[str]) -> tuple[Any, Any]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed_from("tiny", len(tokenizer)))
         module = BertModel(config)
+    torch.nn.init.zeros_(module.embeddings.token_type_embeddings.weight)  # the same in every token of a text
     return module.eval(), tokenizer
 
 
 def tiny_config(vocabulary: int, pad: int = 0) -> Any:
-    """Return the config of the encoder `tiny`."""
+    """Return the config of the encoder `tiny`.
+
+    Weights start from N(0, 1 / H), with which a layer keeps the size of what it gets. BERT's N(0, 0.02^2) is
+    made for H = 768; at H = 128, the layers would do next to nothing at first, and learn to read late.
+    """
     from transformers import BertConfig
 
     return BertConfig(
         vocab_size=vocabulary,
-        hidden_size=128,
+        hidden_size=WIDTH,
+        initializer_range=WIDTH**-0.5,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=512,

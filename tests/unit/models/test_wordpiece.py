@@ -119,7 +119,7 @@ def test_random_weights_are_equal_in_every_run_and_of_the_same_size(encoder: Enc
     assert found.module.config == encoder.module.config
     assert found.tokenizer is encoder.tokenizer
     weight = found.module.state_dict()["encoder.layer.0.output.dense.weight"]
-    assert weight.std() == pytest.approx(0.02, rel=0.05), "BERT's"
+    assert weight.std() == pytest.approx(found.module.config.initializer_range, rel=0.05)
 
 
 def test_fertility_by_hand() -> None:
