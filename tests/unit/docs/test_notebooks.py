@@ -19,7 +19,7 @@ HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 LESS = {
     r'"epochs": \d+': '"epochs": 1, "precision": "fp32"',
     r'"seeds": \[0, 1, 2\]': '"seeds": [0, 1]',
-    r"documents=400": "documents=100",
+    r"documents=1000": "documents=100",
     r"documents=800\)(.*)\[400:\]": r"documents=200)\1[100:]",
     r'"documents": 300': '"documents": 100',
     r"range\(240\)": "range(60)",
