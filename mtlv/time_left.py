@@ -21,7 +21,7 @@ from mtlv.events import (
 RECENT_EPOCHS = 5  # whose time says how long the next ones take
 LEAST_SHARE = 0.25  # share of an epoch that tells a time
 Epoch = tuple[str, float, float]
-"""An epoch, or what was trained of it: kind of the unit, seconds (a share of its stack's), expected seconds."""
+"""An epoch, or what was trained of it: kind of the unit, seconds (a share of its stack's), and expected."""
 
 
 @dataclass
