@@ -263,7 +263,7 @@ def _encoder(guess: TableGuess, size: SuiteSize, speed: float) -> list[str]:
     if not size.frozen:
         return [f"encoder: {name}"]
     time = about(replace(size, frozen=False).seconds(guess, speed))
-    frozen = f"  frozen_layers: {FROZEN_LAYERS}             # costs little; without this line about {time}"
+    frozen = f"  frozen_layers: {FROZEN_LAYERS}             # quicker, but may score lower; without it {time}"
     return ["encoder:", f"  name: {name}", frozen]
 
 

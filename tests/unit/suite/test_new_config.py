@@ -513,7 +513,7 @@ def test_a_suite_that_takes_long_is_made_smaller_and_says_what_more_would_take(t
     assert (config["encoder"], names, "Left out" in text) == ("minilm", several, False)
     text, config, names = written(0.99 * all_models / fits)
     assert (config["encoder"], names) == ({"name": "minilm", "frozen_layers": 4}, several)
-    assert "# costs little; without this line about 15 min" in text
+    assert "# quicker, but may score lower; without it 15 min" in text
     frozen_models = (1 + 4 + 4 + 4 + 4) / 3  # of whole ones
     text, config, names = written(0.99 * frozen_models / fits)
     assert names == [name for name in several if name != "one model each"]
