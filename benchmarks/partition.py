@@ -68,8 +68,8 @@ def missed(items):
     for seed in range(SEEDS):
         for value in VALUES.values():
             asked = value(gains(items, "noise", seed))
-            found = local_search(asked, None, starts=50, seed=0)
-            member = np.eye(items, dtype=bool)[list(found.labels)].T
+            labels, _ = local_search(asked, None, starts=50, seed=0)
+            member = np.eye(items, dtype=bool)[list(labels)].T
             below += bool(asked.of(member).sum() < best_partition(asked).value - 1e-9)
     return below, SEEDS * len(VALUES)
 
