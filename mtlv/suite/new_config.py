@@ -32,6 +32,9 @@ MIN_GROUPED_LABELS = 4  # labels from which grouping makes sense, and groups tha
 RUNS = ("one model for all", "one model each", "groups", "random groups", "layers per group")
 LEFT_OUT_FIRST = ("one model each", "layers per group", "random groups", "groups")
 LEAST_DOCUMENTS = 1_000
+FEW_DOCUMENTS = (
+    2_000  # up to here a model with frozen layers may score much lower, so runs are left out first
+)
 TRAINED_SHARE = 0.75  # of the documents, with those of validation, which take a third of the time
 LAYERS, FROZEN_LAYERS, PRIVATE_LAYERS = 6, 4, 2  # of the encoder, those that are frozen, and of each group
 LABELS = "labels"  # alias of the source of yes/no labels
@@ -68,13 +71,15 @@ class SuiteSize:
 def choose_size(guess: TableGuess, speed: float, minutes: float) -> tuple[SuiteSize, SuiteSize]:
     """Return the largest size that takes so many minutes, and that of the whole suite.
 
-    What costs least is left out first: lower layers are frozen, runs left out, then documents.
+    What costs least is left out first: lower layers are frozen, runs left out, then documents. With few
+    documents, all runs but one model for all and groups are left out before layers are frozen.
     """
+    has_few = guess.documents <= FEW_DOCUMENTS
     several, grouped = len(guess.labels) > 1, len(guess.labels) >= MIN_GROUPED_LABELS
     size = largest = SuiteSize(guess.documents, False, RUNS if grouped else RUNS[: 1 + several])
     left_out = [run for run in LEFT_OUT_FIRST if run in size.runs]
     while size.seconds(guess, speed) > minutes * 60:
-        if not size.frozen:
+        if not size.frozen and (len(left_out) < 2 or not has_few):
             size = replace(size, frozen=True)
         elif left_out:
             dropped = left_out.pop(0)
@@ -306,12 +311,15 @@ def _lines(guess: TableGuess, speed: float, minutes: float) -> list[str]:
     length, cut = max_length(guess.sample)
     lines = [f"training takes about {about(size.seconds(guess, speed))} on this machine"]
     if size != largest:
-        rest = [f"`{run}`" for run in largest.runs if run not in size.runs]
-        without = [f"without {', '.join(rest)}"] if rest else []
-        fewer = [f"on {size.documents} documents"] if size.documents < largest.documents else []
-        parts = ", ".join([f"with the lower {FROZEN_LAYERS} of {LAYERS} layers frozen", *without, *fewer])
+        rest = ", ".join(f"`{run}`" for run in largest.runs if run not in size.runs)
+        parts = {
+            f"with the lower {FROZEN_LAYERS} of {LAYERS} layers frozen": size.frozen,
+            f"without {rest}": rest,
+            f"on {size.documents} documents": size.documents < largest.documents,
+        }
         time = largest.seconds(guess, speed)
-        lines[0] += f", {parts}; all of it takes about {about(time)}: `--minutes {-(-time // 60):.0f}`"
+        smaller = ", ".join(part for part, is_so in parts.items() if is_so)
+        lines[0] += f", {smaller}; all of it takes about {about(time)}: `--minutes {-(-time // 60):.0f}`"
     if cut > CUT_SHARE:
         lines.append(
             f"{cut:.0%} of the documents are longer than the {length} tokens that the encoder reads, and are "

@@ -502,8 +502,10 @@ def test_a_suite_that_takes_long_is_made_smaller_and_says_what_more_would_take(t
     seconds_of_one = sum(counts) * 0.75 * 15  # of one model, at a token a second
     several = ["one model for all", "one model each", "groups", "random groups", "layers per group"]
 
-    def written(speed: float) -> tuple[str, dict, list[str]]:
-        text = config_text(guess(path), "t.csv", speed)
+    def written(speed: float, documents: int = len(counts)) -> tuple[str, dict, list[str]]:
+        text = config_text(
+            replace(guess(path), documents=documents), "t.csv", speed * documents / len(counts)
+        )
         config = yaml.safe_load(text)
         return text, config, [run["name"] for run in config["runs"]]
 
@@ -512,13 +514,24 @@ def test_a_suite_that_takes_long_is_made_smaller_and_says_what_more_would_take(t
     text, config, names = written(1.01 * all_models / fits)
     assert (config["encoder"], names, "Left out" in text) == ("minilm", several, False)
     text, config, names = written(0.99 * all_models / fits)
-    assert (config["encoder"], names) == ({"name": "minilm", "frozen_layers": 4}, several)
+    assert (config["encoder"], names) == ("minilm", [name for name in several if name != "one model each"])
+    pair = 1 + 4  # one model for all and groups, which stay
+    text, config, names = written(1.01 * pair / fits)
+    assert (config["encoder"], names) == ("minilm", ["one model for all", "groups"])
+    text, config, names = written(0.99 * pair / fits)
+    assert (config["encoder"], names) == (
+        {"name": "minilm", "frozen_layers": 4},
+        ["one model for all", "groups"],
+    )
     assert "# quicker, but may score lower; without it 15 min" in text
-    frozen_models = (1 + 4 + 4 + 4 + 4) / 3  # of whole ones
-    text, config, names = written(0.99 * frozen_models / fits)
-    assert names == [name for name in several if name != "one model each"]
     text, config, names = written(0.1 / fits)
     assert names == ["one model for all"], "and no fewer documents: there are few"
+    many_epochs = 10 / 15  # of those of few documents
+    _, config, names = written(0.99 * all_models * many_epochs / fits, 4_000)
+    assert (config["encoder"], names) == ({"name": "minilm", "frozen_layers": 4}, several), "there are many"
+    frozen_models = (1 + 4 + 4 + 4 + 4) / 3  # of those without frozen layers
+    _, _, names = written(0.99 * frozen_models * many_epochs / fits, 4_000)
+    assert names == [name for name in several if name != "one model each"]
     for run in several[1:]:
         text = text.replace(f"# - {{name: {run}", f"- {{name: {run}").replace(
             f"# - name: {run}", f"- name: {run}"
@@ -527,10 +540,11 @@ def test_a_suite_that_takes_long_is_made_smaller_and_says_what_more_would_take(t
     assert [run["name"] for run in yaml.safe_load(text)["runs"]] == several, (
         "what is left out can be put back"
     )
-    monkeypatch.setattr("mtlv.suite.speed.measure_speed", lambda _: 0.99 * frozen_models / fits)
+    monkeypatch.setattr("mtlv.suite.speed.measure_speed", lambda _: 0.99 * pair / fits)
     assert main(["init", str(path), "--out", str(tmp_path / "small.yml")]) == 0
     shown = capsys.readouterr().out
-    assert "with the lower 4 of 6 layers frozen, without `one model each`; all of it takes" in shown
+    rest = "`one model each`, `random groups`, `layers per group`"
+    assert f"with the lower 4 of 6 layers frozen, without {rest}; all of it takes" in shown
     minutes = shown.split("`--minutes ")[1].split("`")[0]
     assert main(["init", str(path), "--out", str(tmp_path / "all.yml"), "--minutes", minutes]) == 0
     assert "frozen" not in capsys.readouterr().out
