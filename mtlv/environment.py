@@ -20,7 +20,7 @@ def versions() -> dict[str, str]:
 
 def machine() -> dict[str, object]:
     """Return processor, number of cores, and system."""
-    return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
+    return {"processor": processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
 @cache  # used by every run of a suite, and reading all packages takes a fifth of a second
@@ -45,7 +45,8 @@ def _version(name: str) -> str:
         return __version__ if name == "mtlv" else "not installed"
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor, or of its architecture if there is none."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))

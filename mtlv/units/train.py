@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from mtlv.environment import processor
 from mtlv.errors import NoRoomError, TrainingError, shorten
 from mtlv.events import NoteGiven
+from mtlv.formatting import many
 from mtlv.registries import BALANCERS, OBJECTIVES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import UnitRecord
@@ -390,4 +392,4 @@ def _device_name(device: torch.device) -> str:
 
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"cpu ({torch.get_num_threads()} threads)"
+    return f"{processor()} ({many(torch.get_num_threads(), 'thread')})"

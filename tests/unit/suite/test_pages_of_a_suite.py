@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from memory_tracker import MemoryRun, MemoryTracker
 
+from mtlv.environment import processor
 from mtlv.events import ignore
 from mtlv.figures.palette import RUNS
 from mtlv.formatting import plain
@@ -212,7 +213,7 @@ def test_the_members_are_sorted_by_their_score_and_say_it_shortly(made: Made) ->
         )
         assert (run.tags["mtlv.score"], run.tags["mtlv.state"]) == (score, "done")
         if not spread:
-            assert run.tags["mtlv.trained_on"].startswith("cpu (")
+            assert run.tags["mtlv.trained_on"].startswith(f"{processor()} (")
             assert run.last("cost/documents") > 0
 
 
