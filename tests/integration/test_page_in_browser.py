@@ -29,7 +29,7 @@ expect.set_options(timeout=60_000)  # milliseconds: machines that test are busy
 
 DRAWN = "html[data-drawn=yes]"
 MARKUP = "<script>alert(1)</script>"  # a task of the made-up comparison
-WARNING = "Read <b>this</b> first."
+WARNING = "Read <b>this</b> of `data.<b>folds</b>` first."
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,8 @@ def test_hovering_shows_values(open_page, page_file: Path, comparison: Compariso
 def test_markup_in_names_shows_as_text(open_page, page_file: Path):
     page = open_page(page_file)  # a dialog would be reported
     expect(page.locator("#table-tasks").get_by_text(MARKUP)).to_have_count(4)
-    assert page.locator(".warnings li").all_inner_texts() == [WARNING]
+    assert page.locator(".warnings li").all_inner_texts() == [WARNING.replace("`", "")]
+    assert page.locator(".warnings code").all_inner_texts() == ["data.<b>folds</b>"]
     expect(page.locator("header b")).to_have_count(0)
     page.locator("[data-menu=tasks]").click()
     expect(page.locator("#panel-tasks").get_by_text(MARKUP)).to_be_visible()

@@ -21,6 +21,11 @@ function filled(node, attributes, children) {
   return node;
 }
 
+/** The parts of a sentence: text, and what is between backticks as code. */
+function prose(text) {
+  return text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? el("code", {}, part) : part));
+}
+
 /** A formatted number: thousands separators, a real minus sign, never "-0.000". */
 function shown(value, digits, signed = false) {
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };

@@ -3,7 +3,7 @@
 const BLOCKS = { text: textBlock, groups: groupsBlock, table: tableBlock, figure: figureBlock, disagreement: disagreementBlock };
 
 function textBlock({ text, tone }) {
-  return el("p", { class: `words ${tone}`, role: tone === "warning" ? "note" : null }, text);
+  return el("p", { class: `words ${tone}`, role: tone === "warning" ? "note" : null }, ...prose(text));
 }
 
 const CHIPS = 12; // tasks of a group, or groups, that are shown at once
@@ -81,7 +81,7 @@ function header() {
 /** Shows the warnings below the first pictures and above what the answer is drawn from. */
 function warn(main) {
   if (!page.warnings.length) return;
-  const notes = page.warnings.map((text) => el("li", {}, text[0].toUpperCase() + text.slice(1)));
+  const notes = page.warnings.map((text) => el("li", {}, ...prose(text[0].toUpperCase() + text.slice(1))));
   const list = el("ul", { class: "warnings", "aria-label": "Warnings" }, ...notes);
   const first = ["#answer > .keys", "#answer > .words", ".block"].map((place) => main.querySelector(place)).find(Boolean);
   if (first) first.after(list);
@@ -110,7 +110,7 @@ function sectionOf(section) {
     "section",
     { id, "aria-labelledby": `title-${id}` },
     el("h2", { id: `title-${id}`, tabindex: -1 }, title),
-    intro ? el("p", { class: "intro" }, intro) : null,
+    intro ? el("p", { class: "intro" }, ...prose(intro)) : null,
     ...open,
     shut.length ? el("details", { class: "fold" }, el("summary", {}, contentsOf(shut)), ...shut.map((block) => built.get(block))) : null,
   );

@@ -21,8 +21,8 @@ function tableBlock(block) {
 /** The first sentence of a caption; the others are folded. */
 function captionOf(tag, { caption }) {
   const [first, ...others] = caption.split(/(?<=\.) (?=[A-Z“])/);
-  const reading = others.length ? el("details", {}, el("summary", {}, "How to read it"), others.join(" ")) : null;
-  return el(tag, { class: "caption" }, first, reading);
+  const reading = others.length ? el("details", {}, el("summary", {}, "How to read it"), ...prose(others.join(" "))) : null;
+  return el(tag, { class: "caption" }, ...prose(first), reading);
 }
 
 /** Buttons that save the visible rows, or copy them as they are shown. */

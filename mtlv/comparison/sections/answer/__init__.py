@@ -69,9 +69,9 @@ def build(comparison: Comparison) -> Section | None:
         _why(comparison, ranked, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
     )
     advice = _advice(comparison, ranked, chosen.run) + not_shown(comparison, ranked, chosen.run)
-    blocks: list[Block] = [TextBlock(advice, "answer")]
-    blocks += [_groups(comparison, chosen.run)] if chosen.run.groups else []
-    blocks += key_figures(comparison)
+    groups = [_groups(comparison, chosen.run)] if chosen.run.groups else []
+    grouped = [row["task"] for block in groups for row in block.rows]
+    blocks: list[Block] = [TextBlock(advice, "answer"), *groups, *key_figures(comparison, grouped)]
     blocks += [TextBlock(reason, "finding")]
     chance = _chance(comparison, ranked, chosen.run) + _factors(comparison, ranked)
     sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"

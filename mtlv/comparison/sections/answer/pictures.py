@@ -21,8 +21,13 @@ TEXT = {"type": "text", "fontSize": 11}
 LONGEST_TASK, LONGEST_RUN = 150, 90  # pixels of a name; that of a run is slanted
 
 
-def key_figures(comparison: Comparison) -> list[FigureBlock]:
-    """Return the figures that stand beside the answer; [] where nothing is known."""
+def key_figures(comparison: Comparison, first: Sequence[str] = ()) -> list[FigureBlock]:
+    """Return the figures that stand beside the answer; [] where nothing is known.
+
+    Args:
+        comparison: the runs.
+        first: names of the tasks that come first, such as those of each group side by side.
+    """
     rows = _rows(comparison)
     if not rows:
         return named_costs(comparison)
@@ -33,7 +38,9 @@ def key_figures(comparison: Comparison) -> list[FigureBlock]:
         "not corrected for the number of tasks and runs. The section Tasks has the same for any baseline."
     )
     title = f"Gain in {metric} over “{base}”"  # so that it stays true if another baseline is chosen
-    gains = FigureBlock("answer_gain", title, caption, _spec(comparison, rows, metric), rows, is_key=True)
+    gains = FigureBlock(
+        "answer_gain", title, caption, _spec(comparison, rows, metric, first), rows, is_key=True
+    )
     return [gains, *named_costs(comparison)]
 
 
@@ -56,9 +63,9 @@ def _rows(comparison: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def _spec(comparison: Comparison, rows: Sequence[Row], metric: str) -> dict[str, Any]:
+def _spec(comparison: Comparison, rows: Sequence[Row], metric: str, first: Sequence[str]) -> dict[str, Any]:
     reach = max(0.01, *(abs(row["gain"]) for row in rows))
-    tasks = [task.name for task in comparison.tasks]
+    tasks = list(dict.fromkeys([*first, *(task.name for task in comparison.tasks)]))
     axis = task_axis(labelLimit=LONGEST_TASK, labelOverlap=len(tasks) > NAMED_TASKS)
     tips = [tip("task"), tip("name", "run"), tip("gain", f"gain in {metric}", "+.4f")]
     tips += [tip("low", "95% interval, from", "+.4f"), tip("high", "to", "+.4f")]

@@ -75,7 +75,7 @@ def answered(monkeypatch):
             left = [run for run in runs if run.name in nothing]
             monkeypatch.setattr(module, "learned_nothing", lambda _, left=left: left)
         monkeypatch.setattr(answer, "open_ends", lambda _: "")
-        monkeypatch.setattr(answer, "key_figures", lambda _: [])
+        monkeypatch.setattr(answer, "key_figures", lambda *_: [])
 
         def learning(run):
             end = TrainingEnd(0.02 if run.name in early else 0.0)

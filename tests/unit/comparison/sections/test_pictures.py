@@ -77,3 +77,15 @@ def test_pictures_follow_the_answer(comparison_of: Make) -> None:
     first = next(at for at, (kind, _) in enumerate(kinds) if kind != "text")
     assert first == 1
     assert [is_key for _, is_key in kinds[1:3]] == [True, True]
+
+
+def test_tasks_of_a_group_are_side_by_side(comparison_of: Make) -> None:
+    comparison = comparison_of(runs=8, children=1)
+    names = [task.name for task in comparison.tasks]
+    grouped = next(run for run in comparison.runs if run.groups and run.groups.groups != (tuple(names),))
+    best = replace(grouped, children=tuple(replace(c, metrics={"test/f1_macro": 1.0}) for c in grouped.children))
+    made = replace(comparison, runs=tuple(best if run is grouped else run for run in comparison.runs))
+    blocks = {getattr(block, "id", ""): block for block in answer.build(made).blocks}
+    order = [row["task"] for row in blocks["answer_groups"].rows]
+    assert blocks["answer_gain"].spec["encoding"]["y"]["sort"] == order != names
+    assert key_figures(comparison, names[2:])[0].spec["encoding"]["y"]["sort"] == [*names[2:], *names[:2]]
