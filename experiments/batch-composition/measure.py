@@ -1,15 +1,16 @@
 """Does the training loop learn as fast as a plain PyTorch loop that reshuffles every epoch?
 
     python experiments/batch-composition/measure.py train ARM SEED --data FOLDER/indiana_reports.csv
-    python experiments/batch-composition/measure.py show
+    python experiments/batch-composition/measure.py show [--size tiny]
 
 Arms: `mtlv` (this package's batches, model and loop, computed without padding), `parts` (the same, computed
 in padded parts of similar length), `windows` and `pairs` (as `parts`, but documents are sorted by length
 within windows of 50 or of two batches) and `plain` (Transformers' model, PyTorch's dropout, a new permutation
 each epoch, a smaller last batch). All train MTL of 19 labels on all of Open-I: `minilm`, 128 tokens, batches
 of 16, 10 epochs, learning rate 2e-4, warm-up over a tenth of the steps, linear decay, AdamW with weight decay
-0.01, clipping at 1, one split. Validation is scored after each epoch by scikit-learn; no test document is
-scored. `train` writes results/ARM-SEED.json; `show` prints differences, paired by seed, with 95% t intervals
+0.01, clipping at 1, one split. With `--size tiny`: an encoder of two layers with random weights, 64 tokens,
+12 epochs, learning rate 1e-3, fp32. Validation is scored after each epoch by scikit-learn; no test document is
+scored. `train` writes results/ARM-SEED.json (results/tiny/ARM-SEED.json); `show` prints differences, paired by seed, with 95% t intervals
 and draws results/curves.png.
 """
 
@@ -52,15 +53,34 @@ from mtlv.training.predict import predict
 from mtlv.training.state import TrainingState
 
 RESULTS = Path(__file__).parent / "results"
-EPOCHS, BATCH, RATE, LENGTH, WARMUP, DECAY, CLIP = 10, 16, 2e-4, 128, 0.1, 0.01, 1.0
+BATCH, WARMUP, DECAY, CLIP = 16, 0.1, 0.01, 1.0
 THRESHOLDS = np.arange(0.05, 0.96, 0.05)
 Batches = list[NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Encoder and training of all arms."""
+
+    encoder: str
+    length: int  # tokens
+    epochs: int
+    rate: float
+    precision: str
+    results: Path
+
+
+SIZES = {
+    "minilm": Size("minilm", 128, 10, 2e-4, "auto", RESULTS),
+    "tiny": Size("tiny", 64, 12, 1e-3, "fp32", RESULTS / "tiny"),
+}
 
 
 @dataclass(frozen=True)
 class Work:
     """Documents, encoder and precision that all arms share: N documents of one split."""
 
+    size: Size
     corpus: Corpus
     encoder: Encoder
     tokens: Tokens
@@ -77,14 +97,15 @@ class Work:
         return {"average_precision_macro": float(precision), "f1_macro": float(max(f1))}
 
 
-def prepare(path: Path) -> Work:
+def prepare(path: Path, size: Size) -> Work:
     corpus = catalog.load("openi", DataOptions(path=path))
-    encoder = load_encoder("minilm", texts=corpus.texts)
-    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=LENGTH, pad=encoder.tokenizer.pad_token_id)
+    encoder = load_encoder(size.encoder, texts=corpus.texts)
+    pad = encoder.tokenizer.pad_token_id
+    tokens = tokenise(corpus.texts, encoder.tokenizer, max_length=size.length, pad=pad)
     (fold,) = make_folds(corpus, repeats="keep")  # split by exact texts
-    precision = optim.resolve_precision("auto", torch.device("cpu"))
+    precision = optim.resolve_precision(size.precision, torch.device("cpu"))
     targets = corpus.matrix().astype(np.float32)
-    return Work(corpus, encoder, tokens, targets, fold.train, fold.validation, precision)
+    return Work(size, corpus, encoder, tokens, targets, fold.train, fold.validation, precision)
 
 
 def sorted_windows(
@@ -129,8 +150,8 @@ def ours(
         model.__dict__["_packable"] = False
     documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.train)
     lengths = work.tokens.lengths[work.train]
-    steps = -(-len(documents) // BATCH) * EPOCHS
-    optimizer = optim.adamw(model, learning_rate=RATE, weight_decay=DECAY)
+    steps = -(-len(documents) // BATCH) * work.size.epochs
+    optimizer = optim.adamw(model, learning_rate=work.size.rate, weight_decay=DECAY)
     scored = Scored(work, model)
     loop.train(
         TrainingState(model, optimizer, optim.schedule(optimizer, "linear", steps=steps, warmup=WARMUP)),
@@ -140,7 +161,7 @@ def ours(
             else documents._batches(order(lengths, BATCH, seed=seed, epoch=epoch))
         ),
         objective=Objective(heads, tasks=tasks, combine="sum", head_weights=None),
-        epochs=EPOCHS,
+        epochs=work.size.epochs,
         precision=work.precision,
         clip_norm=CLIP,
         hooks=[scored],
@@ -167,12 +188,12 @@ class Plain(nn.Module):
 def plain(work: Work, seed: int) -> list[dict[str, float]]:
     """Train with a plain loop without this package's training code; return scores by epoch."""
     model = Plain(copy.deepcopy(work.encoder.module), len(work.corpus.tasks))
-    steps = -(-len(work.train) // BATCH) * EPOCHS
+    steps = -(-len(work.train) // BATCH) * work.size.epochs
     warm = round(steps * WARMUP)
     matrices = [each for each in model.parameters() if each.ndim > 1]
     vectors = [each for each in model.parameters() if each.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=RATE)
+    optimizer = torch.optim.AdamW(groups, lr=work.size.rate)
 
     def rate(step: int) -> float:
         return (step + 1) / (warm + 1) if step < warm else (steps - step) / (steps - warm)
@@ -180,7 +201,7 @@ def plain(work: Work, seed: int) -> list[dict[str, float]]:
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
     rng = np.random.default_rng(seed)
     epochs = []
-    for _ in range(EPOCHS):
+    for _ in range(work.size.epochs):
         model.train()
         begun, losses = time.perf_counter(), []
         order = rng.permutation(work.train)
@@ -196,7 +217,7 @@ def plain(work: Work, seed: int) -> list[dict[str, float]]:
             optimizer.step()
             scheduler.step()
             optimizer.zero_grad()
-            losses.append(float(loss))
+            losses.append(loss.item())
         seconds = time.perf_counter() - begun
         epochs.append(
             {"loss": float(np.mean(losses)), "seconds": seconds} | work.scores(_answers(work, model))
@@ -229,39 +250,39 @@ ARMS: dict[str, Callable[[Work, int], list[dict[str, float]]]] = {
 }
 
 
-def train(arm: str, seed: int, path: Path) -> None:
+def train(arm: str, seed: int, path: Path, size: Size) -> None:
     """Train one arm with one seed, unless its file exists."""
-    file = RESULTS / f"{arm}-{seed}.json"
+    file = size.results / f"{arm}-{seed}.json"
     if file.exists():
         return
-    work = prepare(path)
+    work = prepare(path, size)
     torch.manual_seed(seed)
     epochs = ARMS[arm](work, seed)
     sizes = {"train": len(work.train), "validation": len(work.validation), "precision": work.precision}
     setting = sizes | {"torch": torch.__version__.split("+")[0], "threads": torch.get_num_threads()}
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(exist_ok=True, parents=True)
     file.write_text(
         json.dumps({"arm": arm, "seed": seed, "setting": setting, "epochs": epochs}, indent=1) + "\n"
     )
 
 
-def kept() -> dict[str, dict[int, list[dict[str, float]]]]:
+def kept(size: Size) -> dict[str, dict[int, list[dict[str, float]]]]:
     """Return the results by arm and seed."""
     found: dict[str, dict[int, list[dict[str, float]]]] = {}
-    for file in sorted(RESULTS.glob("*-*.json")):
+    for file in sorted(size.results.glob("*-*.json")):
         content = json.loads(file.read_text())
         found.setdefault(content["arm"], {})[content["seed"]] = content["epochs"]
     return found
 
 
-def show() -> None:
+def show(size: Size) -> None:
     """Print differences to `plain`, paired by seed, and draw the curves."""
-    found = kept()
+    found = kept(size)
     for metric in ("loss", "average_precision_macro", "f1_macro"):
         for arm in (name for name in ARMS if name != "plain" and name in found):
             seeds = sorted(set(found[arm]) & set(found["plain"]))
             print(f"\n{metric}: {arm} - plain, {len(seeds)} seeds")
-            for epoch in range(EPOCHS):
+            for epoch in range(size.epochs):
                 pairs = [[found[name][seed][epoch][metric] for name in (arm, "plain")] for seed in seeds]
                 values = np.array(pairs)
                 difference = values[:, 0] - values[:, 1]
@@ -273,10 +294,10 @@ def show() -> None:
                     f"epoch {epoch + 1:2}: {values[:, 0].mean():.3f} - {values[:, 1].mean():.3f} = "
                     f"{middle:+.4f} ({middle - half:+.4f} to {middle + half:+.4f})"
                 )
-    draw(found)
+    draw(found, size)
 
 
-def draw(found: dict[str, dict[int, list[dict[str, float]]]]) -> None:
+def draw(found: dict[str, dict[int, list[dict[str, float]]]], size: Size) -> None:
     import matplotlib.pyplot as plt
 
     titles = {"loss": "Training loss", "average_precision_macro": "Validation average precision (macro)"}
@@ -287,11 +308,11 @@ def draw(found: dict[str, dict[int, list[dict[str, float]]]]) -> None:
             for number, epochs in enumerate(by_seed.values()):
                 values = [epoch[metric] for epoch in epochs]
                 label = f"{arm} ({many(len(by_seed), 'seed')})" if not number else None
-                axis.plot(range(1, EPOCHS + 1), values, color=colours[arm], alpha=0.6, label=label)
+                axis.plot(range(1, size.epochs + 1), values, color=colours[arm], alpha=0.6, label=label)
         axis.set(title=title, xlabel="Epoch")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False)
-    figure.savefig(RESULTS / "curves.png", dpi=130)
+    figure.savefig(size.results / "curves.png", dpi=130)
 
 
 def main() -> None:
@@ -303,12 +324,14 @@ def main() -> None:
     one.add_argument("arm", choices=list(ARMS))
     one.add_argument("seed", type=int)
     one.add_argument("--data", type=Path, required=True, help="Open-I's CSV")
-    commands.add_parser("show", help="compare the results in results/")
+    two = commands.add_parser("show", help="compare the results in results/")
+    for command in (one, two):
+        command.add_argument("--size", choices=list(SIZES), default="minilm", help="default: %(default)s")
     args = parser.parse_args()
     if args.command == "train":
-        train(args.arm, args.seed, args.data)
+        train(args.arm, args.seed, args.data, SIZES[args.size])
     else:
-        show()
+        show(SIZES[args.size])
 
 
 if __name__ == "__main__":
