@@ -9,9 +9,9 @@ within windows of 50 or of two batches) and `plain` (Transformers' model, PyTorc
 each epoch, a smaller last batch). All train MTL of 19 labels on all of Open-I: `minilm`, 128 tokens, batches
 of 16, 10 epochs, learning rate 2e-4, warm-up over a tenth of the steps, linear decay, AdamW with weight decay
 0.01, clipping at 1, one split. With `--size tiny`: an encoder of two layers with random weights, 64 tokens,
-12 epochs, learning rate 1e-3, fp32. Validation is scored after each epoch by scikit-learn; no test document is
-scored. `train` writes results/ARM-SEED.json (results/tiny/ARM-SEED.json); `show` prints differences, paired by seed, with 95% t intervals
-and draws results/curves.png.
+12 epochs, learning rate 1e-3, fp32. Validation is scored after each epoch by scikit-learn; no test document
+is scored. `train` writes results/ARM-SEED.json (of `tiny`, to results/tiny/); `show` prints differences,
+paired by seed, with 95% t intervals, and draws curves.png beside them.
 """
 
 from __future__ import annotations
