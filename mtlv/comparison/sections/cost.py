@@ -179,10 +179,17 @@ def _spec(
         axis={"format": ".6~f"},
     )
     colour = run_colour(comparison) | ({"legend": None} if has_names else {})
-    name = {"type": "text", "dy": -13, "limit": LONGEST_NAME}
-    names = of_rows(
-        f"datum.runs <= {MOST_NAMED}", {"mark": name, "encoding": {"x": x, "y": y, "text": label("name")}}
-    )
+    # Names of neighbours are above and below by turns, so that they do not overlap.
+    names = [
+        of_rows(
+            f"datum.runs <= {MOST_NAMED} && datum.place % 2 == {turn}",
+            {
+                "mark": {"type": "text", "dy": dy, "limit": LONGEST_NAME},
+                "encoding": {"x": x, "y": y, "text": label("name")},
+            },
+        )
+        for turn, dy in ((1, -13), (0, 15))
+    ]
     at = {"x": x, "y": y, "tooltip": _tips(figure, cost_unit(comparison))}
     bar = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6}
     spread = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
@@ -197,7 +204,7 @@ def _spec(
             with_value("low", {"mark": bar, "encoding": spread}),
             {"mark": dots(110, filled=False, strokeWidth=2.5), "encoding": at | {"color": colour}},
             {"mark": filled, "encoding": at | {"color": colour, "opacity": on_front}},
-            *([names] if has_names else []),
+            *(names if has_names else []),
         ],
     }
 
@@ -214,7 +221,10 @@ def _front_transforms(cost: str) -> list[dict[str, Any]]:
     order = [{"field": cost}, {"field": "score", "order": "descending"}]
     return [
         {"window": [{"op": "max", "field": "score", "as": "best"}], "sort": order, "frame": [None, 0]},
-        {"window": [{"op": "lag", "field": "best", "as": "before"}], "sort": order},
+        {
+            "window": [{"op": "lag", "field": "best", "as": "before"}, {"op": "row_number", "as": "place"}],
+            "sort": order,
+        },
         {"calculate": "!isValid(datum.before) || datum.score > datum.before", "as": "on_front"},
     ]
 
