@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
@@ -11,8 +11,8 @@ from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
 from mtlv.planning.encoder_names import nearly_known
 from mtlv.planning.known_data import KnownData
-from mtlv.planning.outline import MemberOutline, outline
-from mtlv.planning.plans import clusters, layers
+from mtlv.planning.outline import Outliner, unit_marks
+from mtlv.planning.plans import NO_PRIVATE, clusters, layers
 from mtlv.planning.problems import problems_of
 from mtlv.planning.sources import check_sources
 from mtlv.settings.problems import Problem
@@ -25,15 +25,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class MemberCheck:
+    """Description of a member.
+
+    Args:
+        name: name of the member.
+        lines: the plans of its stages as trees, or how they will be made.
+        marks: a mark of each unit, equal if two members share it.
+        is_bound: whether groups are found when the suite runs, so that there may be fewer units.
+        warnings: warnings for the user before training.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    marks: frozenset[str]
+    is_bound: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def units(self) -> int:
+        return len(self.marks)
+
+
+@dataclass(frozen=True)
 class SuiteCheck:
     """All members of a suite, and their units together."""
 
-    members: tuple[MemberOutline, ...]
+    members: tuple[MemberCheck, ...]
 
     @property
     def at_most(self) -> bool:
         """Whether `units` is an upper bound: groups found when the suite runs may be fewer, or shared."""
-        return any(member.learned is None for member in self.members) and self.units > 1
+        return any(member.is_bound for member in self.members) and self.units > 1
 
     @property
     def units(self) -> int:
@@ -60,12 +83,13 @@ def check_suite(suite: Suite, corpora: Corpora | None = None) -> SuiteCheck:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
     data = KnownData(corpora)
+    outliner = Outliner.of(data, suite.members)
     checks, problems = [], []
     for member in suite.members:
         member_problems = list(problems_of(member.settings, (), data))
         if not member_problems:
             try:
-                checks.append(_check_member(member, suite, data))
+                checks.append(_check_member(member, suite, data, outliner))
             except (PlanError, GroupingError) as error:
                 member_problems = [Problem(line) for line in error.problems]
         problems += [problem.line(member.places, str(suite.path)) for problem in member_problems]
@@ -79,18 +103,20 @@ def check_suite(suite: Suite, corpora: Corpora | None = None) -> SuiteCheck:
     return SuiteCheck(tuple(checks))
 
 
-def _check_member(member: Member, suite: Suite, data: KnownData) -> MemberOutline:
+def _check_member(member: Member, suite: Suite, data: KnownData, outliner: Outliner) -> MemberCheck:
     """Return the description of a member.
 
     Raises:
         PlanError, GroupingError: its plan, or the members from which its groups follow, are wrong.
     """
     check_sources(member, suite.members)
-    trains = outline(member, data.tasks, suite.members)
-    stages = member.settings.each_stage
-    warnings = dict.fromkeys(text for settings in stages for text in _warnings(settings, layers(settings)))
-    warnings |= dict.fromkeys((*trains.warnings, *data.constant(member.settings.data)))
-    return replace(trains, warnings=tuple(warnings))
+    resolved = outliner.resolve(member)
+    is_bound = any(clusters(job.settings) for job in resolved.jobs)
+    warnings = [text for stage in member.settings.each_stage for text in _warnings(stage, layers(stage))]
+    warnings += [NO_PRIVATE] if resolved.lacks_private_layers and not is_bound else []
+    warnings += data.constant(member.settings.data)
+    lines, marks = outliner.lines(member), unit_marks(resolved.jobs)
+    return MemberCheck(member.name, lines, marks, is_bound, tuple(dict.fromkeys(warnings)))
 
 
 def _warnings(settings: Settings, layers: int) -> list[str]:

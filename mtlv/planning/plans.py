@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.plan import ModelSpec, Plan, Task, with_own_heads, with_private_layers
@@ -11,7 +11,7 @@ from mtlv.planning.groups import grouping_spec
 from mtlv.registries import ARCHITECTURES, GROUPINGS
 
 if TYPE_CHECKING:
-    from mtlv.settings import Member, Settings
+    from mtlv.settings import Settings
 
 NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
 
@@ -86,9 +86,3 @@ def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
     names, plan = [task.name for task in tasks], known_plan(settings, tasks)
     plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
     return [model for plan in plans for model in plan.models]
-
-
-def lacks_private_layers(member: Member, models: Iterable[ModelSpec]) -> bool:
-    """Return whether a member's settings ask for private layers, but none of its models has any."""
-    has_setting = any(settings.architecture.private_layers for settings in member.settings.each_stage)
-    return has_setting and not any(head.private for model in models for head in model.heads)

@@ -84,6 +84,12 @@ class ResolvedMember:
         """Jobs of all stages, in the order of training."""
         return (job for fold_run in self.children for job in (*fold_run.earlier, *fold_run.jobs))
 
+    @property
+    def lacks_private_layers(self) -> bool:
+        """Whether its settings ask for private layers, but none of its models has any."""
+        asks = any(settings.architecture.private_layers for settings in self.settings.each_stage)
+        return asks and not any(job.unit.model.private for job in self.jobs)
+
 
 class UnfinishedError(GroupingError):
     """Groups of a member follow from units that are not finished yet.
@@ -217,8 +223,8 @@ class Resolver:
                 stage_jobs = [job for builder in builders for stage in builder.stages(plans) for job in stage]
                 sources = self._sources(member, settings, fold, stage_jobs)
                 read |= {job.unit.key for job in sources} & {job.unit.key for job in stage_jobs}
-            groups = self._groups(member, settings, fold, sources)
-            plans.append(plan_of(settings, self.cache.tasks(settings), groups.groups if groups else ()))
+            plan, groups = self._plan(member, settings, fold, sources)
+            plans.append(plan)
         for builder in builders:
             *before, jobs = builder.stages(plans)
             needed = [job for stage in before for job in stage if job.unit.key in read] + list(jobs)
@@ -240,22 +246,24 @@ class Resolver:
             jobs += [job for run in children if run.fold.index == fold.index for job in run.jobs]
         return each_once(jobs)
 
-    def _groups(
+    def _plan(
         self, member: Member, settings: Settings, fold: Fold, sources: Sequence[Job]
-    ) -> TaskGroups | None:
-        """Return the groups of a stage, if its architecture has groups.
+    ) -> tuple[Plan, TaskGroups | None]:
+        """Return the plan of a stage, and its groups if its architecture has groups.
 
         Raises:
             UnfinishedError: they follow from units that are not finished.
         """
+        tasks = self.cache.tasks(settings)
         if not ARCHITECTURES[settings.architecture.name].grouped:
-            return None
+            return plan_of(settings, tasks, ()), None
         records = {job.unit.key: self._record(job.unit.key) for job in sources}
         unfinished = [job for job in sources if records[job.unit.key] is None]
         if unfinished:
             raise UnfinishedError(member.name, with_needs(unfinished))
         known = [record for record in records.values() if record is not None]
-        return resolve_groups(self.cache, settings, fold, known)
+        groups = resolve_groups(self.cache, settings, fold, known)
+        return plan_of(settings, tasks, groups.groups), groups
 
     def _record(self, key: str) -> UnitRecord | None:
         store = self.cache.store

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mtlv.settings import Member, Settings
     from mtlv.settings.schema import StageSettings, TeachSettings
     from mtlv.units.input_cache import InputCache
-    from mtlv.units.inputs import UnitInputs
 
 # Increase it when the same settings give different weights, so that old units are not used for new ones.
 ARITHMETIC = 4
@@ -103,10 +102,8 @@ class StageBuilder:
     ) -> Job:
         start_job, carry = None, "encoder"
         if stage is not None and stage.start is not None:
-            earlier = before[stage.start.stage]
-            start_job = earlier[match(stage, model, [job.unit.model for job in earlier])]
+            start_job = self._start(stage, settings, model, before[stage.start.stage])
             carry = stage.start.carry
-        corpus = self.cache.corpus(settings.data)
         teachers = self._teachers(settings, model, before)
         unit = Unit(
             stage="train" if stage is None else stage.name,
@@ -115,14 +112,17 @@ class StageBuilder:
             seed=self.seed,
             start_key=self.encoder if start_job is None else content_key([start_job.unit.key, carry]),
             data=self._data(model),
-            train=what_shapes_weights(settings, _sources(corpus, model))
-            | _versions(corpus, model)
-            | self._masking(settings, corpus, model)
-            | _balancing(settings, model),
+            train=self._train(settings, model),
             teachers=tuple(job.unit.key for job in teachers),
         )
-        rows = _rows(self.cache.inputs(settings), model, self.fold)
+        rows = self._rows(settings, model, self.fold)
         return Job(unit, settings, self.fold, self._name(stage, model), rows, start_job, carry, teachers)
+
+    def _start(
+        self, stage: StageSettings, settings: Settings, model: ModelSpec, earlier: Sequence[Job]
+    ) -> Job:
+        """Return the job of an earlier stage from whose weights a model starts."""
+        return earlier[match(stage, model, [job.unit.model for job in earlier])]
 
     def _teachers(self, settings: Settings, model: ModelSpec, before: JobsByStage) -> tuple[Job, ...]:
         """Return the jobs that teach a model: those of the same fold and seed, which saw no other part."""
@@ -137,21 +137,39 @@ class StageBuilder:
 
     def _crossfit_jobs(self, job: Job, parts: int) -> Iterator[Job]:
         """Yield the jobs of a model on inner folds, which teach documents that they have not learned."""
-        corpus = self.cache.corpus(job.settings.data)
-        key = ("inner folds", corpus.digest, job.settings.data.model_dump_json(), self.fold.index, parts)
-        folds = self.cache.once(key, lambda: inner_folds(corpus, self.fold, parts))
-        for number, fold in enumerate(folds):
-            kept = np.concatenate([fold.train, fold.test])
-            left = [corpus.ids[row] for row in np.setdiff1d(self.fold.train, kept)]
+        for number, (fold, left) in enumerate(self._inner_folds(job, parts)):
             data = content_key([job.unit.data, "crossfit", parts, number, *left])
             yield replace(
                 job,
                 unit=replace(job.unit, data=data),
                 fold=fold,
                 name=f"{job.name} · part {number + 1} of {parts}",
-                rows=_rows(self.cache.inputs(job.settings), job.unit.model, fold),
+                rows=self._rows(job.settings, job.unit.model, fold),
                 teaching_part="test",
             )
+
+    def _inner_folds(self, job: Job, parts: int) -> Iterator[tuple[Fold, list[str]]]:
+        """Yield inner folds, each with the ids of the documents that it leaves out."""
+        corpus = self.cache.corpus(job.settings.data)
+        key = ("inner folds", corpus.digest, job.settings.data.model_dump_json(), self.fold.index, parts)
+        for fold in self.cache.once(key, lambda: inner_folds(corpus, self.fold, parts)):
+            kept = np.concatenate([fold.train, fold.test])
+            yield fold, [corpus.ids[row] for row in np.setdiff1d(self.fold.train, kept)]
+
+    def _train(self, settings: Settings, model: ModelSpec) -> dict[str, object]:
+        """Return every setting and version that can change the weights of a model."""
+        corpus = self.cache.corpus(settings.data)
+        return (
+            what_shapes_weights(settings, _sources(corpus, model))
+            | _versions(corpus, model)
+            | self._masking(settings, corpus, model)
+            | _balancing(settings, model)
+        )
+
+    def _rows(self, settings: Settings, model: ModelSpec, fold: Fold) -> int | None:
+        """Return the number of training documents, or windows, that a model learns from; None if all."""
+        rows = self.cache.inputs(settings).count(model.tasks, fold.train)
+        return None if rows == len(fold.train) else rows
 
     def _masking(self, settings: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
         """Return the settings of masked language modelling and its published head, if a model learns it."""
@@ -280,12 +298,6 @@ def _balancing(settings: Settings, model: ModelSpec) -> dict[str, object]:
 def _sources(corpus: Corpus, model: ModelSpec) -> list[bool]:
     """Return, for each source of a corpus, whether a model learns from it."""
     return [not set(model.tasks).isdisjoint(source.names) for source in corpus.members or (corpus,)]
-
-
-def _rows(inputs: UnitInputs, model: ModelSpec, fold: Fold) -> int | None:
-    """Return the number of training documents, or windows of them, that a model learns from; None if all."""
-    rows = inputs.count(model.tasks, fold.train)
-    return None if rows == len(fold.train) else rows
 
 
 def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, object]:

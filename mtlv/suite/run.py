@@ -13,7 +13,7 @@ from mtlv.execution.choose import executor_of
 from mtlv.execution.executor import Executor
 from mtlv.formatting import list_first
 from mtlv.planning.check import check_suite
-from mtlv.planning.plans import NO_PRIVATE, lacks_private_layers
+from mtlv.planning.plans import NO_PRIVATE
 from mtlv.planning.resolve import ResolvedMember
 from mtlv.planning.reuse import IfExists
 from mtlv.reporting.descriptions import describe_experiment
@@ -290,7 +290,7 @@ def _tell_notes(
             more = [note for note in groups.grouping.notes if note not in groups.reason]
             for note in (f"{groups.grouping.k} groups; {groups.reason}", *more):
                 notes.setdefault(note, {})[f"`{member.name}`"] = None
-        if lacks_private_layers(member.member, [job.unit.model for job in member.jobs]):
+        if member.lacks_private_layers:
             notes.setdefault(NO_PRIVATE, {})[f"`{member.name}`"] = None
         notes |= {note: {} for note in encoder.notes}
     for note, named in notes.items():
