@@ -83,7 +83,8 @@ class Outliner(Resolver):
 
     def _resolve(self, member: Member) -> ResolvedMember:
         self._lines[member.name] = []
-        fold = Fold(0, *[np.empty(0, np.int64)] * 3)
+        none = np.empty(0, np.int64)
+        fold = Fold(0, none, none, none)
         builder = _OutlineBuilder(self.cache, member, fold, seed=0, encoder="")
         return ResolvedMember(member, tuple(self._children(member, fold, [builder])), "", "", ())
 
