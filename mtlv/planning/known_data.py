@@ -44,15 +44,8 @@ class _Known:
     errors: tuple[MtlvError, ...] = ()
 
 
-class KnownData:
-    """Tasks and problems of the corpora of a suite.
-
-    Args:
-        corpora: corpora that are read once for all members.
-    """
-
-    def __init__(self, corpora: Corpora | None = None) -> None:
-        self._corpora = corpora or Corpora()
+class KnownData(Corpora):
+    """Tasks and problems of the corpora of a suite, each read once for all members."""
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
         """Return the tasks that settings learn, of data without problems.
@@ -100,7 +93,7 @@ class KnownData:
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)
         key = ("known", data.name, repr(options))
-        return self._corpora.once(key, lambda: self._look(data.name, options))
+        return self.once(key, lambda: self._look(data.name, options))
 
     def _unsplit(self, data: DataSettings) -> tuple[str, ...]:
         """Return why a corpus cannot be split."""
@@ -111,37 +104,26 @@ class KnownData:
             if self._of(data).errors:  # read with other labels than those of the settings
                 read_folds(data, corpus)
             else:
-                self._corpora.folds(data)
+                self.folds(data)
         except MtlvError as error:
             return error.problems
         return ()
 
     def _look(self, name: str, options: DataOptions) -> _Known:
+        """Read a corpus; if it is absent or large, its card may have the tasks."""
         try:
-            return self._read(name, options)
+            if catalog.absence(name, options) or not _is_small(name, options):
+                return _Known(catalog.tasks(name, options))
+            corpus = self.read(name, options)
         except MtlvError as error:
             return _Known((), self._with_right_labels(name, options), (error,))
-
-    def _read(self, name: str, options: DataOptions) -> _Known:
-        """Read a corpus; if it is absent or large, its card may have the tasks.
-
-        Raises:
-            MtlvError: its name is unknown, `data.path` does not exist, or it cannot be read.
-        """
-        absent = catalog.absence(name, options)
-        if absent or not _is_small(name, options):
-            return _Known(catalog.tasks(name, options))
-        corpus = self._corpora.read(name, options)
         return _Known(corpus.tasks, corpus)
 
     def _with_right_labels(self, name: str, options: DataOptions) -> Corpus | None:
         """Return the corpus with the labels that it has, if only wrong names are why it cannot be read."""
         if not (options.labels or options.descriptions):
             return None
-        try:
-            corpus = self._read(name, replace(options, labels=None, descriptions={})).corpus
-        except MtlvError:
-            return None
+        corpus = self._look(name, replace(options, labels=None, descriptions={})).corpus
         if corpus is None:
             return None
         tasks = tuple(task for task in corpus.tasks if task.name in (options.labels or corpus.names))

@@ -15,7 +15,7 @@ from mtlv.plan import ModelSpec, Plan, tree_lines
 from mtlv.planning.plans import clusters, known_plan, plan_of
 from mtlv.planning.resolve import ResolvedMember, Resolver
 from mtlv.planning.sources import measures, named_by
-from mtlv.planning.stages import StageBuilder, budget_error
+from mtlv.planning.stages import StageBuilder
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 from mtlv.units.job import Job, with_needs
 
@@ -33,13 +33,10 @@ GROUP_SECTIONS = ("architecture", "grouping")
 class _OutlineBuilder(StageBuilder):
     """Builds the jobs of stages with settings in place of digests of what is not read yet."""
 
-    def _within_budget(self, settings: Settings, plan: Plan) -> Settings:
-        budget, models = settings.training.budget, len(plan.models)
+    def _counts(self, settings: Settings, plan: Plan) -> tuple[int, int] | None:
         # several sources and missing labels are counted when they are read
-        is_counted = [source.columns.missing_labels for source in settings.data.each_source] == ["error"]
-        if budget is not None and is_counted and not clusters(settings) and budget < models:
-            raise budget_error(budget, models, models)
-        return settings
+        is_known = [source.columns.missing_labels for source in settings.data.each_source] == ["error"]
+        return (1, len(plan.models)) if is_known and not clusters(settings) else None
 
     def _start(
         self, stage: StageSettings, settings: Settings, model: ModelSpec, earlier: Sequence[Job]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -60,25 +59,7 @@ def groups_of_names(settings: Settings, tasks: Sequence[Task]) -> list[list[str]
     return [[names[i] for i in members] for members in grouping.groups()]
 
 
-def heads_never_meet(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Return whether models have several heads, but never two of one source, hence never two in a batch."""
-    source, models = {task.name: task.source for task in tasks}, _extremes(settings, tasks)
-    most = max(max(Counter(source[head.tasks[0]] for head in m.heads).values()) for m in models)
-    return most == 1 and any(len(model.heads) > 1 for model in models)
-
-
-def several_sources(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Return whether a model learns from several sources, or may do so if the groups are not known yet."""
-    source = {task.name: task.source for task in tasks}
-    return any(len({source[name] for name in model.tasks}) > 1 for model in _extremes(settings, tasks))
-
-
-def learns_alone(settings: Settings, tasks: Sequence[Task]) -> bool:
-    """Return whether no model has several tasks, whatever the groups are."""
-    return all(len(model.tasks) == 1 for model in _extremes(settings, tasks))
-
-
-def _extremes(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
+def extreme_models(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
     """Return the models of a plan; of the coarsest and the finest groups if they are not known yet.
 
     No other groups have more heads of a source, or more sources in a model.

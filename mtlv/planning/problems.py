@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from mtlv.data.targets import TARGETS
 from mtlv.errors import EncoderError, GroupingError, MtlvError, PlanError, nearest
 from mtlv.grouping.engines import check_engine
+from mtlv.models.aliases import known_names
 from mtlv.models.causal import is_causal_by_config, need_seeing
 from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
-from mtlv.planning.encoder_names import encoders_of, wrong_encoders
 from mtlv.planning.known_data import READ_KEYS, KnownData
-from mtlv.planning.plans import clusters, groups_of_names, heads_never_meet, learns_alone, several_sources
+from mtlv.planning.plans import clusters, extreme_models, groups_of_names
 from mtlv.planning.sources import check_feature
 from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.checks import touches
@@ -29,16 +31,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
 
 
-Prove = Callable[["Settings", Sequence[Task]], None]
-"""Function of the settings of a stage and its tasks that raises an error if a run would fail."""
-
-
-PROOFS: list[tuple[tuple[str, ...], bool, Prove]] = []
-"""Checks, each with the keys that it reads, and whether it needs the tasks, unknown if no data can be read.
-
-A check is left out if one of its keys is wrong by itself.
-"""
-GROUP_KEYS = ("architecture", "grouping", "stages")
+MISSPELT = 0.85  # likeness to an alias: `minilmm` and `biobrt` are above, hub ids as `bert-base-cased` below
 
 
 def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> Iterator[Problem]:
@@ -60,39 +53,39 @@ def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> It
             tasks = data.tasks(stage) if known else ()
         except PlanError as error:
             yield from (Problem(line, within=within) for line in error.problems)
-        for keys, needs_tasks, prove in PROOFS:
+        for keys, needs_tasks, check in CHECKS:
             if touches(keys, wrong) or (needs_tasks and not tasks):
                 continue
             try:
-                prove(stage, tasks)
+                check(stage, tasks)
             except MtlvError as error:
                 yield from (Problem(line, within=within) for line in error.problems)
 
 
-def _proof(*keys: str, tasks: bool = False) -> Callable[[Prove], Prove]:
-    def register(prove: Prove) -> Prove:
-        PROOFS.append((keys, tasks, prove))
-        return prove
+def nearest_encoder(name: str) -> str:
+    """Return which alias is nearest to the name of an encoder that is none, and is no address of a hub."""
+    known = known_names()
+    is_known = name in known or "/" in name or name.startswith("~") or os.path.isdir(name)
+    return "" if is_known else nearest(name, known)
 
-    return register
 
-
-@_proof("encoder.name", "grouping.encoder")
-def _prove_encoders(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    """Check folders only; the names on a hub are not known here."""
-    wrong = [EncoderError(text) for text in wrong_encoders(settings)]
-    for key, name in encoders_of(settings).items():
-        folder = name is not None and name.startswith((".", "~", "/"))
-        if folder and not os.path.isdir(os.path.expanduser(str(name))):
-            wrong.append(
-                EncoderError(f"`{key}`: there is no folder with an encoder", got=name, then="check the path")
-            )
+def _check_encoders(settings: Settings) -> None:
+    """Check folders and misspelt aliases; ids of a hub have an owner, but for a few old ones."""
+    wrong = []
+    names = {"encoder.name": settings.encoder.name, "grouping.encoder": settings.grouping.encoder or ""}
+    for key, name in names.items():
+        near = nearest_encoder(name)
+        if near and get_close_matches(name, known_names(), n=1, cutoff=MISSPELT):
+            how = "Else write the id of a hub as `owner/name`, or a folder as `./name`."
+            wrong.append(EncoderError(f"`{key}`: `{name}` is no known encoder, {near} {how}"))
+        if name.startswith((".", "~", "/")) and not os.path.isdir(os.path.expanduser(name)):
+            text = f"`{key}`: there is no folder with an encoder"
+            wrong.append(EncoderError(text, got=name, then="check the path"))
     if wrong:
         raise EncoderError.all_of(wrong)
 
 
-@_proof("encoder.name", "data.max_length", "data.sources")
-def _prove_length(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+def _check_length(settings: Settings) -> None:
     name, data = settings.encoder.name, settings.data
     by_key = {f"data.sources[{n}].max_length": one.max_length for n, one in enumerate(data.sources or ())}
     lengths = {key: length for key, length in by_key.items() if length is not None}
@@ -108,8 +101,7 @@ def _prove_length(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
         raise EncoderError.all_of(wrong)
 
 
-@_proof("encoder", "architecture")
-def _prove_layers(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
+def _check_layers(settings: Settings) -> None:
     if settings.encoder.frozen_layers:
         name = settings.encoder.name
         check_frozen(settings.encoder.frozen_layers, known_layers(name), name)
@@ -123,8 +115,7 @@ def _prove_layers(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: A
         check_modules(settings.encoder.name, lora, settings.encoder.frozen_layers)
 
 
-@_proof("encoder")
-def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_read(settings: Settings, tasks: Sequence[Task]) -> None:
     """Check the features of an encoder; imports PyTorch (seconds) for a user's encoder and first tokens."""
     try:
         tagged = any(TARGETS[task.kind].by_word for task in tasks)
@@ -136,18 +127,10 @@ def _prove_read(settings: Settings, tasks: Sequence[Task]) -> None:
             raise
 
 
-@_proof("tracking.uri")
-def _prove_tracking(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    if settings.tracking.uri is not None:
-        check_kind(settings.tracking.uri)
-
-
-@_proof(*GROUP_KEYS, tasks=True)
-def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_k(settings: Settings, tasks: Sequence[Task]) -> None:
     section = settings.grouping
-    if not clusters(settings) or not GROUPINGS[section.method].takes_k or section.k == "auto":
-        return
-    if section.k > len(tasks):
+    takes_k = clusters(settings) and GROUPINGS[section.method].takes_k
+    if takes_k and section.k != "auto" and section.k > len(tasks):
         raise GroupingError(
             "`grouping.k` is above the number of tasks",
             got=section.k,
@@ -155,34 +138,14 @@ def _prove_k(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-@_proof(*GROUP_KEYS, tasks=True)
-def _prove_features(settings: Settings, tasks: Sequence[Task]) -> None:
-    if ARCHITECTURES[settings.architecture.name].grouped:
-        check_feature(settings, tasks)
-
-
-@_proof(*GROUP_KEYS, tasks=True)
-def _prove_engine(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    if clusters(settings) and settings.grouping.method == "kmedoids":
-        check_engine(settings.grouping.engine)
-
-
-@_proof(*GROUP_KEYS, tasks=True)
-def _prove_groups(settings: Settings, tasks: Sequence[Task]) -> None:
-    if ARCHITECTURES[settings.architecture.name].grouped:
-        groups_of_names(settings, tasks)
-
-
-@_proof("training", "stages", tasks=True)
-def _prove_weights(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_weights(settings: Settings, tasks: Sequence[Task]) -> None:
     names = [task.name for task in tasks]
-    _prove_names("head_weights", settings.training.head_weights, names)
+    _check_names("head_weights", settings.training.head_weights, names)
     sources = [one.called for one in settings.data.each_source]
-    _prove_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
+    _check_names("task_weights", settings.training.task_weights, list(dict.fromkeys([*names, *sources])))
 
 
-@_proof("training", "stages", tasks=True)
-def _prove_class_weights(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_class_weights(settings: Settings, tasks: Sequence[Task]) -> None:
     chosen = settings.training.class_weights
     if chosen is not None and not any(TARGETS[task.kind].by_class for task in tasks):
         raise PlanError(
@@ -192,14 +155,14 @@ def _prove_class_weights(settings: Settings, tasks: Sequence[Task]) -> None:
         )
 
 
-@_proof(*GROUP_KEYS, "training", tasks=True)
-def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     training = settings.training
-    if (
-        not OBJECTIVES[training.head_loss].normed
-        or training.draw == "rounds"
-        or not heads_never_meet(settings, tasks)
-    ):
+    if not OBJECTIVES[training.head_loss].normed or training.draw == "rounds":
+        return
+    models, source = extreme_models(settings, tasks), {task.name: task.source for task in tasks}
+    has_several = any(len(model.heads) > 1 for model in models)
+    counts = (Counter(source[head.tasks[0]] for head in model.heads) for model in models)
+    if not has_several or any(max(count.values()) > 1 for count in counts):  # two of a source meet in a batch
         return
     raise PlanError(
         "`training.head_loss` would change nothing: each batch is of one data set, which has one head",
@@ -209,32 +172,33 @@ def _prove_head_loss(settings: Settings, tasks: Sequence[Task]) -> None:
     )
 
 
-@_proof(*GROUP_KEYS, "training", "encoder", tasks=True)
-def _prove_objective(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_objective(settings: Settings, tasks: Sequence[Task]) -> None:
     name, encoder = settings.training.objective.name, settings.encoder
     check_balancer(name, BALANCERS[name])
+    if not BALANCERS[name].gradients:
+        return
+    models, source = extreme_models(settings, tasks), {task.name: task.source for task in tasks}
+    others = ", ".join(other for other in BALANCERS if not BALANCERS[other].gradients)
     frozen = encoder.features != "pooler" and encoder.frozen_layers == known_layers(encoder.name)
-    if BALANCERS[name].gradients and frozen and not learns_alone(settings, tasks):
+    if frozen and any(len(model.tasks) > 1 for model in models):
         raise PlanError(
             "`training.objective.name` compares gradients at the vectors that heads read, and nothing below "
             "them is trained",
             got=f"{name} with `encoder.frozen_layers: {encoder.frozen_layers}`, all of `{encoder.name}`",
-            allowed=", ".join(other for other in BALANCERS if not BALANCERS[other].gradients),
+            allowed=others,
             then="or lower `encoder.frozen_layers`",
         )
-    if not several_sources(settings, tasks):
-        return
-    if BALANCERS[name].gradients:
+    if any(len({source[task] for task in model.tasks}) > 1 for model in models):
         raise PlanError(
             "`training.objective.name` compares gradients of losses at the same documents, and a model "
             "learns from several data sets, which have none in common",
             got=name,
-            allowed=", ".join(other for other in BALANCERS if not BALANCERS[other].gradients),
+            allowed=others,
             then="or give each data set models of its own: `architecture: stl`, or groups of one data set",
         )
 
 
-def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
+def _check_names(key: str, weights: object, names: Sequence[str]) -> None:
     unknown = [name for name in weights if name not in names] if isinstance(weights, dict) else []
     if unknown:
         raise PlanError(
@@ -244,13 +208,7 @@ def _prove_names(key: str, weights: object, names: Sequence[str]) -> None:
         )
 
 
-@_proof("heads.tagging_layer")
-def _prove_layer(settings: Settings, tasks: Sequence[Task]) -> None:  # noqa: ARG001
-    check_layer(settings.heads.tagging_layer)
-
-
-@_proof("heads", "training", "stages", tasks=True)
-def _prove_teaching(settings: Settings, tasks: Sequence[Task]) -> None:
+def _check_teaching(settings: Settings, tasks: Sequence[Task]) -> None:
     if settings.training.teach is None:
         return
     if any(TARGETS[task.kind].by_word for task in tasks):
@@ -262,3 +220,36 @@ def _prove_teaching(settings: Settings, tasks: Sequence[Task]) -> None:
             got=", ".join(texts),
             then="leave the task out of `tasks` of the stage",
         )
+
+
+def _is_kmedoids(settings: Settings) -> bool:
+    return clusters(settings) and settings.grouping.method == "kmedoids"
+
+
+def _is_grouped(settings: Settings) -> bool:
+    return ARCHITECTURES[settings.architecture.name].grouped
+
+
+GROUP_KEYS = ("architecture", "grouping", "stages")
+CHECKS: tuple[tuple[tuple[str, ...], bool, Callable[[Settings, Sequence[Task]], object]], ...] = (
+    (("encoder.name", "grouping.encoder"), False, lambda s, _: _check_encoders(s)),
+    (("encoder.name", "data.max_length", "data.sources"), False, lambda s, _: _check_length(s)),
+    (("encoder", "architecture"), False, lambda s, _: _check_layers(s)),
+    (("encoder",), False, _check_read),
+    (("tracking.uri",), False, lambda s, _: None if s.tracking.uri is None else check_kind(s.tracking.uri)),
+    (GROUP_KEYS, True, _check_k),
+    (GROUP_KEYS, True, lambda s, tasks: check_feature(s, tasks) if _is_grouped(s) else None),
+    (GROUP_KEYS, True, lambda s, _: check_engine(s.grouping.engine) if _is_kmedoids(s) else None),
+    (GROUP_KEYS, True, lambda s, tasks: groups_of_names(s, tasks) if _is_grouped(s) else None),
+    (("training", "stages"), True, _check_weights),
+    (("training", "stages"), True, _check_class_weights),
+    ((*GROUP_KEYS, "training"), True, _check_head_loss),
+    ((*GROUP_KEYS, "training", "encoder"), True, _check_objective),
+    (("heads.tagging_layer",), False, lambda s, _: check_layer(s.heads.tagging_layer)),
+    (("heads", "training", "stages"), True, _check_teaching),
+)
+"""Functions of the settings of a stage and its tasks that raise an error if a run would fail.
+
+Each has the keys that it reads, and whether it needs the tasks, unknown if no data can be read. It is left
+out if one of its keys is wrong by itself.
+"""

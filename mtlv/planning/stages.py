@@ -17,13 +17,13 @@ from mtlv.plan import ModelSpec, Plan, Unit, group_title
 from mtlv.planning.crossfit import inner_folds
 from mtlv.seeding import content_key
 from mtlv.training.balancing import balancer_of
-from mtlv.units.job import Job
+from mtlv.units.job import Job, each_once
 
 if TYPE_CHECKING:
     from mtlv.data.folds import Fold
     from mtlv.data.source import Corpus
     from mtlv.settings import Member, Settings
-    from mtlv.settings.schema import StageSettings, TeachSettings
+    from mtlv.settings.schema import StageSettings
     from mtlv.units.input_cache import InputCache
 
 # Increase it when the same settings give different weights, so that old units are not used for new ones.
@@ -87,15 +87,24 @@ class StageBuilder:
             PlanError: it allows no epoch.
         """
         budget = settings.training.budget
-        if budget is None:
+        counts = None if budget is None else self._counts(settings, plan)
+        if budget is None or counts is None:
             return settings
-        inputs, train = self.cache.inputs(settings), self.fold.train
-        read = sum(inputs.count(model.tasks, train) for model in plan.models)  # in one epoch of all
-        documents = inputs.count([task for model in plan.models for task in model.tasks], train)
+        documents, read = counts
         if budget * documents < read:
-            raise budget_error(budget, -(-read // documents), len(plan.models))
+            raise PlanError(
+                "`training.budget` is less than one epoch of each model",
+                got=budget,
+                allowed=f"{-(-read // documents)} or more, for {many(len(plan.models), 'model')}",
+            )
         training = settings.training.model_copy(update={"epochs": round(budget * documents / read)})
         return settings.model_copy(update={"training": training})
+
+    def _counts(self, settings: Settings, plan: Plan) -> tuple[int, int] | None:
+        """Return the number of documents, and of those that the models read in an epoch; None if unknown."""
+        inputs, train = self.cache.inputs(settings), self.fold.train
+        documents = inputs.count([task for model in plan.models for task in model.tasks], train)
+        return documents, sum(inputs.count(model.tasks, train) for model in plan.models)
 
     def _job(
         self, stage: StageSettings | None, settings: Settings, model: ModelSpec, before: JobsByStage
@@ -125,12 +134,25 @@ class StageBuilder:
         return earlier[match(stage, model, [job.unit.model for job in earlier])]
 
     def _teachers(self, settings: Settings, model: ModelSpec, before: JobsByStage) -> tuple[Job, ...]:
-        """Return the jobs that teach a model: those of the same fold and seed, which saw no other part."""
+        """Return the jobs that teach a model: those of the same fold and seed, which saw no other part.
+
+        They are in the order of the tasks of the model.
+
+        Raises:
+            PlanError: a task has no teacher.
+        """
         teach = settings.training.teach
         if teach is None:
             return ()
-        jobs = before[teach.stage]
-        teaching = [jobs[n] for n in teachers(teach, model.tasks, [job.unit.model.tasks for job in jobs])]
+        of_task = {task: job for job in before[teach.stage] for task in job.unit.model.tasks}
+        if alone := [task for task in model.tasks if task not in of_task]:
+            raise PlanError(
+                f"`training.teach.from`: stage `{teach.stage}` did not learn all tasks that it is to teach",
+                got=", ".join(of_task),
+                allowed=f"a stage that also learned {', '.join(alone)}",
+                then="give both stages the same `tasks`",
+            )
+        teaching = each_once(of_task[task] for task in model.tasks)
         if teach.crossfit is None:
             return tuple(teaching)
         return tuple(inner for job in teaching for inner in self._crossfit_jobs(job, teach.crossfit))
@@ -209,15 +231,6 @@ class StageBuilder:
         return [source.digest, [pick(corpus.ids, part) for part in rows]]
 
 
-def budget_error(budget: int, least: int, models: int) -> PlanError:
-    """Return the error of a `training.budget` that allows no epoch."""
-    return PlanError(
-        "`training.budget` is less than one epoch of each model",
-        got=budget,
-        allowed=f"{least} or more, for {many(models, 'model')}",
-    )
-
-
 def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
     """Return the index of the model of an earlier stage that a model starts from.
 
@@ -251,28 +264,6 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
             then="give both stages the same `architecture.head_layers`, or set `start.carry: encoder`",
         )
     return numbers[0]
-
-
-def teachers(teach: TeachSettings, tasks: Sequence[str], learned: Sequence[Sequence[str]]) -> list[int]:
-    """Return the indices of the models that teach a model, in the order of its tasks.
-
-    Args:
-        teach: the teacher of its stage.
-        tasks: tasks of the model.
-        learned: tasks of each model of the teacher's stage.
-
-    Raises:
-        PlanError: a task has no teacher.
-    """
-    of_task = {task: number for number, names in enumerate(learned) for task in names}
-    if alone := [task for task in tasks if task not in of_task]:
-        raise PlanError(
-            f"`training.teach.from`: stage `{teach.stage}` did not learn all tasks that it is to teach",
-            got=", ".join(of_task),
-            allowed=f"a stage that also learned {', '.join(alone)}",
-            then="give both stages the same `tasks`",
-        )
-    return list(dict.fromkeys(of_task[task] for task in tasks))
 
 
 def _versions(corpus: Corpus, model: ModelSpec) -> dict[str, object]:
