@@ -41,7 +41,7 @@ class _OutlineBuilder(StageBuilder):
     def _start(
         self, stage: StageSettings, settings: Settings, model: ModelSpec, earlier: Sequence[Job]
     ) -> Job:
-        if clusters(settings) and len(earlier) > 1:  # each may be needed
+        if clusters(settings) or clusters(earlier[0].settings):  # each may be the one, and is needed
             return replace(earlier[0], teachers=(*earlier[0].teachers, *earlier[1:]))
         return super()._start(stage, settings, model, earlier)
 

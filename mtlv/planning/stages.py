@@ -109,11 +109,10 @@ class StageBuilder:
     def _job(
         self, stage: StageSettings | None, settings: Settings, model: ModelSpec, before: JobsByStage
     ) -> Job:
-        start_job, carry = None, "encoder"
+        teachers, start_job, carry = self._teachers(settings, model, before), None, "encoder"
         if stage is not None and stage.start is not None:
             start_job = self._start(stage, settings, model, before[stage.start.stage])
             carry = stage.start.carry
-        teachers = self._teachers(settings, model, before)
         unit = Unit(
             stage="train" if stage is None else stage.name,
             model=model,
@@ -145,7 +144,7 @@ class StageBuilder:
         if teach is None:
             return ()
         of_task = {task: job for job in before[teach.stage] for task in job.unit.model.tasks}
-        if alone := [task for task in model.tasks if task not in of_task]:
+        if alone := [task.name for task in self.cache.tasks(settings) if task.name not in of_task]:
             raise PlanError(
                 f"`training.teach.from`: stage `{teach.stage}` did not learn all tasks that it is to teach",
                 got=", ".join(of_task),
