@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mtlv.data import catalog
 from mtlv.errors import ConfigError, GroupingError, PlanError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mtlv.settings import Member, Settings, Suite
     from mtlv.settings.load import FindProblems
     from mtlv.units.corpora import Corpora
+    from mtlv.units.input_cache import InputCache
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def check_suite(suite: Suite, corpora: Corpora | None = None) -> SuiteCheck:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
     data = KnownData(corpora)
-    outliner = Outliner.of(data, suite.members)
+    outliner = Outliner(cast("InputCache", data), suite.members)  # it asks only for tasks
     checks, problems = [], []
     for member in suite.members:
         member_problems = list(problems_of(member.settings, (), data))
@@ -111,16 +112,16 @@ def _check_member(member: Member, suite: Suite, data: KnownData, outliner: Outli
     check_sources(member, suite.members)
     resolved = outliner.resolve(member)
     is_bound = any(clusters(job.settings) for job in resolved.jobs)
-    warnings = [text for stage in member.settings.each_stage for text in _warnings(stage, layers(stage))]
+    warnings = [text for stage in member.settings.each_stage for text in _warnings(stage)]
     warnings += [NO_PRIVATE] if resolved.lacks_private_layers and not is_bound else []
     warnings += data.constant(member.settings.data)
     lines, marks = outliner.lines(member), unit_marks(resolved.jobs)
     return MemberCheck(member.name, lines, marks, is_bound, tuple(dict.fromkeys(warnings)))
 
 
-def _warnings(settings: Settings, layers: int) -> list[str]:
-    out = []
-    if settings.architecture.name == "gmhl" and layers == 1 and not settings.architecture.private_layers:
+def _warnings(settings: Settings) -> list[str]:
+    out, architecture = [], settings.architecture
+    if architecture.name == "gmhl" and layers(settings) == 1 and not architecture.private_layers:
         out.append(
             "with linear heads GMHL is MTL with reweighted labels (its gradients are equal to it); "
             "set `architecture.head_layers: 2` to give groups capacity of their own"

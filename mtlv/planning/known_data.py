@@ -66,11 +66,10 @@ class KnownData(Corpora):
 
     def problems(self, data: DataSettings, *, split: bool) -> Iterator[Problem]:
         """Yield why corpora cannot be read or, if `split`, not be split, each at its own place."""
-        for number, source_data in enumerate(data.each_source):
-            source = None if data.sources is None else f"data.sources[{number}]"
-            lines = [line for error in self._of(source_data).errors for line in error.problems]
-            for line in (*lines, *(self._unsplit(source_data) if split else ())):
-                yield _problem(line, source)
+        for number, source in enumerate(data.each_source):
+            lines = [line for error in self._of(source).errors for line in error.problems]
+            for line in (*lines, *(self._unsplit(source) if split else ())):
+                yield _problem(line, data, number)
         if error := self._find_repeated(data):
             yield from (Problem(line) for line in error.problems)
 
@@ -78,7 +77,7 @@ class KnownData(Corpora):
         """Yield which corpora of the catalog are missing; a config may be meant for another machine."""
         for number, source in enumerate(data.each_source):
             if not self._of(source).errors and (line := catalog.absence(source.name, options_of(source))):
-                yield _problem(line, None if data.sources is None else f"data.sources[{number}]")
+                yield _problem(line, data, number)
 
     def constant(self, data: DataSettings) -> Iterator[str]:
         """Yield a warning on each label that all documents have."""
@@ -130,10 +129,11 @@ class KnownData(Corpora):
         return replace(corpus, tasks=tasks) if tasks else None
 
 
-def _problem(line: str, source: str | None) -> Problem:
-    """Return a problem of the only corpus, or of one of several, whose keys are in the list of `source`."""
-    if source is None:
+def _problem(line: str, data: DataSettings, number: int) -> Problem:
+    """Return a problem of the only corpus, or of one of several, which has its keys in `data.sources`."""
+    if data.sources is None:
         return Problem(line, ("data.path", "data.name"))
+    source = f"data.sources[{number}]"
     keys = "|".join((*SOURCE_KEYS, "columns"))
     return Problem(re.sub(rf"`data\.(?={keys}\b)", f"`{source}.", line), (f"{source}.path", source))
 

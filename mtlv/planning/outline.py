@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,14 +20,8 @@ from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 from mtlv.units.job import Job, with_needs
 
 if TYPE_CHECKING:
-    from mtlv.planning.known_data import KnownData
     from mtlv.settings import Member, Settings
     from mtlv.settings.schema import StageSettings
-    from mtlv.units.input_cache import InputCache
-
-SECTIONS = ("data", "encoder", "heads", "training")
-GROUP_SECTIONS = ("architecture", "grouping")
-"""Settings from which groups follow."""
 
 
 class _OutlineBuilder(StageBuilder):
@@ -52,8 +46,9 @@ class _OutlineBuilder(StageBuilder):
         return ""
 
     def _train(self, settings: Settings, model: ModelSpec) -> dict[str, object]:
-        sections = (*SECTIONS, *(GROUP_SECTIONS if clusters(settings) else ()))
-        return {name: getattr(settings, name).model_dump(mode="json") for name in sections}
+        groups_follow_from = {"architecture", "grouping"} if clusters(settings) else set()
+        sections = {"data", "encoder", "heads", "training"} | groups_follow_from
+        return settings.model_dump(mode="json", include=sections)
 
     def _rows(self, settings: Settings, model: ModelSpec, fold: Fold) -> int | None:
         return None
@@ -64,11 +59,6 @@ class Outliner(Resolver):
     """Resolves members without reading: on one fold with one seed, and as one model if groups are unknown."""
 
     _lines: dict[str, list[list[str]]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, data: KnownData, members: Sequence[Member]) -> Outliner:
-        """Return one for the members of a suite; it asks only for the tasks of the data."""
-        return cls(cast("InputCache", data), members)
 
     def lines(self, member: Member) -> tuple[str, ...]:
         """Return the plans of a resolved member as trees, or how they will be made."""
@@ -86,11 +76,7 @@ class Outliner(Resolver):
         return ResolvedMember(member, tuple(self._children(member, fold, [builder])), "", "", ())
 
     def _plan(
-        self,
-        member: Member,
-        settings: Settings,
-        fold: Fold,
-        sources: Sequence[Job],
+        self, member: Member, settings: Settings, fold: Fold, sources: Sequence[Job]
     ) -> tuple[Plan, None]:
         tasks = self.cache.tasks(settings)
         names, when = [task.name for task in tasks], "when it runs"

@@ -179,10 +179,14 @@ class StageBuilder:
 
     def _train(self, settings: Settings, model: ModelSpec) -> dict[str, object]:
         """Return every setting and version that can change the weights of a model."""
+        from mtlv.models.kinds import KINDS
+
         corpus = self.cache.corpus(settings.data)
+        kinds = {task.kind: KINDS[task.kind].version for task in corpus.tasks if task.name in model.tasks}
+        versions = {kind: version for kind, version in kinds.items() if version}
         return (
             what_shapes_weights(settings, _sources(corpus, model))
-            | _versions(corpus, model)
+            | ({"versions": versions} if versions else {})
             | self._masking(settings, corpus, model)
             | _balancing(settings, model)
         )
@@ -221,13 +225,13 @@ class StageBuilder:
             return content_key([corpus.digest, self.cache.folds_digest(data)])
         numbers = [number for number, is_read in enumerate(_sources(corpus, model)) if is_read]
         key = ("data of", corpus.digest, data.model_dump_json(), self.fold.index, *numbers)
-        return self.cache.once(key, lambda: content_key([self._of_source(corpus, n) for n in numbers]))
 
-    def _of_source(self, corpus: Corpus, number: int) -> list[object]:
-        source, first, end = sources_of(corpus)[number]
-        parts = (self.fold.part(name) for name in PARTS)
-        rows = [part[(part >= first) & (part < end)] for part in parts]
-        return [source.digest, [pick(corpus.ids, part) for part in rows]]
+        def content(number: int) -> list[object]:
+            source, first, end = sources_of(corpus)[number]
+            parts = (self.fold.part(name) for name in PARTS)
+            return [source.digest, [pick(corpus.ids, part[(part >= first) & (part < end)]) for part in parts]]
+
+        return self.cache.once(key, lambda: content_key([content(number) for number in numbers]))
 
 
 def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -> int:
@@ -263,14 +267,6 @@ def match(stage: StageSettings, model: ModelSpec, models: Sequence[ModelSpec]) -
             then="give both stages the same `architecture.head_layers`, or set `start.carry: encoder`",
         )
     return numbers[0]
-
-
-def _versions(corpus: Corpus, model: ModelSpec) -> dict[str, object]:
-    """Return the versions of the kinds of a model's tasks."""
-    from mtlv.models.kinds import KINDS
-
-    kinds = {task.kind: KINDS[task.kind].version for task in corpus.tasks if task.name in model.tasks}
-    return {"versions": versions} if (versions := {kind: n for kind, n in kinds.items() if n}) else {}
 
 
 def _balancing(settings: Settings, model: ModelSpec) -> dict[str, object]:

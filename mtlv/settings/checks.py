@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from mtlv.errors import mask_credentials
 from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import KINDS_WITHOUT_TARGET, SOURCE_KEYS, ColumnSettings
 from mtlv.settings.draft import defaults
-from mtlv.settings.model_checks import CONTRADICTIONS_OF_THE_MODEL, Check
 from mtlv.settings.schema import FACTOR_RATE, Settings
 
 GENERATED = "synthetic"  # the default of `data.name`
@@ -24,6 +23,15 @@ CONLL_COLUMNS = ("words", "tags", "classes", "metric")
 
 TARGET_COLUMNS = ("labels", "label_list", "target", "tags")
 """Columns of a table that have targets."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check for one contradiction."""
+
+    keys: tuple[str, ...]  # dotted keys it reads; messages name the first one
+    find: Callable[[Settings], str | int]  # returns what is wrong, or whether something is
+    text: str = "{}"  # the problem; `{}` stands for what is wrong
 
 
 def _find_repeated(names: Sequence[str] | None) -> str:
@@ -59,12 +67,6 @@ def _unread_column_of_a_source(s: Settings) -> str:
     return ""
 
 
-def _shares_above_one(s: Settings) -> str:
-    masking = s.training.masking
-    above = masking.masked + masking.random > 1
-    return f"{masking.masked:g}, with `random` {masking.random:g}" if above else ""
-
-
 def _wide_overlap(s: Settings) -> str:
     window, overlap = s.data.window, s.data.window_overlap
     wide = window is not None and overlap is not None and overlap >= window
@@ -77,27 +79,30 @@ def _method_without_curve(s: Settings) -> str:
     return s.grouping.method if needs_k else ""
 
 
-def _features_without_counts(s: Settings) -> str:
-    wrong = s.grouping.method == "kde" and s.grouping.features != "label_count"
-    return s.grouping.features if wrong else ""
-
-
-def _loss_without_teachers(s: Settings) -> bool:
-    pace, teach = s.training.pace, s.training.teach
-    return pace is not None and pace.by == "loss" and (teach is None or teach.crossfit is None)
-
-
-def _loss_without_weights(s: Settings) -> str:
-    t = s.training
-    return t.head_loss if t.head_loss.startswith("weighted") and t.head_weights is None else ""
-
-
 def _wrong_step(s: Settings) -> str:
     grid = s.evaluation.grid
     if (grid.stop - grid.start) / grid.step > 1000:
         return f"so small that more than 1000 thresholds would be tried (got {grid.step:g})"
     wide = grid.stop > grid.start and grid.step > grid.stop - grid.start + 1e-9
     return f"wider than the grid from start to stop (got {grid.step:g})" if wide else ""
+
+
+def _unknown_sources(s: Settings) -> str:
+    vocabulary, known = s.encoder.vocabulary, [source.called for source in s.data.each_source]
+    unknown = [name for name in (vocabulary and vocabulary.sources) or () if name not in known]
+    return f"{', '.join(unknown)}; allowed: {', '.join(known)}" if unknown else ""
+
+
+def _gradients_of_private_layers(s: Settings) -> str:
+    name, layers = s.training.objective.name, s.architecture.private_layers
+    if not layers or not BALANCERS[name].gradients:
+        return ""
+    others = ", ".join(other for other in BALANCERS if not BALANCERS[other].gradients)
+    return (
+        f"{name} compares gradients at the vectors that all heads read, and heads with "
+        f"`architecture.private_layers` read different ones; set that to 0 (got {layers}), or take one of "
+        f"{others}"
+    )
 
 
 CONTRADICTIONS = (
@@ -109,7 +114,10 @@ CONTRADICTIONS = (
     ),
     Check(
         ("training.masking.masked", "training.masking.random"),
-        _shares_above_one,
+        lambda s: (
+            s.training.masking.masked + s.training.masking.random > 1
+            and f"{s.training.masking.masked:g}, with `random` {s.training.masking.random:g}"
+        ),
         "{}: these shares are together at most 1",
     ),
     Check(
@@ -179,7 +187,7 @@ CONTRADICTIONS = (
     ),
     Check(
         ("grouping.features", "grouping.method"),
-        _features_without_counts,
+        lambda s: s.grouping.method == "kde" and s.grouping.features != "label_count" and s.grouping.features,
         "kde works on counts (got {}); take label_count",
     ),
     Check(
@@ -189,13 +197,20 @@ CONTRADICTIONS = (
     ),
     Check(
         ("training.pace.by", "training.teach"),
-        _loss_without_teachers,
+        lambda s: (
+            (s.training.pace is not None and s.training.pace.by == "loss")
+            and (s.training.teach is None or s.training.teach.crossfit is None)
+        ),
         "loss is that of teachers that did not learn the document; give the stage cross-fitted ones, such as "
         "`teach: {from: STAGE, crossfit: 5, gold: 1}`, where `gold: 1` learns nothing else from them",
     ),
     Check(
         ("training.head_weights", "training.head_loss"),
-        _loss_without_weights,
+        lambda s: (
+            OBJECTIVES[s.training.head_loss].weighted
+            and s.training.head_weights is None
+            and s.training.head_loss
+        ),
         "not set, but `training.head_loss: {}` needs it; write size, or a mapping of task name to weight",
     ),
     Check(
@@ -205,18 +220,47 @@ CONTRADICTIONS = (
     ),
     Check(
         ("evaluation.grid.stop", "evaluation.grid.start"),
-        lambda s: f"{s.evaluation.grid.start:g}" if s.evaluation.grid.stop < s.evaluation.grid.start else "",
+        lambda s: s.evaluation.grid.stop < s.evaluation.grid.start and f"{s.evaluation.grid.start:g}",
         "below `evaluation.grid.start` ({})",
     ),
     Check(("evaluation.grid.step", "evaluation.grid.start", "evaluation.grid.stop"), _wrong_step),
     Check(("data.sources",), _unread_column_of_a_source),
     Check(
         ("store.uri",),
-        lambda s: mask_credentials(s.store.uri) if "://" in s.store.uri else "",
+        lambda s: "://" in s.store.uri and mask_credentials(s.store.uri),
         "an address (got {}), but a store is a folder; copy finished units with `mtlv store push` and `mtlv "
         "store pull`, or train on several machines with `execution.engine: ray`",
     ),
-    *CONTRADICTIONS_OF_THE_MODEL,
+    Check(
+        ("architecture.private_kind", "architecture.private_layers", "encoder.lora"),
+        lambda s: s.architecture.private_kind == "lora" and s.encoder.lora is None,
+        "lora, but there are no adapters; set `encoder.lora: {rank: 8}`, or take layers",
+    ),
+    Check(
+        ("architecture.private_kind", "architecture.private_layers", "encoder.lora"),
+        lambda s: (
+            s.architecture.private_kind == "layers"
+            and s.architecture.private_layers > 0
+            and s.encoder.lora is not None
+        ),
+        "layers, but with `encoder.lora` the layers' own weights are not a head's; take lora, or set "
+        "`encoder.lora: null`",
+    ),
+    Check(("encoder.vocabulary", "data"), _unknown_sources, "`from` names no data set: {}"),
+    Check(
+        ("encoder.lora.frozen", "encoder.lora", "architecture.private_layers"),
+        lambda s: (
+            s.encoder.lora is not None and not s.encoder.lora.frozen and s.architecture.private_layers == 0
+        ),
+        "false, but only heads with `architecture.private_layers` have adapters beside trained weights; set "
+        "it to true, or `architecture: {name: gmhl, private_layers: 2, private_kind: lora}`",
+    ),
+    Check(
+        ("encoder.lora", "encoder.weights"),
+        lambda s: s.encoder.lora is not None and s.encoder.lora.frozen and s.encoder.weights == "random",
+        "set, but the frozen weights would be random; set `encoder.weights: published`, or this to null",
+    ),
+    Check(("training.objective.name", "architecture.private_layers"), _gradients_of_private_layers),
 )
 
 
@@ -230,28 +274,16 @@ class Unread:
     text: str  # advice for the user
 
 
-def _beside_sources(key: str, s: Settings) -> bool:
-    return getattr(s.data, key) not in (None, False, GENERATED)
-
-
 @cache
 def _default_columns() -> ColumnSettings:
     return ColumnSettings.model_validate(defaults()["data"]["columns"])
-
-
-def _has_column(key: str, s: Settings) -> bool:
-    return bool(getattr(s.data.columns, key) != getattr(_default_columns(), key))
-
-
-def _column_is_read(key: str, s: Settings) -> bool:
-    return any(one.name in _readers(key) for one in s.data.each_source)
 
 
 UNREAD = (
     *(
         Unread(
             (f"data.{key}", "data.sources"),
-            partial(_beside_sources, key),
+            lambda s, key=key: getattr(s.data, key) not in (None, False, GENERATED),  # type: ignore[misc]
             lambda s: s.data.sources is None,
             "set, but `data.sources` names the data sets; write it in the list",
         )
@@ -308,8 +340,8 @@ UNREAD = (
     *(
         Unread(
             (f"data.columns.{key}", "data.name", "data.sources"),
-            partial(_has_column, key),
-            partial(_column_is_read, key),
+            lambda s, key=key: getattr(s.data.columns, key) != getattr(_default_columns(), key),  # type: ignore[misc]
+            lambda s, key=key: any(one.name in _readers(key) for one in s.data.each_source),  # type: ignore[misc]
             _only_of(key),
         )
         for key in ColumnSettings.model_fields
