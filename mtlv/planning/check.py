@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from mtlv.data import catalog
@@ -115,7 +116,7 @@ def _check_member(member: Member, suite: Suite, data: KnownData, outliner: Outli
     warnings = [text for stage in member.settings.each_stage for text in _warnings(stage)]
     warnings += [NO_PRIVATE] if resolved.lacks_private_layers and not is_bound else []
     warnings += data.constant(member.settings.data)
-    lines, marks = outliner.lines(member), unit_marks(resolved.jobs)
+    lines, marks = tuple(chain(*outliner.blocks[member.name])), unit_marks(resolved.jobs)
     return MemberCheck(member.name, lines, marks, is_bound, tuple(dict.fromkeys(warnings)))
 
 

@@ -63,13 +63,12 @@ def task_groups(view: VectorSource) -> TaskGroups:
     """
     section, names = view.settings.grouping, view.corpus.names
     spec, method = grouping_spec(view.settings), GROUPINGS[section.method]
-    if method.of_names is not None:
-        grouping = method.of_names(spec, names)
-        return TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
     feature = FEATURES[section.features]
-    raw: Any = feature.compute(view)
+    raw: Any = feature.compute(view) if method.of_names is None else None
+    grouping = None if method.of_names is None else method.of_names(spec, names)
     if method.search is not None and feature.kind != "vectors":
         grouping = method.search(raw, None if spec.k == "auto" else spec.k, spec)
+    if grouping is not None:
         return TaskGroups(names, grouping, None, None, {}, "; ".join(grouping.notes))
     space = Space.of(raw, spec)
     scaled = space.features

@@ -56,20 +56,16 @@ class _OutlineBuilder(StageBuilder):
 
 @dataclass
 class Outliner(Resolver):
-    """Resolves members without reading: on one fold with one seed, and as one model if groups are unknown."""
+    """Resolves members without reading: on one fold with one seed, and as one model if groups are unknown.
 
-    _lines: dict[str, list[list[str]]] = field(default_factory=dict)
+    Args:
+        blocks: for each member, the plans of its stages as trees, or how they will be made.
+    """
 
-    def lines(self, member: Member) -> tuple[str, ...]:
-        """Return the plans of a resolved member as trees, or how they will be made."""
-        stages, blocks = member.settings.stages, self._lines[member.name]
-        if stages is None:
-            return tuple(blocks[0])
-        titled = zip(stages, blocks, strict=True)
-        return tuple(line for stage, block in titled for line in (_title(stage), *(f"  {n}" for n in block)))
+    blocks: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def _resolve(self, member: Member) -> ResolvedMember:
-        self._lines[member.name] = []
+        self.blocks[member.name] = []
         none = np.empty(0, np.int64)
         fold = Fold(0, none, none, none)
         builder = _OutlineBuilder(self.cache, member, fold, seed=0, encoder="")
@@ -78,7 +74,7 @@ class Outliner(Resolver):
     def _plan(
         self, member: Member, settings: Settings, fold: Fold, sources: Sequence[Job]
     ) -> tuple[Plan, None]:
-        tasks = self.cache.tasks(settings)
+        tasks, blocks = self.cache.tasks(settings), self.blocks[member.name]
         names, when = [task.name for task in tasks], "when it runs"
         if measures(settings):
             cover = FEATURES[settings.grouping.features].cover
@@ -89,7 +85,10 @@ class Outliner(Resolver):
             units = many(len(unit_marks(with_needs(sources))), "unit")
             when = f"after {units} of {list_first([*stages, *(other.name for other in others)])}"
         plan = known_plan(settings, tasks)
-        self._lines[member.name].append(tree_lines(plan) if plan else _describe(settings, names, when))
+        lines = tree_lines(plan) if plan else _describe(settings, names, when)
+        if member.settings.stages:
+            lines = [_title(member.settings.stages[len(blocks)]), *(f"  {line}" for line in lines)]
+        blocks.append(lines)
         return plan or plan_of(settings, tasks, [names]), None
 
 
@@ -98,7 +97,7 @@ def unit_marks(jobs: Iterable[Job]) -> frozenset[str]:
     marks: set[str] = set()
     for job in jobs:
         settings, of_groups = job.settings, clusters(job.settings) and not _has_one_model(job.settings)
-        models = _most_groups(settings, len(job.unit.model.tasks)) if of_groups else 1
+        models = _most_groups(settings, len(job.unit.model.tasks))[0] if of_groups else 1
         places = product(range(settings.data.folds), settings.seeds, range(models))
         marks |= {f"{job.unit.key} {fold} {seed} {model}" for fold, seed, model in places}
     return frozenset(marks)
@@ -108,22 +107,21 @@ def _has_one_model(settings: Settings) -> bool:
     return len(ARCHITECTURES[settings.architecture.name].build(["a", "b"], [["a"], ["b"]], 1).models) == 1
 
 
-def _most_groups(settings: Settings, tasks: int) -> int:
-    """Return the number of groups of `tasks` tasks, or the most that can be found."""
+def _most_groups(settings: Settings, tasks: int) -> tuple[int, str]:
+    """Return the number of groups of `tasks` tasks, or the most that can be found; also in words."""
     section, method = settings.grouping, GROUPINGS[settings.grouping.method]
     if method.takes_k and section.k != "auto":
-        return section.k
+        return section.k, f"{section.k} groups"
     by_elbow = method.takes_k and FEATURES[section.features].kind == "vectors"
-    return min(section.k_max, tasks) if by_elbow else tasks
+    most = min(section.k_max, tasks) if by_elbow else tasks
+    return most, f"up to {most} groups"
 
 
 def _describe(settings: Settings, tasks: Sequence[str], when: str) -> list[str]:
     """Describe groups that are not known yet, with `when` they are found."""
-    section = settings.grouping
+    section, (_, groups) = settings.grouping, _most_groups(settings, len(tasks))
     shape = "1 model with a head per group" if _has_one_model(settings) else "a model per group"
-    most = "" if GROUPINGS[section.method].takes_k and section.k != "auto" else "up to "
-    groups = f"{most}{_most_groups(settings, len(tasks))} groups of {len(tasks)} tasks"
-    how = f"{groups} by {section.method} on {section.features}, found {when}"
+    how = f"{groups} of {len(tasks)} tasks by {section.method} on {section.features}, found {when}"
     return [f"{shape}: {how}", *(f"    {task}" for task in tasks)]
 
 

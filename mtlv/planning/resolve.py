@@ -165,6 +165,7 @@ class Resolver:
     reads: Callable[[str], bool] = lambda _: True
     _known: dict[str, ResolvedMember] = field(default_factory=dict)
     _read: dict[str, UnitRecord | None] = field(default_factory=dict)
+    _path: list[str] = field(default_factory=list)  # members that are being resolved, each for the one before
 
     def ready(self, members: Sequence[Member]) -> tuple[list[ResolvedMember], dict[str, UnfinishedError]]:
         """Resolve members; return those that wait for units by name, with the units.
@@ -194,7 +195,17 @@ class Resolver:
             MtlvError: data, encoder, groups or device are wrong.
         """
         if member.name not in self._known:
-            self._known[member.name] = self._resolve(member)
+            if member.name in self._path:
+                raise GroupingError(
+                    "`grouping.from`: groups would follow from themselves",
+                    got=" from ".join([*self._path, member.name]),
+                    then="name members whose groups are known before",
+                )
+            self._path.append(member.name)
+            try:
+                self._known[member.name] = self._resolve(member)
+            finally:
+                self._path.pop()
         return self._known[member.name]
 
     def _resolve(self, member: Member) -> ResolvedMember:

@@ -97,8 +97,7 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
     """Check the members and stages that `grouping.from` names.
 
     Raises:
-        GroupingError: a name is unknown, a member has other data or no weights, or groups would follow from
-            themselves.
+        GroupingError: a name is unknown, or a member has other data or no weights.
     """
     for settings in filter(measures, member.settings.each_stage):
         names, others = named_by(member, settings, members)
@@ -112,7 +111,6 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
                     got=other.name,
                     then="give them the same `data`",
                 )
-    _follow(member, members, ())
 
 
 def _need_weights(
@@ -134,15 +132,3 @@ def _need_weights(
             got=", ".join(unfit),
             then="give them the same `encoder`, no `start`, and `store.keep_weights: true`",
         )
-
-
-def _follow(member: Member, members: Sequence[Member], path: Sequence[str]) -> None:
-    if member.name in path:
-        raise GroupingError(
-            "`grouping.from`: groups would follow from themselves",
-            got=" from ".join([*path, member.name]),
-            then="name members whose groups are known before",
-        )
-    for settings in filter(measures, member.settings.each_stage):
-        for other in named_by(member, settings, members)[1]:
-            _follow(other, members, [*path, member.name])

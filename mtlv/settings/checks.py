@@ -73,12 +73,6 @@ def _wide_overlap(s: Settings) -> str:
     return f"as wide as a window, or wider (got {overlap}); take 0 to {window - 1}" if wide and window else ""
 
 
-def _method_without_curve(s: Settings) -> str:
-    method = GROUPINGS[s.grouping.method]
-    needs_k = s.grouping.k == "auto" and method.takes_k and method.of_names is not None
-    return s.grouping.method if needs_k else ""
-
-
 def _wrong_step(s: Settings) -> str:
     grid = s.evaluation.grid
     if (grid.stop - grid.start) / grid.step > 1000:
@@ -165,7 +159,11 @@ CONTRADICTIONS = (
     ),
     Check(
         ("grouping.k", "grouping.method"),
-        _method_without_curve,
+        lambda s: (
+            (s.grouping.k == "auto" and GROUPINGS[s.grouping.method].takes_k)
+            and GROUPINGS[s.grouping.method].of_names is not None
+            and s.grouping.method
+        ),
         "`grouping.method: {}` has no curve to choose it from; set a number",
     ),
     Check(

@@ -45,13 +45,14 @@ def _fill_stage(written: dict[str, Any], draft: Draft, origin: Origin, before: A
 def stage_problems(settings: Settings, wrong: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (key, text) of contradictions within a stage or between stages."""
     stages = settings.stages or ()
+    private = {stage.name for stage in stages if stage.architecture.private_layers}
     for number, (stage, stage_settings) in enumerate(zip(stages, settings.each_stage, strict=False)):
         place = dotted_key(("stages", number))
         yield from ((f"{place}.name", text) for text in _name_problems(stages[:number], stage))
         yield from (
             (f"{place}.training.{key}", text) for key, text in _teacher_problems(stages[:number], stage)
         )
-        if stage.start and any(_has_private(settings, name) for name in (stage.name, stage.start.stage)):
+        if stage.start and private & {stage.name, stage.start.stage}:
             yield f"{place}.start", PRIVATE_LAYERS_PROBLEM
         if not any(key.startswith(place) for key in wrong):
             for key, text in contradictions(stage_settings, wrong):
@@ -63,15 +64,6 @@ PRIVATE_LAYERS_PROBLEM = (
     "with `architecture.private_layers` each head has layers of its own, so such a stage neither starts from "
     "another, nor another from it; write `start: null`"
 )
-
-
-def _has_private(settings: Settings, name: str) -> bool:
-    stages = zip(settings.stages or (), settings.each_stage, strict=False)
-    return any(
-        stage_settings.architecture.private_layers > 0
-        for stage, stage_settings in stages
-        if stage.name == name
-    )
 
 
 def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[str]:
