@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 from mtlv.data import catalog
 from mtlv.errors import ConfigError, GroupingError, PlanError
 from mtlv.models.aliases import PACKAGED
+from mtlv.planning.groups import NO_PRIVATE, clusters, layers
 from mtlv.planning.known_data import KnownData
 from mtlv.planning.outline import Outliner, unit_marks
-from mtlv.planning.plans import NO_PRIVATE, clusters, layers
 from mtlv.planning.problems import nearest_encoder, problems_of
 from mtlv.planning.sources import check_sources
 from mtlv.settings.problems import Problem

@@ -1,8 +1,8 @@
-"""Groups of a member's tasks on one fold, and their stability."""
+"""Groups of a member's tasks on one fold, their stability, and the plans that follow from groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from mtlv.grouping import Elbow, Grouping, GroupingSpec, group
 from mtlv.grouping.elbow import elbow_of
 from mtlv.grouping.methods import Space, group_into
+from mtlv.plan import ModelSpec, Plan, Task, with_own_heads, with_private_layers
 from mtlv.planning.task_vectors import VectorSource
-from mtlv.registries import FEATURES, GROUPINGS
+from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 
 if TYPE_CHECKING:
     from mtlv.settings.schema import Settings
 
 SEEDS = 5  # random starts whose groups are compared with the reference
+NO_PRIVATE = "`architecture.private_layers` has no effect, because no model has several heads"
 
 
 @dataclass(frozen=True)
@@ -106,3 +108,51 @@ def _stability(view: VectorSource, spec: GroupingSpec, raw: NDArray, grouping: G
         started = replace(spec, init="random", restarts=1, seed=spec.seed + seed)
         variants[f"seed {spec.seed + seed}"] = group(raw, started, k=grouping.k).labels
     return {name: float(adjusted_rand_score(grouping.labels, labels)) for name, labels in variants.items()}
+
+
+def clusters(settings: Settings) -> bool:
+    """Return whether groups are determined when the suite runs."""
+    grouped = ARCHITECTURES[settings.architecture.name].grouped
+    return grouped and GROUPINGS[settings.grouping.method].of_names is None
+
+
+def layers(settings: Settings) -> int:
+    """Return the layers of each head: the user's number, or the architecture's default."""
+    return settings.architecture.head_layers or ARCHITECTURES[settings.architecture.name].head_layers
+
+
+def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence[str]]) -> Plan:
+    """Return the plan of a stage with known groups (an empty sequence if its architecture has none).
+
+    Raises:
+        PlanError: see `Plan.check`.
+    """
+    names = [task.name for task in tasks]
+    section = settings.architecture
+    plan = with_own_heads(ARCHITECTURES[section.name].build(names, groups, layers(settings)), tasks)
+    return with_private_layers(plan, section.private_layers).check(tasks)
+
+
+def known_plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
+    """Return the plan, or None if its groups are determined when the suite runs.
+
+    Raises:
+        GroupingError: the settings do not give every task exactly one group.
+    """
+    names, of_names = [task.name for task in tasks], GROUPINGS[settings.grouping.method].of_names
+    if not ARCHITECTURES[settings.architecture.name].grouped:
+        return plan_of(settings, tasks, ())
+    if of_names is None:
+        return None
+    groups = of_names(grouping_spec(settings), names).groups()
+    return plan_of(settings, tasks, [[names[i] for i in members] for members in groups])
+
+
+def extreme_models(settings: Settings, tasks: Sequence[Task]) -> list[ModelSpec]:
+    """Return the models of a plan; of the coarsest and the finest groups if they are not known yet.
+
+    No other groups have more heads of a source, or more sources in a model.
+    """
+    names, plan = [task.name for task in tasks], known_plan(settings, tasks)
+    plans = [plan] if plan else [plan_of(settings, tasks, g) for g in ([names], [[name] for name in names])]
+    return [model for plan in plans for model in plan.models]

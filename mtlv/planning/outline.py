@@ -12,7 +12,7 @@ import numpy as np
 from mtlv.data.folds import Fold
 from mtlv.formatting import list_first, many
 from mtlv.plan import ModelSpec, Plan, tree_lines
-from mtlv.planning.plans import clusters, known_plan, plan_of
+from mtlv.planning.groups import clusters, known_plan, plan_of
 from mtlv.planning.resolve import ResolvedMember, Resolver
 from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import StageBuilder

@@ -17,10 +17,10 @@ from mtlv.models.layers import check_frozen, check_private, known_layers
 from mtlv.models.lengths import known_longest, too_long
 from mtlv.models.optional import check_layer, check_taught
 from mtlv.plan import Task
+from mtlv.planning.groups import clusters, extreme_models, known_plan
 from mtlv.planning.known_data import READ_KEYS, KnownData
-from mtlv.planning.plans import clusters, extreme_models, groups_of_names
 from mtlv.planning.sources import check_feature
-from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
+from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.checks import touches
 from mtlv.settings.problems import Problem
 from mtlv.tracking.address import check_kind
@@ -226,10 +226,6 @@ def _is_kmedoids(settings: Settings) -> bool:
     return clusters(settings) and settings.grouping.method == "kmedoids"
 
 
-def _is_grouped(settings: Settings) -> bool:
-    return ARCHITECTURES[settings.architecture.name].grouped
-
-
 GROUP_KEYS = ("architecture", "grouping", "stages")
 CHECKS: tuple[tuple[tuple[str, ...], bool, Callable[[Settings, Sequence[Task]], object]], ...] = (
     (("encoder.name", "grouping.encoder"), False, lambda s, _: _check_encoders(s)),
@@ -238,9 +234,9 @@ CHECKS: tuple[tuple[tuple[str, ...], bool, Callable[[Settings, Sequence[Task]], 
     (("encoder",), False, _check_read),
     (("tracking.uri",), False, lambda s, _: None if s.tracking.uri is None else check_kind(s.tracking.uri)),
     (GROUP_KEYS, True, _check_k),
-    (GROUP_KEYS, True, lambda s, tasks: check_feature(s, tasks) if _is_grouped(s) else None),
+    (GROUP_KEYS, True, check_feature),
     (GROUP_KEYS, True, lambda s, _: check_engine(s.grouping.engine) if _is_kmedoids(s) else None),
-    (GROUP_KEYS, True, lambda s, tasks: groups_of_names(s, tasks) if _is_grouped(s) else None),
+    (GROUP_KEYS, True, known_plan),
     (("training", "stages"), True, _check_weights),
     (("training", "stages"), True, _check_class_weights),
     ((*GROUP_KEYS, "training"), True, _check_head_loss),

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from mtlv.errors import GroupingError, MtlvError
 from mtlv.formatting import many
 from mtlv.plan import Plan, Task
-from mtlv.planning.groups import TaskGroups, task_groups
-from mtlv.planning.plans import plan_of
+from mtlv.planning.groups import TaskGroups, plan_of, task_groups
 from mtlv.planning.sources import measures, named_by
 from mtlv.planning.stages import StageBuilder
 from mtlv.planning.task_vectors import VectorSource

@@ -12,7 +12,6 @@ from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 if TYPE_CHECKING:
     from mtlv.plan import Task
     from mtlv.settings import Member, Settings
-    from mtlv.settings.schema import StageSettings
 
 
 def measures(settings: Settings) -> bool:
@@ -69,7 +68,7 @@ def check_feature(settings: Settings, tasks: Sequence[Task]) -> None:
     """
     section = settings.grouping
     feature, takes = FEATURES[section.features], GROUPINGS[section.method].takes
-    if not takes and section.sources is None:
+    if not ARCHITECTURES[settings.architecture.name].grouped or (not takes and section.sources is None):
         return
     if feature.kind not in (takes or ["vectors"]):
         fitting = [name for name in FEATURES if FEATURES[name].kind in takes]
@@ -102,7 +101,23 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
     for settings in filter(measures, member.settings.each_stage):
         names, others = named_by(member, settings, members)
         stages = [stage for stage in member.settings.stages or () if stage.name in names]
-        _need_weights(member, settings, stages, others)
+        starts = [(stage.name, stage.start, member.settings) for stage in stages]
+        for other in others:
+            last = other.settings.stages[-1] if other.settings.stages else None
+            starts.append((other.name, last.start if last else None, other.settings))
+        unfit = [
+            name
+            for name, start, one in starts
+            if start or not one.store.keep_weights or one.encoder != settings.encoder
+        ]
+        if unfit and FEATURES[settings.grouping.features].weights:
+            raise GroupingError(
+                f"`grouping.features: {settings.grouping.features}` reads what training changed in the "
+                "published encoder, and `grouping.from` names units that start from others or keep no "
+                "weights",
+                got=", ".join(unfit),
+                then="give them the same `encoder`, no `start`, and `store.keep_weights: true`",
+            )
         for other in others:
             if other.settings.data != settings.data:
                 raise GroupingError(
@@ -111,24 +126,3 @@ def check_sources(member: Member, members: Sequence[Member]) -> None:
                     got=other.name,
                     then="give them the same `data`",
                 )
-
-
-def _need_weights(
-    member: Member, settings: Settings, stages: Sequence[StageSettings], others: Sequence[Member]
-) -> None:
-    named = [(stage.name, stage.start, member.settings) for stage in stages]
-    for other in others:
-        last = other.settings.stages[-1] if other.settings.stages else None
-        named.append((other.name, last.start if last else None, other.settings))
-    unfit = [
-        name
-        for name, start, one in named
-        if start is not None or not one.store.keep_weights or one.encoder != settings.encoder
-    ]
-    if unfit and FEATURES[settings.grouping.features].weights:
-        raise GroupingError(
-            f"`grouping.features: {settings.grouping.features}` reads what training changed in the published "
-            "encoder, and `grouping.from` names units that start from others or keep no weights",
-            got=", ".join(unfit),
-            then="give them the same `encoder`, no `start`, and `store.keep_weights: true`",
-        )

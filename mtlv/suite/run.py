@@ -13,7 +13,7 @@ from mtlv.execution.choose import executor_of
 from mtlv.execution.executor import Executor
 from mtlv.formatting import list_first
 from mtlv.planning.check import check_suite
-from mtlv.planning.plans import NO_PRIVATE
+from mtlv.planning.groups import NO_PRIVATE
 from mtlv.planning.resolve import ResolvedMember
 from mtlv.planning.reuse import IfExists
 from mtlv.reporting.descriptions import describe_experiment

@@ -11,8 +11,10 @@ from mtlv.data.options import DataOptions
 from mtlv.errors import ConfigError, DataError
 from mtlv.planning import check
 from mtlv.planning.check import check_suite, further_problems
+from mtlv.planning.resolve import resolve_all
 from mtlv.settings import load_suite
 from mtlv.training import gramian
+from mtlv.units.input_cache import InputCache
 
 NINE = [label.name for label in catalog.card("synthetic").labels]
 GIVEN = f"[[{', '.join(NINE[:4])}], [{', '.join(NINE[4:])}]]"
@@ -55,6 +57,38 @@ def test_units_are_models_times_folds_times_seeds(tmp_path, architecture, groupi
     assert found.units == units
     assert checked(tmp_path, config, "data.folds=3", "seed=[1, 2]").units == 6 * units
     assert all(name in "\n".join(found.members[0].lines) for name in NINE)
+
+
+STL = "{name: first, architecture: stl}"
+TWO = f"tasks: [{NINE[0]}, {NINE[1]}]"
+
+
+@pytest.mark.parametrize(
+    ("stages", "units"),
+    [
+        (f"{STL}, {{name: then, {TWO}, architecture: stl}}", 2 + 2),
+        (f"{STL}, {{name: then, {TWO}, training: {{teach: {{from: first}}}}}}", 2 + 1),
+        (f"{STL}, {{name: then, {TWO}, training: {{teach: {{from: first, crossfit: 2}}}}}}", 2 * 2 + 1),
+        ("{name: first}, {name: then, architecture: stl, start: null}", 9),
+        ("{name: first}, {name: then, architecture: gmtl, grouping: {k: 3}}", 1 + 3),
+        ("{name: first, architecture: gmtl, grouping: {k: 3}}, {name: then, architecture: stl}", 3 + 9),
+    ],
+)
+def test_it_counts_the_units_that_a_run_would_train(tmp_path, stages, units):
+    config = f"data: {{name: synthetic, documents: 150}}\nencoder: tiny\nseed: [0, 1]\nstages: [{stages}]\n"
+    (tmp_path / "c.yml").write_text(config, encoding="utf-8")
+    suite = load_suite(tmp_path / "c.yml")
+    (member,) = resolve_all(InputCache(), suite.members)
+    assert check_suite(suite).units == 2 * units == len({job.unit.key for job in member.jobs})
+
+
+def test_a_start_from_groups_that_are_not_known_yet_is_not_refused(tmp_path):
+    config = "data: synthetic\nencoder: tiny\nstages:\n  - {name: first, architecture: ARCHITECTURE}\n"
+    config += (
+        "  - {name: then, architecture: mtl, start: {from: first, match: only, carry: encoder_and_heads}}\n"
+    )
+    assert checked(tmp_path, config.replace("ARCHITECTURE", "gmhl")).units == 2
+    assert "`start.match`" in problems(tmp_path, config.replace("ARCHITECTURE", "stl"))[0]
 
 
 def test_a_suite_adds_its_members_up(tmp_path):

@@ -17,7 +17,7 @@ from mtlv.events import NoteGiven, ignore
 from mtlv.execution.local import LocalExecutor
 from mtlv.execution.runner import UnitRunner
 from mtlv.planning.check import check_suite
-from mtlv.planning.plans import NO_PRIVATE
+from mtlv.planning.groups import NO_PRIVATE
 from mtlv.planning.resolve import resolve
 from mtlv.settings import Suite
 from mtlv.store.local import Store
