@@ -19,7 +19,6 @@ from mtlv.units.corpora import Corpora, options_of, read_folds, surely_splits
 
 if TYPE_CHECKING:
     from mtlv.data.options import DataOptions
-    from mtlv.errors import DataError
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
 
@@ -57,21 +56,15 @@ class KnownData(Corpora):
             [task for source in settings.data.each_source for task in self._of(source).tasks], settings.tasks
         )
 
-    def readable(self, data: DataSettings) -> bool:
-        """Return whether all corpora can be read, and have different tasks."""
-        return (
-            not any(self._of(source).errors for source in data.each_source)
-            and self._find_repeated(data) is None
-        )
-
     def problems(self, data: DataSettings, *, split: bool) -> Iterator[Problem]:
-        """Yield why corpora cannot be read or, if `split`, not be split, each at its own place."""
+        """Yield why corpora cannot be read together or, if `split`, not be split, each at its own place."""
         for number, source in enumerate(data.each_source):
             lines = [line for error in self._of(source).errors for line in error.problems]
             for line in (*lines, *(self._unsplit(source) if split else ())):
                 yield _problem(line, data, number)
-        if error := self._find_repeated(data):
-            yield from (Problem(line) for line in error.problems)
+        repeated = repeated_tasks_error(task for one in data.each_source for task in self._of(one).tasks)
+        if repeated is not None:
+            yield from (Problem(line) for line in repeated.problems)
 
     def absent(self, data: DataSettings) -> Iterator[Problem]:
         """Yield which corpora of the catalog are missing; a config may be meant for another machine."""
@@ -85,9 +78,6 @@ class KnownData(Corpora):
             corpus = self._of(source).corpus
             for task, reason in (corpus.constant if corpus else {}).items():
                 yield f"`{task}` {reason}, so that a constant answer is right"
-
-    def _find_repeated(self, data: DataSettings) -> DataError | None:
-        return repeated_tasks_error(task for source in data.each_source for task in self._of(source).tasks)
 
     def _of(self, data: DataSettings) -> _Known:
         options = options_of(data)

@@ -45,7 +45,8 @@ def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> It
     readable = not touches(READ_KEYS, wrong)
     if readable:
         yield from data.problems(settings.data, split=not touches(("data",), wrong))
-    known = readable and data.readable(settings.data) and not touches(("tasks", "stages"), wrong)
+    known = readable and not any(data.problems(settings.data, split=False))
+    known = known and not touches(("tasks", "stages"), wrong)
     for number, stage in enumerate(settings.each_stage):
         within = f"stages[{number}]." if settings.stages else ""
         tasks: tuple[Task, ...] = ()
