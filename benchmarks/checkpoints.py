@@ -22,7 +22,7 @@ from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.training.memory import keep_freed_memory
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.state import EpochProgress, TrainingState
 
 REPEATS, ENCODER = sized(6, 1), sized("minilm", "tiny")
@@ -36,7 +36,7 @@ def after_a_step() -> TrainingState:
     tasks = {name: Task(name) for name in names}
     encoder = copy.deepcopy(load_encoder(ENCODER, texts=("a text",)).module)
     model = MultiTaskModel(encoder, heads, tasks=tasks, features="mean", seed=0)
-    optimizer = adamw(model, learning_rate=1e-4, weight_decay=0.01)
+    optimizer = make_optimizer(model, learning_rate=1e-4, weight_decay=0.01)
     scheduler = schedule(optimizer, "linear", steps=100, warmup=0.1)
     for parameter in model.parameters():
         parameter.grad = torch.randn_like(parameter)

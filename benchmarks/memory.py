@@ -122,13 +122,13 @@ def trainer(encoder, corpus):
     from mtlv.registries import ARCHITECTURES
     from mtlv.training.loop import train
     from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.optim import make_optimizer, schedule
     from mtlv.training.state import TrainingState
 
     tasks = {task.name: task for task in corpus.tasks}
     heads = ARCHITECTURES["mtl"].build(list(tasks), (), 1).models[0].heads
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, features="mean", seed=0)
-    optimizer = adamw(model, learning_rate=1e-4, weight_decay=0.01)
+    optimizer = make_optimizer(model, learning_rate=1e-4, weight_decay=0.01)
     objective = Objective(heads, tasks=tasks, combine="sum", head_weights=None)
 
     def step(batch):

@@ -34,7 +34,7 @@ from mtlv.training.hooks import Hook
 from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.optim import make_optimizer, resolve_device, resolve_precision, schedule
 from mtlv.training.recorded import MakeGraphed
 from mtlv.training.state import TrainingState
 
@@ -89,7 +89,7 @@ def learn(
         steps: number of steps of the schedule.
         epochs, precision, hooks, graphed: as for `mtlv.training.loop.train`.
     """
-    optimizer = adamw(model, learning_rate=rate, weight_decay=0.01)
+    optimizer = make_optimizer(model, learning_rate=rate, weight_decay=0.01)
     heads = list(model.specs.values())
     tasks = {name: Task(name) for head in heads for name in head.tasks}
     aim = Objective(heads, tasks=tasks, combine="sum", head_weights=None)

@@ -11,7 +11,7 @@ A choice is not imported until it is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -20,6 +20,8 @@ from mtlv.errors import ConfigError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from torch.optim import Optimizer
 
     from mtlv.comparison.sections import BuildSection
     from mtlv.grouping.methods import GroupingMethod
@@ -157,6 +159,19 @@ BALANCERS: Registry[type[Balancer]] = Registry(
         "imtl_g": "mtlv.training.gramian:IMTLG",
     },
 )
+OPTIMIZERS: Registry[Callable[..., Optimizer]] = Registry(
+    "mtlv.optimizers",
+    {
+        "adamw": "torch.optim:AdamW",
+        "adam": "torch.optim:Adam",
+        "adamax": "torch.optim:Adamax",
+        "nadam": "torch.optim:NAdam",
+        "radam": "torch.optim:RAdam",
+        "adafactor": "torch.optim:Adafactor",
+        "rmsprop": "torch.optim:RMSprop",
+        "sgd": "torch.optim:SGD",
+    },
+)
 
 SECTIONS: Registry[BuildSection] = Registry(
     "mtlv.sections",
@@ -184,6 +199,7 @@ CHOICES: Mapping[str, Registry[Any]] = {
     "grouping.method": GROUPINGS,
     "grouping.features": FEATURES,
     "training.head_loss": OBJECTIVES,
+    "training.optimizer": OPTIMIZERS,
     "training.objective.name": BALANCERS,
 }
 """Registries by the key that names one of their choices."""

@@ -151,7 +151,7 @@ def ours(
     documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.train)
     lengths = work.tokens.lengths[work.train]
     steps = -(-len(documents) // BATCH) * work.size.epochs
-    optimizer = optim.adamw(model, learning_rate=work.size.rate, weight_decay=DECAY)
+    optimizer = optim.make_optimizer(model, learning_rate=work.size.rate, weight_decay=DECAY)
     scored = Scored(work, model)
     loop.train(
         TrainingState(model, optimizer, optim.schedule(optimizer, "linear", steps=steps, warmup=WARMUP)),

@@ -27,7 +27,7 @@ from mtlv.training import state
 from mtlv.training.loop import train
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, resolve_device, schedule
+from mtlv.training.optim import make_optimizer, resolve_device, schedule
 from mtlv.training.predict import predict
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
@@ -93,7 +93,7 @@ def train_with(job: Job, inputs: UnitInputs, defects: Defects) -> Trained:
             hide_heads(model, seed=unit.draw_seed("heads"))
         training = PartDocuments(inputs.tokens, targets, job.fold.train)
         before = _weights(model)
-        optimizer = adamw(
+        optimizer = make_optimizer(
             model.encoder if defects.frozen_heads else model,
             learning_rate=settings.learning_rate,
             weight_decay=settings.weight_decay,

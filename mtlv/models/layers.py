@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mtlv.errors import EncoderError
 from mtlv.foreign import read_config
 from mtlv.models.aliases import HUB, PACKAGED, TINY
+
+if TYPE_CHECKING:
+    from torch import nn
 
 TINY_LAYERS = 2
 COUNTS = ("num_hidden_layers", "n_layers", "n_layer")  # names in configs
@@ -87,13 +91,45 @@ def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     return (*below, *layers[:count])
 
 
+def layers_above(encoder: Any, copies: Iterable[Any] = ()) -> dict[nn.Parameter, int]:
+    """Return the number of layers above each weight of a Transformers base model.
+
+    Weights that are registered before the layers, such as embeddings, have all above them; those after the
+    layers, such as a pooler, none.
+
+    Args:
+        encoder: the base model.
+        copies: copies of its top layers, see `split`.
+
+    Raises:
+        EncoderError: it has an unknown structure.
+    """
+    path = _path(encoder)
+    if path is None:
+        raise _not_found("training.rates.layers", "1", encoder)
+    counts: dict[nn.Parameter, int] = {}
+    for part in (encoder, *copies):
+        count = above = len(part.get_submodule(path))
+        for name, weight in part.named_parameters():
+            if name.startswith(f"{path}."):
+                above = count - 1 - int(name.removeprefix(f"{path}.").partition(".")[0])
+            counts[weight] = above
+    return counts
+
+
 def _layers(encoder: Any) -> list[Any]:
     """Return the layers of a base model, from the bottom up; none if its structure is unknown."""
+    path = _path(encoder)
+    return [] if path is None else list(encoder.get_submodule(path))
+
+
+def _path(encoder: Any) -> str | None:
+    """Return the name of the list of layers in a base model."""
     from torch import nn
 
     count = int(encoder.config.num_hidden_layers)
-    lists = (part for part in encoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count)
-    return list(next(lists, ()))
+    parts = encoder.named_modules()
+    return next((key for key, part in parts if isinstance(part, nn.ModuleList) and len(part) == count), None)
 
 
 def _kind(encoder: Any) -> str:
@@ -161,11 +197,7 @@ def _with_layers(encoder: Any, kept: slice) -> Any:
     """Return a view of an encoder with some of its layers."""
     from torch import nn
 
-    count = int(encoder.config.num_hidden_layers)
-    lists = [
-        key for key, part in encoder.named_modules() if isinstance(part, nn.ModuleList) and len(part) == count
-    ]
-    *path, last = lists[0].split(".")
+    *path, last = str(_path(encoder)).split(".")
     top = at = view(encoder)
     for key in path:
         at._modules[key] = view(at._modules[key])

@@ -129,6 +129,8 @@ def _phrase(key: str, words: str, value: Scalar) -> str:
     """Return a setting in words, such as `2 epochs`, `learning rate 0.001`, `no auto batch`."""
     if key == "encoder.name":
         return PurePath(str(value)).name or str(value)
+    if key.startswith("training.rates."):  # a default is left out
+        return f"{_text(1 if value == 'null' else value)}x rate of {words}"
     if value == "null" or value is False:
         return f"no {words}"
     if key.endswith(".path"):

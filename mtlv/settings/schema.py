@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
-from mtlv.registries import BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, OPTIMIZERS
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.model_schema import ArchitectureSettings, EncoderSettings
 from mtlv.settings.values import (
@@ -121,10 +121,19 @@ class ObjectiveSettings(SettingsSection):
     learning_rate: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
 
 
+class RatesSettings(SettingsSection):
+    """Factors on the learning rate of parts of a model."""
+
+    heads: Positive
+    layers: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]
+
+
 class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
         "class_weights": None,
         "cuda_graphs": True,
+        "optimizer": "adamw",
+        "rates": {"heads": 1.0, "layers": 1.0},
         "teach": None,
         "pace": None,
         "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
@@ -142,6 +151,8 @@ class TrainingSettings(SettingsSection):
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)],
         Field(description="auto, or a number above 0, at most 1"),
     ]
+    rates: RatesSettings
+    optimizer: Annotated[str, OneOf(OPTIMIZERS)]
     schedule: Literal["linear", "cosine", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
     weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from inspect import signature
+from itertools import product
 from math import cos, inf, pi
 from time import process_time
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 from mtlv.errors import DeviceError
+from mtlv.models.layers import layers_above
+from mtlv.registries import OPTIMIZERS
+
+if TYPE_CHECKING:
+    from mtlv.models.multitask import MultiTaskModel
 
 TIMING_ROUNDS = 5, 40
 """Least and most rounds in which the speed of bf16 is measured."""
@@ -87,14 +96,46 @@ def _seconds_of_a_product(dtype: torch.dtype) -> float:
     return process_time() - start
 
 
-def adamw(model: nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
-    """Create AdamW for all trainable weights, without decay on biases and norms, fused if possible."""
-    decayed: list[nn.Parameter] = []
-    plain: list[nn.Parameter] = []
-    for parameter in (parameter for parameter in model.parameters() if parameter.requires_grad):
-        (decayed if parameter.ndim > 1 else plain).append(parameter)
-    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=learning_rate, fused=True)
+def make_optimizer(
+    model: nn.Module,
+    *,
+    learning_rate: float,
+    weight_decay: float,
+    name: str = "adamw",
+    factors: Mapping[nn.Parameter, float] = MappingProxyType({}),
+) -> torch.optim.Optimizer:
+    """Create an optimizer of all trainable weights, without decay on biases and norms, fused if possible.
+
+    Args:
+        model: the model.
+        learning_rate: learning rate of weights without a factor, which are the first group.
+        weight_decay: weight decay of matrices.
+        name: one of `mtlv.registries.OPTIMIZERS`.
+        factors: factors on the learning rate, see `rate_factors`.
+    """
+    kinds = list(product(dict.fromkeys((1.0, *factors.values())), (True, False)))
+    weights: dict[tuple[float, bool], list[nn.Parameter]] = {kind: [] for kind in kinds}
+    for weight in model.parameters():
+        if weight.requires_grad:
+            weights[factors.get(weight, 1.0), weight.ndim > 1].append(weight)
+    groups = [
+        {"params": weights[kind], "lr": learning_rate * kind[0], "weight_decay": weight_decay * kind[1]}
+        for kind in kinds
+    ]
+    optimizer = OPTIMIZERS[name]
+    options = {"fused": True} if "fused" in signature(optimizer).parameters else {}
+    return optimizer(groups, lr=learning_rate, **options)
+
+
+def rate_factors(model: MultiTaskModel, *, heads: float, layers: float) -> dict[nn.Parameter, float]:
+    """Return factors on the learning rate of weights: `heads` for those of heads, `layers` for each layer
+    above others (Howard and Ruder 2018; Clark et al. 2020).
+    """
+    factors = dict.fromkeys(model.heads.parameters(), heads)
+    if layers == 1:
+        return factors
+    copies = () if model.private is None else model.private.copies.values()
+    return factors | {weight: layers**count for weight, count in layers_above(model.encoder, copies).items()}
 
 
 SCHEDULES: dict[str, Callable[[float], float]] = {

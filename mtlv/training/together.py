@@ -29,7 +29,10 @@ class TogetherSteps:
         self._encoder = StackedEncoder([step.trained.model.encoder for step in steps])
         self._encoder.keep()
         self._optimizer: JointAdamW | None = None
-        self._can_update = True
+        optimizers = [step.trained.optimizer for step in steps]
+        self._can_update = all(
+            type(one) is torch.optim.AdamW and not one.defaults["amsgrad"] for one in optimizers
+        )
 
     @staticmethod
     def suit(step: Step) -> bool:
@@ -183,10 +186,10 @@ class JointAdamW:
                 state["step"] = state["step"].clone()
 
 
-def _rates(step: Step) -> tuple[float | None, ...]:
+def _rates(step: Step) -> tuple[Any, ...]:
     """Return what models must have in common for one optimizer."""
     groups = step.trained.optimizer.param_groups
-    return (step.clip_norm, *(group[name] for group in groups for name in ("lr", "weight_decay")))
+    return (step.clip_norm, *(value for group in groups for key, value in group.items() if key != "params"))
 
 
 def _pad(values: torch.Tensor, count: int, length: int) -> torch.Tensor:

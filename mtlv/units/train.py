@@ -342,14 +342,20 @@ def _build(job: Job, inputs: UnitInputs, initial_weights: Mapping[str, torch.Ten
 def _optimisation(job: Job, model: Any, inputs: UnitInputs, mixture: Mixture) -> tuple[TrainingState, Any]:
     from mtlv.training.balancing import balancer_of, terms
     from mtlv.training.objective import Objective
-    from mtlv.training.optim import adamw, schedule
+    from mtlv.training.optim import make_optimizer, rate_factors, schedule
     from mtlv.training.state import TrainingState
     from mtlv.training.teaching import NO_TEACHER, teaching
 
     settings, heads = job.settings.training, job.unit.model.heads
     chosen, teach = settings.objective, settings.teach
     steps = -(-mixture.batches // (settings.accumulation * mixture.per_step)) * settings.epochs
-    optimizer = adamw(model, learning_rate=settings.rate, weight_decay=settings.weight_decay)
+    optimizer = make_optimizer(
+        model,
+        learning_rate=settings.rate,
+        weight_decay=settings.weight_decay,
+        name=settings.optimizer,
+        factors=rate_factors(model, heads=settings.rates.heads, layers=settings.rates.layers),
+    )
     make = balancer_of(chosen.name, chosen.per, heads)
     seed = job.unit.draw_seed("objective")
     balancer = make(terms(chosen.per, heads), seed=seed, learning_rate=chosen.learning_rate)

@@ -27,7 +27,7 @@ from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import autocast, train
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.optim import make_optimizer, resolve_device, resolve_precision, schedule
 from mtlv.training.predict import predict
 from mtlv.training.state import EpochProgress, TrainingState
 
@@ -87,7 +87,7 @@ def trained(
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, tasks=tasks, **how).to(device)
     multiple = model.multiple if graphs is not None else 8
     documents = PartDocuments(tokens, dense(corpus.targets), np.arange(len(corpus)), multiple)
-    optimizer, losses = adamw(model, learning_rate=1e-3, weight_decay=0.01), Losses()
+    optimizer, losses = make_optimizer(model, learning_rate=1e-3, weight_decay=0.01), Losses()
     scheduler = schedule(optimizer, "linear", steps=30, warmup=0.1)
     train(
         TrainingState(model, optimizer, scheduler),

@@ -17,7 +17,7 @@ from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.state import TrainingState
 
 WORDS = ("heart", "lung", "liver", "is", "was", "not", "large", "clear")
@@ -61,7 +61,7 @@ def losses_of(
 ) -> list[float]:
     """Train the model, and return the loss of each epoch."""
     losses = Losses()
-    optimizer = adamw(model, learning_rate=rate, weight_decay=0.0)
+    optimizer = make_optimizer(model, learning_rate=rate, weight_decay=0.0)
     train(
         TrainingState(model, optimizer, schedule(optimizer, "constant", steps=10_000, warmup=0.0)),
         lambda epoch: documents.training(8, seed=0, epoch=epoch),

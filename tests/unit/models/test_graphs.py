@@ -32,7 +32,7 @@ from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.loop import autocast, train
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.state import TrainingState
 
 
@@ -76,7 +76,7 @@ def trained(
     documents = PartDocuments(
         tokens, dense(corpus.targets), np.arange(len(corpus)), model.multiple if rows else 4
     )
-    optimizer = adamw(model, learning_rate=1e-3, weight_decay=0.01)
+    optimizer = make_optimizer(model, learning_rate=1e-3, weight_decay=0.01)
     train(
         TrainingState(model, optimizer, schedule(optimizer, "linear", steps=24, warmup=0.1)),
         lambda epoch: documents.training(8, seed=0, epoch=epoch),

@@ -27,7 +27,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw
+from mtlv.training.optim import make_optimizer
 
 LIKE_BERT = {
     "vocab_size": 50,
@@ -135,7 +135,7 @@ def test_layers_are_computed_twice() -> None:
 def test_frozen_layers_and_embeddings_stay_and_all_else_moves(name: str, frozen: int) -> None:
     model = model_of(name, dropout=0.1, frozen=frozen)
     before = {key: p.detach().clone() for key, p in model.named_parameters()}
-    optimizer = adamw(model, learning_rate=1e-2, weight_decay=0.1)
+    optimizer = make_optimizer(model, learning_rate=1e-2, weight_decay=0.1)
     backward(model)
     optimizer.step()
     stays = {id(p) for part in lowest(model.encoder, frozen) for p in part.parameters()}

@@ -24,7 +24,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.predict import predict
 from mtlv.training.state import TrainingState
 
@@ -206,7 +206,7 @@ def test_eight_sentences_are_learned_by_heart() -> None:
     part = PartDocuments(tokens, {"text": DenseColumn(np.zeros(8))}, np.arange(8), masking=masking)
     heads, tasks = [HeadSpec(("text",))], {"text": Task("text", "mlm")}
     model = MultiTaskModel(encoder.module, heads, tasks=tasks, features="mean", seed=0, dropout=0.0)
-    optimizer = adamw(model, learning_rate=2e-3, weight_decay=0.01)
+    optimizer = make_optimizer(model, learning_rate=2e-3, weight_decay=0.01)
     trained = TrainingState(model, optimizer, schedule(optimizer, "linear", steps=300, warmup=0.1))
     objective = Objective(heads, tasks=tasks, combine="sum", head_weights=None)
     train(trained, lambda epoch: part.training(8, seed=0, epoch=epoch), objective=objective, epochs=300)

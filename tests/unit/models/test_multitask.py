@@ -16,7 +16,7 @@ from mtlv.models.pooling import cls_vector, last_vector, mean_vector, prepare_po
 from mtlv.plan import HeadSpec, Task
 from mtlv.registries import ARCHITECTURES, OBJECTIVES
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw
+from mtlv.training.optim import make_optimizer
 
 TASKS = {name: Task(name) for name in ("a", "b", "c.d", "e", "f")}
 GROUPS = (("a", "e"), ("b",), ("c.d", "f"))
@@ -73,7 +73,7 @@ def test_every_parameter_of_every_head_moves_in_one_step(
     for model in build(bert, architecture, layers=layers):
         before = {name: p.detach().clone() for name, p in model.named_parameters()}
         assert all(f"heads.{name}." in " ".join(before) for name in model.heads)
-        optimizer = adamw(model, learning_rate=1e-2, weight_decay=0.0)
+        optimizer = make_optimizer(model, learning_rate=1e-2, weight_decay=0.0)
         backward(model, objective(model))
         optimizer.step()
         still = [

@@ -19,7 +19,7 @@ from mtlv.models.base import base_class
 from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
-from mtlv.training.optim import adamw
+from mtlv.training.optim import make_optimizer
 
 TASKS = {name: Task(name) for name in "abc"}
 HEADS = [HeadSpec(("a",)), HeadSpec(("b", "c"))]
@@ -176,7 +176,7 @@ def model_of_four(encoder: Any, stack: int | None, **more: Any) -> MultiTaskMode
 
 def learn(model: MultiTaskModel, row: int | None) -> list[float]:
     """The losses of steps of all heads, of one, and of two."""
-    optimizer, losses = adamw(model, learning_rate=1e-4, weight_decay=0.01), []
+    optimizer, losses = make_optimizer(model, learning_rate=1e-4, weight_decay=0.01), []
     ids, mask = batch()
     for step in range(STEPS):
         names = list(model.specs)[:: (1, 4, 2)[step % 3]]

@@ -17,7 +17,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.loop import DueStep, train_by_steps
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.state import TrainingState
 from mtlv.training.together import TogetherSteps
 
@@ -131,7 +131,7 @@ def steps_of(model: MultiTaskModel, seed: int) -> Iterator[DueStep]:
         targets = {"a": torch.randint(2, (len(rows),), generator=generator)}
         ids, mask = ids_of(model.encoder)[rows], MASK[rows]
         batches.append(Batch(rows.numpy(), ids, mask, int(mask.sum()), targets))
-    optimizer = adamw(model, learning_rate=1e-4, weight_decay=0.01)
+    optimizer = make_optimizer(model, learning_rate=1e-4, weight_decay=0.01)
     trained = TrainingState(model, optimizer, schedule(optimizer, "linear", steps=STEPS, warmup=0.1))
     objective = Objective([HeadSpec(("a",))], tasks={"a": TASK}, combine="sum", head_weights=None)
     return train_by_steps(trained, lambda _: batches, objective=objective, epochs=1)

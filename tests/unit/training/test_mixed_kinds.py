@@ -27,7 +27,7 @@ from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.predict import predict
 from mtlv.training.state import TrainingState
 
@@ -77,7 +77,7 @@ def trained(corpora: list[Corpus], encoder: Any, draw: Draw, epochs: int) -> tup
     torch.manual_seed(0)
     whole, mixture = join(corpora), mixture_of(corpora, encoder, draw)
     model, heads = model_of(whole.tasks, encoder)
-    optimizer = adamw(model, learning_rate=2e-3, weight_decay=0.0)
+    optimizer = make_optimizer(model, learning_rate=2e-3, weight_decay=0.0)
     named = {task.name: task for task in whole.tasks}
     losses = Losses()
     steps = epochs * sum(1 for _ in mixture.training(seed=0, epoch=0)) // mixture.per_step

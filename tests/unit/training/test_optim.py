@@ -10,7 +10,7 @@ from transformers import get_cosine_schedule_with_warmup
 
 from mtlv.errors import DeviceError
 from mtlv.training import optim
-from mtlv.training.optim import adamw, resolve_device, resolve_precision, schedule
+from mtlv.training.optim import make_optimizer, resolve_device, resolve_precision, schedule
 
 
 def rates(name: str, *, steps: int, warmup: float) -> list[float]:
@@ -62,7 +62,7 @@ def test_the_learning_rate_ends_at_nothing_and_stays_there() -> None:
 
 def test_biases_and_norms_do_not_decay() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Embedding(5, 4))
-    decayed, plain = adamw(model, learning_rate=1e-3, weight_decay=0.01).param_groups
+    decayed, plain = make_optimizer(model, learning_rate=1e-3, weight_decay=0.01).param_groups
     assert [p.ndim for p in decayed["params"]] == [2, 2]
     assert [p.ndim for p in plain["params"]] == [1, 1, 1]
     assert (decayed["weight_decay"], plain["weight_decay"]) == (0.01, 0.0)
@@ -74,7 +74,7 @@ def test_what_does_not_learn_is_not_optimised() -> None:
     model[0].requires_grad_(False)
     held = [
         p
-        for group in adamw(model, learning_rate=1e-3, weight_decay=0.1).param_groups
+        for group in make_optimizer(model, learning_rate=1e-3, weight_decay=0.1).param_groups
         for p in group["params"]
     ]
     assert {id(p) for p in held} == {id(p) for p in model[1].parameters()}
@@ -149,7 +149,7 @@ def test_where_pytorch_cannot_say_precision_is_full(monkeypatch: pytest.MonkeyPa
 def test_steps_are_those_of_adam_with_decay_by_hand() -> None:
     """Loshchilov and Hutter 2019, with betas of 0.9 and 0.999 and an epsilon of 1e-8."""
     model = torch.nn.Linear(3, 2, bias=False).double()
-    optimizer = adamw(model, learning_rate=0.01, weight_decay=0.1)
+    optimizer = make_optimizer(model, learning_rate=0.01, weight_decay=0.1)
     weight = model.weight.detach().clone()
     mean, square = torch.zeros_like(weight), torch.zeros_like(weight)
     generator = torch.Generator().manual_seed(0)

@@ -19,7 +19,7 @@ from mtlv.plan import HeadSpec, Task
 from mtlv.training.hooks import Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
-from mtlv.training.optim import adamw, schedule
+from mtlv.training.optim import make_optimizer, schedule
 from mtlv.training.state import EpochProgress, TrainingState
 
 TASKS = {name: Task(name) for name in ("a", "b", "c")}
@@ -81,7 +81,7 @@ def test_losses_are_those_of_a_plain_loop(seed: int) -> None:
     targets = torch.from_numpy(np.stack(list(flags.values()), axis=1)).float()
     expected = plain(copy.deepcopy(model), documents, targets)
     losses = Losses()
-    optimizer = adamw(model, learning_rate=RATE, weight_decay=DECAY)
+    optimizer = make_optimizer(model, learning_rate=RATE, weight_decay=DECAY)
     train(
         TrainingState(model, optimizer, schedule(optimizer, "linear", steps=len(expected), warmup=WARM)),
         lambda epoch: documents.training(SIZE, seed=0, epoch=epoch),
