@@ -18,6 +18,7 @@ from mtlv.settings.draft import (
     Draft,
     Origin,
     Variant,
+    defaults,
     dotted_key,
     full_key,
     known_keys,
@@ -266,8 +267,10 @@ def flat_changes(changes: Sequence[Change]) -> Mapping[str, Any]:
 def value_at(settings: Settings, key: str) -> Any:
     """Return the value of settings at a key in a suite, such as `architecture` or `training.epochs`."""
     value: Any = settings.model_dump(mode="json")
+    default: Any = defaults()
     for part in split(full_key(key, "")):
-        value = value[part]
+        default = default.get(part) if isinstance(default, dict) else None
+        value = value.get(part, default)  # a dump leaves out keys in `later` at their defaults
     return value
 
 

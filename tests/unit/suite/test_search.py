@@ -13,7 +13,7 @@ from memory_tracker import MemoryTracker
 
 from mtlv.errors import ConfigError
 from mtlv.events import ignore
-from mtlv.settings import Suite, load_suite
+from mtlv.settings import Suite, load_suite, value_at
 from mtlv.settings.suite_schema import SearchSettings
 from mtlv.suite.run import run_suite
 from mtlv.suite.search import search_members
@@ -49,6 +49,21 @@ def test_so_many_trials_and_the_same_again(members: tuple, sampler: str) -> None
     first = tried(search, members, float)
     assert len(first) == len(set(first)) == 4
     assert tried(search, members, float) == first
+
+
+def test_rates_of_parts_and_optimizers_are_searched_with_their_defaults(tmp_path: Path) -> None:
+    """Dumps of settings leave out these defaults."""
+    over = {
+        "training.rates.heads": [1, 5],
+        "training.rates.layers": [0.9, 1],
+        "training.optimizer": ["adamw", "sgd"],
+    }
+    (tmp_path / "c.yml").write_text(f"search: {{over: {json.dumps(over)}}}\n", encoding="utf-8")
+    members = load_suite(tmp_path / "c.yml").members
+    assert sorted(tried(SearchSettings(over=over, sampler="tpe"), members, float)) == list(range(8))
+    assert [value_at(members[2].settings, key) for key in over] == [1, 1, "adamw"]
+    assert members[0].name == "MTL, 1x rate of heads, 0.9x rate of layers, optimizer adamw"
+    assert members[7].name == "MTL, 5x rate of heads, 1x rate of layers, optimizer sgd"
 
 
 def test_a_trial_that_failed_is_not_tried_again(members: tuple) -> None:
