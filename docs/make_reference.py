@@ -21,6 +21,7 @@ from mtlv.registries import (  # noqa: E402
     FEATURES,
     GROUPINGS,
     OBJECTIVES,
+    OPTIMIZERS,
     Registry,
 )
 from mtlv.settings.describe import in_line  # noqa: E402
@@ -122,6 +123,8 @@ def choices() -> str:
             "## Balancers\n\n`training.objective`; formulas in "
             "[Methods](/methods.md#balancing-trainingobjective).\n",
             *_table(("name", "what"), _titles(BALANCERS)),
+            "## Optimizers\n\n`training.optimizer`; see [Methods](/methods.md#training).\n",
+            *_table(("name", "what"), _titles(OPTIMIZERS)),
         ]
     )
 

@@ -19,7 +19,8 @@ CONFIG = """\
 experiment: another package
 data: {name: letters, documents: 60}
 encoder: tiny
-training: {epochs: 1, precision: fp32, head_loss: halved, objective: first_doubled}
+training: {epochs: 1, precision: fp32, head_loss: halved, objective: first_doubled,
+  optimizer: sgd_with_momentum, learning_rate: 1e-2}
 grouping: {method: by_initial, features: initial}
 matrix: {architecture: [pairs, gmtl]}
 tracking: {uri: "sqlite:///runs.db"}
@@ -75,6 +76,7 @@ def test_without_the_package_its_names_are_unknown(tmp_path: Path) -> None:
     assert found.returncode == 2
     assert "`architecture.name`: got 'pairs'; allowed: one of stl, mtl, gmtl, gmhl" in found.stderr
     assert "`training.head_loss`: got 'halved'; allowed: one of sum, mean, weighted_sum" in found.stderr
+    assert "`training.optimizer`: got 'sgd_with_momentum'; allowed: one of adamw, adam" in found.stderr
 
 
 def test_a_broken_entry_point_names_its_package(environment: dict[str, str], tmp_path: Path) -> None:

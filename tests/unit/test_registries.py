@@ -23,7 +23,7 @@ from mtlv.evaluation.scoring import SCORING
 from mtlv.grouping.methods import GroupingMethod
 from mtlv.models.kinds import KINDS as MODELS
 from mtlv.plan import Task
-from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, Registry
+from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, OPTIMIZERS, Registry
 from mtlv.serving.kinds import ANSWERS
 from mtlv.settings.data_schema import ColumnSettings
 
@@ -33,6 +33,7 @@ EACH = {
     "features": FEATURES,
     "objectives": OBJECTIVES,
     "balancers": BALANCERS,
+    "optimizers": OPTIMIZERS,
     "corpora": CORPORA,
 }
 

@@ -1,11 +1,13 @@
-"""An architecture, a grouping method, a task feature, an objective, a balancer and a section of the page."""
+"""One choice of each kind that another package can add."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import Section, TextBlock
@@ -37,6 +39,7 @@ def _equal_rows(space: Space, k: int | None) -> GroupLabels:
 
 
 by_initial = GroupingMethod(_equal_rows)
+sgd_with_momentum = partial(torch.optim.SGD, momentum=0.9)
 halved = Combine(lambda _, weights: weights.new_full((len(weights),), 0.5))
 
 

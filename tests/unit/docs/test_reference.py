@@ -9,7 +9,7 @@ import pytest
 
 from mtlv.cli import COMMANDS
 from mtlv.data import catalog
-from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES
+from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, OPTIMIZERS
 from mtlv.settings.draft import SUITE_KEYS, known_keys
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -38,7 +38,7 @@ def test_every_key_has_its_default_meaning_and_values(pages):
 
 def test_every_choice_is_listed(pages):
     page = pages["reference/choices"]
-    for names in (ARCHITECTURES, GROUPINGS, FEATURES, OBJECTIVES, BALANCERS, catalog.names()):
+    for names in (ARCHITECTURES, GROUPINGS, FEATURES, OBJECTIVES, BALANCERS, OPTIMIZERS, catalog.names()):
         assert all(f"| `{name}` |" in page for name in names)
     assert (
         "| `random` | random groups of the sizes that kmedoids, or best, finds: the control for any claim | "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ import pytest
 import torch
 from objectives import on_batch
 from transformers import (
+    AlbertConfig,
+    AlbertModel,
     AutoModel,
     BertConfig,
     DistilBertConfig,
     ElectraConfig,
+    GPT2Config,
+    GPT2Model,
     RobertaConfig,
     T5Config,
     T5EncoderModel,
@@ -22,12 +27,12 @@ from transformers import (
 
 from mtlv.errors import EncoderError
 from mtlv.models.fast.frozen_cache import FrozenCache
-from mtlv.models.layers import check_frozen, compute_twice, known_layers, lowest
+from mtlv.models.layers import check_frozen, compute_twice, known_layers, layers_above, lowest
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.objective import Objective
-from mtlv.training.optim import make_optimizer
+from mtlv.training.optim import make_optimizer, rate_factors
 
 LIKE_BERT = {
     "vocab_size": 50,
@@ -145,6 +150,60 @@ def test_frozen_layers_and_embeddings_stay_and_all_else_moves(name: str, frozen:
         assert (parameter.grad is None) == still, key
         assert (parameter in optimizer.state) != still, key
         assert ("embeddings" in key) <= still, key
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [("bert", "encoder.layer"), ("electra", "encoder.layer"), ("distilbert", "transformer.layer")],
+)
+def test_rates_fall_from_layer_to_layer_and_each_weight_has_one(name: str, layer: str) -> None:
+    model = model_of(name, dropout=0.0)
+    factors = rate_factors(model, heads=5.0, layers=0.5)
+    optimizer = make_optimizer(model, learning_rate=0.1, weight_decay=0.01, factors=factors)
+    groups = [(weight, group) for group in optimizer.param_groups for weight in group["params"]]
+    assert len(groups) == len({id(weight) for weight, _ in groups}) == len(list(model.parameters()))
+    group_of = dict(groups)
+    rates = {
+        "heads.": 0.5,
+        "encoder.embeddings": 0.0125,  # and electra's `embeddings_project`
+        f"encoder.{layer}.0.": 0.025,
+        f"encoder.{layer}.1.": 0.05,
+        f"encoder.{layer}.2.": 0.1,
+        "encoder.pooler.": 0.1,
+    }
+    for key, weight in model.named_parameters():
+        (rate,) = (rate for start, rate in rates.items() if key.startswith(start))
+        assert group_of[weight]["lr"] == pytest.approx(rate), key
+        assert group_of[weight]["weight_decay"] == (0.01 if weight.ndim > 1 else 0.0), key
+
+
+def test_the_copies_of_private_layers_have_the_rates_of_their_layers() -> None:
+    heads = ARCHITECTURES["gmhl"].build(list(TASKS), (("a",), ("b",)), 1).models[0].heads
+    torch.manual_seed(0)
+    encoder = AutoModel.from_config(copy.deepcopy(CONFIGS["bert"]))
+    private = [replace(head, private=2) for head in heads]
+    model = MultiTaskModel(encoder, private, tasks=TASKS, features="mean", seed=0)
+    factors = rate_factors(model, heads=1.0, layers=0.5)
+    (copied,) = model.private.copies.values()
+    assert {factors[weight] for weight in copied.encoder.layer[0].parameters()} == {0.5}
+    assert {factors[weight] for weight in copied.encoder.layer[1].parameters()} == {1.0}
+    assert {factors[weight] for weight in model.encoder.encoder.layer[0].parameters()} == {0.25}
+
+
+def test_layers_of_other_families_are_counted_by_their_structure() -> None:
+    gpt2 = GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_layer=3, n_head=2, n_positions=16))
+    counts = layers_above(gpt2)
+    assert [counts[w] for w in (gpt2.wte.weight, gpt2.wpe.weight, gpt2.h[0].ln_1.weight)] == [3, 3, 2]
+    assert [counts[w] for w in (gpt2.h[2].ln_1.weight, gpt2.ln_f.weight)] == [0, 0]
+    albert = AlbertModel(AlbertConfig(**LIKE_BERT, embedding_size=8))  # one layer, used three times
+    with pytest.raises(EncoderError, match=r"training.rates.layers.*albert"):
+        layers_above(albert)
+
+
+def test_heads_alone_have_a_factor_whatever_the_structure() -> None:
+    model = model_of("bert", dropout=0.0)
+    factors = rate_factors(model, heads=5.0, layers=1.0)
+    assert factors == dict.fromkeys(model.heads.parameters(), 5.0)
 
 
 def test_what_is_frozen_drops_nothing_and_the_rest_does() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import chain, cycle, repeat
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from transformers import get_cosine_schedule_with_warmup
 
 from mtlv.errors import DeviceError
+from mtlv.registries import OPTIMIZERS
 from mtlv.training import optim
 from mtlv.training.optim import make_optimizer, resolve_device, resolve_precision, schedule
 
@@ -144,6 +146,70 @@ def test_a_product_is_timed_in_each_precision() -> None:
 def test_where_pytorch_cannot_say_precision_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
     assert resolve_precision("auto", torch.device("cpu")) == "fp32"
+
+
+def two_layers() -> torch.nn.Sequential:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))
+
+
+def take_steps(model: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int = 3) -> None:
+    for step in range(steps):
+        model(torch.ones(5, 3) + step).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def assert_equal(model: torch.nn.Module, other: torch.nn.Module) -> None:
+    pairs = zip(model.parameters(), other.parameters(), strict=True)
+    assert all(torch.equal(weight, expected) for weight, expected in pairs)
+
+
+def test_without_a_name_and_factors_it_is_fused_adamw_of_two_groups() -> None:
+    model, other = two_layers(), two_layers()
+    by_decay = [[w for w in other.parameters() if (w.ndim > 1) == decays] for decays in (True, False)]
+    groups = [{"params": by_decay[0], "weight_decay": 0.1}, {"params": by_decay[1], "weight_decay": 0.0}]
+    take_steps(other, torch.optim.AdamW(groups, lr=0.01, fused=True))
+    optimizer = make_optimizer(model, learning_rate=0.01, weight_decay=0.1)
+    take_steps(model, optimizer)
+    assert_equal(model, other)
+    assert optimizer.defaults["fused"]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_goes_on_from_its_state_bit_for_bit(name: str) -> None:
+    model, other = two_layers(), two_layers()
+
+    def made(of: torch.nn.Module) -> torch.optim.Optimizer:
+        factors = dict.fromkeys(of[2].parameters(), 5.0)
+        return make_optimizer(of, learning_rate=0.01, weight_decay=0.1, name=name, factors=factors)
+
+    before = [weight.detach().clone() for weight in model.parameters()]
+    optimizer = made(model)
+    assert type(optimizer) is OPTIMIZERS[name]
+    take_steps(model, optimizer)
+    assert all(not torch.equal(weight, old) for weight, old in zip(model.parameters(), before, strict=True))
+    other.load_state_dict(model.state_dict())
+    resumed = made(other)
+    resumed.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    take_steps(model, optimizer)
+    take_steps(other, resumed)
+    assert_equal(model, other)
+
+
+def test_schedule_and_decay_apply_to_every_factor() -> None:
+    model = two_layers()
+    factors = dict.fromkeys(model[0].parameters(), 0.5) | dict.fromkeys(model[2].parameters(), 5.0)
+    optimizer = make_optimizer(model, learning_rate=0.1, weight_decay=0.2, name="sgd", factors=factors)
+    scheduler = schedule(optimizer, "linear", steps=4, warmup=0.25)
+    for share in (1 / 2, 1, 2 / 3, 1 / 3):
+        rates = [group["lr"] for group in optimizer.param_groups]
+        assert rates == pytest.approx([0.1 * share] * 2 + [0.05 * share] * 2 + [0.5 * share] * 2)
+        assert scheduler.get_last_lr()[0] == pytest.approx(0.1 * share), "the one that is tracked"
+        optimizer.step()
+        scheduler.step()
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.2, 0.0] * 3
+    assert [len(group["params"]) for group in optimizer.param_groups] == [0, 2, 1, 1, 1, 1]
 
 
 def test_steps_are_those_of_adam_with_decay_by_hand() -> None:

@@ -43,6 +43,7 @@ VARIANTS = [
     ("architecture=mtl", "training.objective=dwa"),
     ("architecture=mtl", "training.objective=random"),
     ("architecture=mtl", "encoder.lora={rank: 4, dropout: 0.2}"),
+    ("architecture=mtl", "training.optimizer=adamax", "training.rates={heads: 5, layers: 0.5}"),
 ]
 
 
