@@ -186,10 +186,11 @@ class JointAdamW:
                 state["step"] = state["step"].clone()
 
 
-def _rates(step: Step) -> tuple[Any, ...]:
+def _rates(step: Step) -> tuple[float | str | None, ...]:
     """Return what models must have in common for one optimizer."""
-    groups = step.trained.optimizer.param_groups
-    return (step.clip_norm, *(value for group in groups for key, value in group.items() if key != "params"))
+    optimizer = step.trained.optimizer
+    rates = (group[name] for group in optimizer.param_groups for name in ("lr", "weight_decay"))
+    return (step.clip_norm, str(optimizer.defaults), *rates)
 
 
 def _pad(values: torch.Tensor, count: int, length: int) -> torch.Tensor:

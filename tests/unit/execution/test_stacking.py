@@ -26,6 +26,7 @@ from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Unit
 from mtlv.registries import ARCHITECTURES
+from mtlv.settings.schema import RatesSettings
 from mtlv.store.local import Store
 from mtlv.store.records import UnitRecord
 from mtlv.suite.run import SuiteResult, run_suite
@@ -170,6 +171,34 @@ def test_units_with_the_same_rates_have_one_optimizer(
         for name, weight in weights_of(stacked, job).items():
             if not name.endswith("key.bias"):
                 torch.testing.assert_close(weight, expected[name], rtol=0, atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adamax"])
+def test_rates_of_parts_and_other_optimizers_are_kept_in_a_stack(
+    jobs_and_inputs: Units, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: list[int], optimizer: str
+) -> None:
+    """AdamW has one for all; of others, each model has its own."""
+    jobs, inputs = jobs_and_inputs
+    changes = {"optimizer": optimizer, "rates": RatesSettings(heads=5.0, layers=0.5), "epochs": 2}
+    training = jobs[0].settings.training.model_copy(update=changes)
+    settings = jobs[0].settings.model_copy(update={"training": training})
+    jobs = [
+        replace(jobs[0], unit=replace(jobs[0].unit, seed=seed), settings=settings, name=f"seed {seed}")
+        for seed in range(2)
+    ]
+    joint, step = list[int](), JointAdamW.step
+
+    def count(self: JointAdamW) -> None:
+        joint.append(len(self._optimizers))
+        step(self)
+
+    monkeypatch.setattr(JointAdamW, "step", count)
+    stacked, alone = (runner_of(inputs, tmp_path / name) for name in ("stacked", "alone"))
+    outcomes = train_stack(stacked, jobs)
+    assert len(taken) > 2
+    assert joint == (taken if optimizer == "adamw" else [])
+    for job in jobs:
+        assert_close(outcomes[job.name], alone.train(job, 1, ignore_epoch))
 
 
 def test_a_loss_that_is_not_finite_fails_its_own_unit_only(
