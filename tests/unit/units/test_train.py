@@ -187,6 +187,25 @@ def handed_over(unit: Unit, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     return given[0], given[1]
 
 
+def test_the_optimizer_and_the_rates_of_parts_are_those_of_the_settings(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ("architecture=mtl", "training.optimizer=adamax", "training.rates={heads: 5, layers: 0.5}")
+    states: list[Any] = []
+
+    def train(*places: Any, **_: Any) -> None:
+        states.append(places[0])
+        raise Killed
+
+    monkeypatch.setattr("mtlv.training.loop.train_by_steps", train)
+    with pytest.raises(Killed):
+        unit_of(suite(table("t"), *changes)).train(tmp_path)
+    optimizer = states[0].optimizer
+    assert type(optimizer) is torch.optim.Adamax
+    rates = {group["initial_lr"] / LEARNING_RATE for group in optimizer.param_groups}
+    assert sorted(rates) == pytest.approx([0.25, 0.5, 1, 5])
+
+
 def test_each_epoch_and_each_seed_has_batches_of_its_own(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
