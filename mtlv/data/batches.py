@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mtlv.data.columns import TargetColumn
 from mtlv.data.masking import Masking
 from mtlv.data.sampling import Batching, longest_first, random_batches
-from mtlv.data.tokens import Tokens
+from mtlv.data.tokens import NO_WORD, Tokens
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,8 @@ class Batch:
             None without words and masked pieces.
         mentions: [B, M, 2] first token of each marked entity and the one after its last, or `CUT_OFF`,
             `NO_WORD`; None without marked entities.
+        windows: [B, W] row of the inputs of each window of a document, `NO_WORD` for none; the inputs then have
+            more rows than B. None if each document is a row.
         tokens: number of tokens; stored here to avoid a synchronization with the device.
         teacher_outputs: of each task with teachers: their raw outputs [B], [B, C] or [B, W, C].
     """
@@ -47,6 +49,12 @@ class Batch:
     words: torch.Tensor | None = None
     mentions: torch.Tensor | None = None
     teacher_outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    windows: torch.Tensor | None = None
+
+    @property
+    def rows_per_document(self) -> int:
+        """Mean number of windows of a document, rounded up."""
+        return -(-len(self.input_ids) // len(self.index))
 
     def count_items(self, by_word: bool) -> int:
         """Return the number of items in a mean loss: words that were read, or documents."""
@@ -73,8 +81,18 @@ class Batch:
 
     def part(self, rows: slice) -> Batch:
         """Return some of the documents, with the padding; synchronizes with the device of the tensors."""
-        tokens = int(self.attention_mask[rows].sum())
-        return replace(self._map(lambda tensor: tensor[rows]), index=self.index[rows], tokens=tokens)
+        part = replace(self._map(lambda tensor: tensor[rows]), index=self.index[rows])
+        if self.windows is not None and part.windows is not None:
+            first, last = int(part.windows[0, 0]), int(part.windows.max())
+            inputs = slice(first, last + 1)
+            part = replace(
+                part,
+                input_ids=self.input_ids[inputs],
+                attention_mask=self.attention_mask[inputs],
+                segments=None if self.segments is None else self.segments[inputs],
+                windows=(part.windows - first).clamp(min=NO_WORD),
+            )
+        return replace(part, tokens=int(part.attention_mask.sum()))
 
     def to(self, device: torch.device) -> Batch:
         """Return the batch on `device`, with one asynchronous copy."""
@@ -102,6 +120,7 @@ class Batch:
             segments=None if self.segments is None else change(self.segments),
             words=None if self.words is None else change(self.words),
             mentions=None if self.mentions is None else change(self.mentions),
+            windows=None if self.windows is None else change(self.windows),
         )
 
 
@@ -195,7 +214,7 @@ class PartDocuments:
         ids, mask = self.tokens.pad_rows(index, self.multiple)
         segments = self.tokens.pad_segments(index, self.multiple)
         words = None if self.tokens.words is None else self.tokens.words.batch(index)
-        mentions = self.tokens.pad_mentions(index)
+        mentions, windows = self.tokens.pad_mentions(index), self.tokens.place_windows(index)
         return Batch(
             index,
             torch.from_numpy(ids),
@@ -206,4 +225,5 @@ class PartDocuments:
             words if words is not None and words.shape[1] else None,  # one of several sources may lack words
             None if mentions is None else torch.from_numpy(mentions),
             teacher_outputs={name: column.batch(index) for name, column in self.teacher_outputs.items()},
+            windows=None if windows is None else torch.from_numpy(windows),
         )

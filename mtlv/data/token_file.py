@@ -54,6 +54,7 @@ def _write_others(file: BinaryIO, tokens: Tokens, count: int, crc: int) -> None:
         file.write(bytes(-file.tell() % ALIGNED))
         array.tofile(file)
     header: dict[str, Any] = {"pad": tokens.pad, "truncated": tokens.truncated, "crc": _crc(arrays, crc)}
+    header["lost"] = tokens.lost
     header["arrays"] = {name: [array.dtype.str, len(array)] for name, array in arrays.items()}
     header["arrays"]["ids"][1] = count
     header["fill"] = {name: part.fill for name, part in _ragged_columns(tokens).items()}
@@ -90,7 +91,7 @@ def read_tokens(path: Path) -> Tokens | None:
 
 
 def _ragged_columns(tokens: Tokens) -> dict[str, RaggedColumn]:
-    columns = {"words": tokens.words, "mentions": tokens.mentions}
+    columns = {"words": tokens.words, "mentions": tokens.mentions, "windows": tokens.windows}
     return {name: part for name, part in columns.items() if part is not None}
 
 
@@ -116,6 +117,8 @@ def _tokens(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Tokens:
         arrays.get("segments"),
         ragged.get("words"),
         ragged.get("mentions"),
+        windows=ragged.get("windows"),
+        lost=int(header.get("lost", 0)),  # not in files of earlier versions
     )
 
 

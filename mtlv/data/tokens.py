@@ -46,7 +46,9 @@ class Tokens:
             given as words.
         mentions: for each mention its first token and the one after its last, or `CUT_OFF`
             twice; None without marked entities.
-        cuts: windows of long documents; None if none are cut.
+        cuts: windows of long documents that are documents here; None if none are cut.
+        windows: tokens of each window of each document, whose vectors are pooled; None if each has one.
+        lost: number of tokens that were truncated, of single texts.
     """
 
     ids: Flat
@@ -57,6 +59,8 @@ class Tokens:
     words: RaggedColumn | None = None
     mentions: RaggedColumn | None = None
     cuts: WindowLayout | None = None
+    windows: RaggedColumn | None = None
+    lost: int = 0
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -81,20 +85,31 @@ class Tokens:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens per document [N]."""
+        """Tokens per document [N], of all its windows."""
         return np.diff(self.offsets)
+
+    def place_windows(self, index: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the row of `pad_rows` of each window of documents [B, W], `NO_WORD` for fewer than W.
+
+        None if each of them has one.
+        """
+        lengths = np.ones((len(index), 1)) if self.windows is None else self.windows.pad_rows(index)
+        if lengths.shape[1] == 1:
+            return None
+        return np.where(lengths > 0, np.cumsum(lengths > 0).reshape(lengths.shape) - 1, NO_WORD)
 
     @cached_property
     def longest(self) -> int:
-        """Tokens of the longest document."""
-        return int(self.lengths.max())
+        """Tokens of the longest document, or window."""
+        return int((self.lengths if self.windows is None else self.windows.flat).max())
 
     def pad_rows(
         self, index: NDArray[np.int64], multiple: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return ids and mask [B, L] of the documents `index` [B], padded to the longest of them.
 
-        L is rounded up to `multiple`, up to the longest of all documents.
+        A document of several windows has as many rows. L is rounded up to `multiple`, up to the longest of
+        all documents.
         """
         mask = self._mask(index, multiple)
         return self._spread(self.ids, index, mask, self.pad), mask
@@ -107,6 +122,8 @@ class Tokens:
 
     def _mask(self, index: NDArray[np.int64], multiple: int) -> NDArray[np.bool_]:
         lengths = self.offsets[index + 1] - self.offsets[index]  # `lengths` computes all documents
+        if self.windows is not None:
+            lengths = (of_windows := self.windows.pad_rows(index))[of_windows > 0]
         columns = int(lengths.max())
         if multiple > 1:
             columns = max(columns, min(-(-columns // multiple) * multiple, self.longest))
@@ -133,6 +150,7 @@ def tokenize_documents(
     pad: int,
     seconds: Sequence[str] | None = None,
     mentions: Sequence[Sequence[Span]] | None = None,
+    overlap: int | None = None,
 ) -> Iterator[Tokens]:
     """Tokenize every document once, including special tokens, truncated to `max_length` tokens.
 
@@ -143,16 +161,23 @@ def tokenize_documents(
         pad: padding id.
         seconds: second texts of N pairs.
         mentions: marked entities of N documents, as character spans of `texts`.
+        overlap: tokens that adjacent windows of a longer text share; None truncates it.
 
     Yields:
         The tokens of some documents at a time, at least once.
 
     Raises:
-        DataError: entities are marked in documents given as words.
+        DataError: entities are marked in documents given as words, or the tokenizer makes no windows.
     """
     if mentions is not None and _by_word(texts):
         raise DataError("entities are marked in texts, but these documents are given as words")
-    how = {"max_length": max_length, "pad": pad}
+    if overlap is not None and not getattr(tokenizer, "is_fast", False):
+        raise DataError(
+            "`data.window_pooling`: this encoder's tokenizer does not cut texts into windows",
+            got=type(tokenizer).__name__,
+            allowed="null, or an encoder with a fast tokenizer",
+        )
+    how = {"max_length": max_length, "pad": pad, "overlap": overlap}
     for rows, some in _chunks(texts):
         yield _tokenise(some, tokenizer, _rows(seconds, rows), _rows(mentions, rows), **how)
 
@@ -187,6 +212,7 @@ def _tokenise(
     *,
     max_length: int,
     pad: int,
+    overlap: int | None,
 ) -> Tokens:
     by_word = _by_word(texts)
     texts_and_seconds = [list(texts)] if seconds is None else [list(texts), list(seconds)]
@@ -197,18 +223,29 @@ def _tokenise(
         is_split_into_words=by_word,
         return_attention_mask=False,
         return_token_type_ids=seconds is not None,
-        return_overflowing_tokens=False,
+        return_overflowing_tokens=overlap is not None,
+        stride=overlap or 0,
         return_offsets_mapping=mentions is not None,
     )
     lengths = np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    cut = () if overlap is not None else [one for one in encoded.encodings or () if one.overflowing]
+    rest = [part.special_tokens_mask.count(0) for one in cut for part in one.overflowing]
+    windows = None
+    if len(lengths) > len(texts):
+        counts = np.bincount(encoded["overflow_to_sample_mapping"])
+        windows = RaggedColumn(lengths, np.concatenate([[0], np.cumsum(counts)]), fill=0)
+        offsets = offsets[windows.offsets]
     return Tokens(
         _flat(encoded["input_ids"], np.int32),
-        np.concatenate([[0], np.cumsum(lengths)]),
+        offsets,
         pad,
-        sum(bool(encoding.overflowing) for encoding in encoded.encodings or ()),
+        len(cut),
         None if seconds is None else _flat(encoded["token_type_ids"], np.int8),
         _first_tokens(encoded, texts) if by_word else None,
         None if mentions is None else _mention_tokens(encoded, mentions),
+        windows=windows,
+        lost=0 if seconds is not None else sum(rest),
     )
 
 
@@ -278,6 +315,18 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
         _join_ragged([part.words for part in parts], list(map(len, parts))),
         _join_ragged([part.mentions for part in parts], list(map(len, parts))),
         _cuts(parts),
+        _windows(parts),
+        sum(part.lost for part in parts),
+    )
+
+
+def _windows(parts: Sequence[Tokens]) -> RaggedColumn | None:
+    if all(part.windows is None for part in parts):
+        return None
+    ones = [RaggedColumn(part.lengths, np.arange(len(part) + 1), fill=0) for part in parts]
+    columns = [part.windows or one for part, one in zip(parts, ones, strict=True)]
+    return RaggedColumn(
+        np.concatenate([part.flat for part in columns]), _offsets([part.offsets for part in columns]), 0
     )
 
 

@@ -22,7 +22,16 @@ from mtlv.models.heads import Head, HeadSize
 from mtlv.models.kinds import KINDS, Kind
 from mtlv.models.layers import lowest
 from mtlv.models.lora import LoRA, adapt, freeze
-from mtlv.models.pooling import FEATURES, DocumentPooler, Pooler, TokenPositions, WordPooler, prepare_pooler
+from mtlv.models.pooling import (
+    FEATURES,
+    WINDOW_POOLINGS,
+    DocumentPooler,
+    Pooler,
+    TokenPositions,
+    WordPooler,
+    pool_windows,
+    prepare_pooler,
+)
 from mtlv.models.private import PrivateLayers
 from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
@@ -50,6 +59,8 @@ class MultiTaskModel(nn.Module):
         below: cache of the outputs of frozen layers on a CPU, shared with other models.
         lora: adapters of the layers above the frozen ones; those of private layers are a head's own.
         stack: most heads whose private layers are computed as one in training; None for all.
+        window_pooling: how the vectors of a document's windows are pooled, one of
+            `mtlv.models.pooling.WINDOW_POOLINGS`; None is the first.
 
     Raises:
         PlanError: the tasks of a head have different inputs.
@@ -71,6 +82,7 @@ class MultiTaskModel(nn.Module):
         below: FrozenCache | None = None,
         lora: LoRA | None = None,
         stack: int | None = 1,
+        window_pooling: str | None = None,
     ) -> None:
         super().__init__()
         prepare_pooler(encoder, features)
@@ -79,6 +91,7 @@ class MultiTaskModel(nn.Module):
         self.kinds: dict[str, Kind] = {}
         self.readers: dict[str, Pooler] = {}
         document = DocumentPooler(FEATURES[features])
+        self._window_pooling = WINDOW_POOLINGS[window_pooling or next(iter(WINDOW_POOLINGS))]
         if dropout is not None:
             set_dropout(encoder, dropout)
         rate = dropout if dropout is not None else float(getattr(encoder.config, "hidden_dropout_prob", 0.1))
@@ -198,6 +211,7 @@ class MultiTaskModel(nn.Module):
         heads: Collection[str] | None = None,
         tokens: int | None = None,
         row: int | None = None,
+        windows: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
         """Return the logits of each head: [B, outputs], or [B, W, outputs] with one per word.
 
@@ -211,6 +225,8 @@ class MultiTaskModel(nn.Module):
             tokens: number of true values in `attention_mask`, if known: without padding, the encoder gets no
                 mask.
             row: see `row`; None computes the batch as it is.
+            windows: [B, W] row of the inputs of each window of a document, negative for none; None if each
+                document is a row. Vectors of windows are pooled before the heads.
         """
         segment_ids = token_types(self.encoder, segments)
         names = [name for name in self.specs if heads is None or name in heads]
@@ -224,6 +240,9 @@ class MultiTaskModel(nn.Module):
             key = id(outputs[name]), self.readers[name]
             if key not in vectors:
                 vectors[key] = self.readers[name](outputs[name], places)
+                if windows is not None:
+                    pooling = self._window_pooling
+                    vectors[key] = pool_windows(pooling, vectors[key], attention_mask, windows)
             logits[name] = self.heads[module_of(name)](vectors[key], there)
         return logits
 

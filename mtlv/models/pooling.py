@@ -80,6 +80,40 @@ FEATURES: dict[str, Featurizer] = {
 }
 
 
+WindowPooling = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""(vectors of windows [B, W, H], their numbers of tokens [B, W], 0 for none) -> vectors [B, H]."""
+
+
+def mean_of_windows(vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Return the mean over a document's windows, weighted by their tokens [B, H]."""
+    shares = (tokens / tokens.sum(1, keepdim=True)).to(vectors.dtype)  # exactly 1 for a single window
+    return (vectors * shares.unsqueeze(-1)).sum(1)
+
+
+def largest_of_windows(vectors: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Return the maximum over a document's windows, in each dimension [B, H]."""
+    return vectors.masked_fill(tokens.unsqueeze(-1) == 0, -torch.inf).amax(1)
+
+
+WINDOW_POOLINGS: dict[str, WindowPooling] = {"mean": mean_of_windows, "max": largest_of_windows}
+"""One vector of a document's windows, by name in a config (Sun et al. 2019, arXiv:1905.05583, § 5.3.1)."""
+
+
+def pool_windows(
+    pooling: WindowPooling, vectors: torch.Tensor, mask: torch.Tensor, windows: torch.Tensor
+) -> torch.Tensor:
+    """Return one vector per document [B, H].
+
+    Args:
+        pooling: one of `WINDOW_POOLINGS`.
+        vectors: [R, H] vectors of windows.
+        mask: [R, L], true for their tokens.
+        windows: [B, W] row of each window of a document, negative for none.
+    """
+    rows = windows.clamp(min=0)
+    return pooling(vectors[rows], mask.sum(1)[rows].masked_fill(windows < 0, 0))
+
+
 @dataclass(frozen=True)
 class DocumentPooler(Pooler):
     """One vector per document [B, H]."""

@@ -320,5 +320,6 @@ def what_shapes_weights(settings: Settings, read: Sequence[bool]) -> dict[str, o
             "mentions": settings.data.mentions,
             "window": [settings.data.window, settings.data.window_overlap],
         }
+        | ({} if (pooling := settings.data.window_pooling) is None else {"window_pooling": pooling})
         | ({} if settings.encoder.lora is None else {"lora": settings.encoder.lora.model_dump(mode="json")})
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ class InputSchema:
     window: MaybeCount = None  # words per window of longer documents; None does not cut them
     # words shared by neighbouring windows; None as in `data.window_overlap`
     window_overlap: Annotated[int | None, Field(ge=0)] = None
+    window_pooling: Literal["mean", "max"] | None = None  # as `data.window_pooling`
     # how texts are split into words, one of `RULES`; None is `RUNS`
     rule: Annotated[str, OneOf(tuple(RULES))] | None = None
     # share of the training documents whose given words the rule makes; None if it made the words
@@ -67,7 +68,8 @@ class InputSchema:
             roles=tuple(dict.fromkeys(span.type for row in rows for span in row)),
             mentions=max(map(len, rows), default=0),
             window=data.window if is_cut else None,
-            window_overlap=data.window_overlap if is_cut else None,
+            window_overlap=data.window_overlap if is_cut or data.window_pooling else None,
+            window_pooling=data.window_pooling,
             rule=None if words is None else words.rule,
             agreement=None if words is None or corpus.rule else words.share,
         )
@@ -87,7 +89,8 @@ class InputSchema:
         """Raise ValueError if values do not fit each other; each by itself is checked when it is read."""
         if {WORDS, MENTIONS} <= set(self.reads):
             raise ValueError("entities marked in words")
-        if self.window_overlap is not None and self.window_overlap >= (self.window or 0):
+        size = self.window or ((self.max_length + 1) // 2 if self.window_pooling else 0)
+        if self.window_overlap is not None and self.window_overlap >= size:
             raise ValueError("`window_overlap` that is not below `window`")
         try:
             self.tokens  # noqa: B018 - each role can be shown

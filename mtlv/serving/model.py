@@ -239,9 +239,8 @@ class ServedPlan:
         tasks_of_networks = [_tasks_to_run(network, requested) for network in self._networks]
         known = self.description.tasks
         corpus = documents.corpus([known[name].task for names in tasks_of_networks for name in names])
-        tokens = tokens_of(
-            self._encoder, corpus, schema.max_length, schema.shown, schema.window, schema.window_overlap
-        )
+        windows = schema.window, schema.window_overlap, schema.window_pooling
+        tokens = tokens_of(self._encoder, corpus, schema.max_length, schema.shown, *windows)
         inputs = UnitInputs(corpus, tokens, self._encoder, targets_with(scheme))
         by_task: dict[str, NDArray] = {}
         for network, names in zip(self._networks, tasks_of_networks, strict=True):
@@ -321,6 +320,7 @@ def _network(
             choices=HeadSettings.model_validate(dict(description.heads)),
             marked={name: most for name, most in marked.items() if most},
             seed=0,
+            window_pooling=next(iter(served.schema.window_pooling for served in description.tasks.values())),
         )
     except (KeyError, TypeError) as error:
         raise broken(folder / DESCRIPTION, ValueError(f"the unknown value {error}")) from error

@@ -69,8 +69,11 @@ def _unread_column_of_a_source(s: Settings) -> str:
 
 def _wide_overlap(s: Settings) -> str:
     window, overlap = s.data.window, s.data.window_overlap
-    wide = window is not None and overlap is not None and overlap >= window
-    return f"as wide as a window, or wider (got {overlap}); take 0 to {window - 1}" if wide and window else ""
+    if window is not None and overlap is not None and overlap >= window:
+        return f"as wide as a window, or wider (got {overlap}); take 0 to {window - 1}"
+    most = (min(one.max_length for one in s.data.each_source) - 1) // 2
+    pooled = s.data.window_pooling is not None and overlap is not None and overlap > most
+    return f"half of `data.max_length` or more (got {overlap}); take 0 to {most}" if pooled else ""
 
 
 def _wrong_step(s: Settings) -> str:
@@ -146,7 +149,7 @@ CONTRADICTIONS = (
         ),
         "given together with `data.columns.label_list`; keep one of them",
     ),
-    Check(("data.window_overlap", "data.window"), _wide_overlap),
+    Check(("data.window_overlap", "data.window", "data.max_length", "data.sources"), _wide_overlap),
     Check(
         ("data.scheme", "data.folds"),
         lambda s: s.data.scheme == "rotate_test" and s.data.folds == 1,
@@ -288,10 +291,10 @@ UNREAD = (
         for key in SOURCE_KEYS
     ),
     Unread(
-        ("data.window_overlap", "data.window"),
+        ("data.window_overlap", "data.window", "data.window_pooling"),
         lambda s: s.data.window_overlap is not None,
-        lambda s: s.data.window is not None,
-        "set, but no document is cut without `data.window`; set that, or leave it out",
+        lambda s: s.data.window is not None or s.data.window_pooling is not None,
+        "set, but no document is cut without `data.window` or `data.window_pooling`; set one, or leave it out",
     ),
     Unread(
         ("architecture.private_kind", "architecture.private_layers"),

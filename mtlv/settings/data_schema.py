@@ -77,7 +77,7 @@ class SourceSettings(SettingsSection):
 
 
 class DataSettings(SettingsSection):
-    later = {"text_only": False, "train_share": 1.0}  # noqa: RUF012
+    later = {"text_only": False, "train_share": 1.0, "window_pooling": None}  # noqa: RUF012
 
     _of_several: bool = PrivateAttr(default=False)
 
@@ -109,6 +109,7 @@ class DataSettings(SettingsSection):
     max_length: Annotated[int, LENGTH_RANGE]
     window: MaybeCount
     window_overlap: Annotated[int | None, Field(ge=0, description="a whole number of 0 or more, or null")]
+    window_pooling: Annotated[Literal["mean", "max"] | None, Field(description="mean, max or null")]
     test_share: Share
     validation_share: Share
     train_share: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")]

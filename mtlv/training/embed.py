@@ -12,7 +12,7 @@ from mtlv.data.batches import PartDocuments
 from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.base import token_types
 from mtlv.models.encoder import Encoder, check_length
-from mtlv.models.pooling import mean_vector
+from mtlv.models.pooling import mean_of_windows, mean_vector, pool_windows
 from mtlv.training.predict import inference_batches
 
 
@@ -60,5 +60,8 @@ def embed(
             if not special_tokens:
                 counted = counted & ~torch.isin(batch.input_ids, special)
             means = mean_vector(output, counted.to(device))
+            if batch.windows is not None:
+                windows = batch.windows.to(device)
+                means = pool_windows(mean_of_windows, means, counted.to(device), windows)
             out[np.searchsorted(rows, batch.index)] = means.cpu().numpy()
     return out

@@ -135,6 +135,7 @@ def logits_of(
         heads=heads,
         tokens=batch.tokens,
         row=row,
+        windows=batch.windows,
     )
     return logits
 
@@ -201,8 +202,9 @@ class Step:
     def _gradient(self, batches: Sequence[Batch]) -> StepValues:
         """Accumulate the gradient of a step, and return its values."""
         largest = max(len(batch.index) for batch in batches)
+        windows = max(batch.rows_per_document for batch in batches)  # so that parts have the usual memory
         while True:
-            pieces = max(self.pieces, self._by_length(largest))
+            pieces = max(self.pieces, self._by_length(largest), windows)
             try:
                 return self._backward(self.divide(batches, pieces))
             except torch.cuda.OutOfMemoryError:

@@ -112,7 +112,7 @@ class TogetherSteps:
         if self._device.type == "cpu":
             return None
         documents = len(mask) // len(batches)
-        tokens = max(batch.tokens + documents - len(batch.index) for batch in batches)
+        tokens = max(batch.tokens + documents - len(batch.input_ids) for batch in batches)
         return self.steps[0].trained.model.row(mask[:documents], tokens)
 
 

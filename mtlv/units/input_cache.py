@@ -235,7 +235,7 @@ class InputCache(Corpora):
 
 def _how(data: DataSettings) -> dict[str, Any]:
     """Return the `data` settings that affect the reading of texts, as arguments of `tokens_of`."""
-    keys = ("max_length", "mentions", "window", "window_overlap")
+    keys = ("max_length", "mentions", "window", "window_overlap", "window_pooling")
     of_source = {one.called: one.max_length for one in data.each_source}
     return {key: getattr(data, key) for key in keys} | {"of_source": of_source}
 
@@ -247,6 +247,7 @@ def tokens_of(
     mentions: str = "original",
     window: int | None = None,
     window_overlap: int | None = None,
+    window_pooling: str | None = None,
     of_source: Mapping[str, int] = MappingProxyType({}),
     kept: TokenCache | None = None,
 ) -> Tokens:
@@ -258,7 +259,10 @@ def tokens_of(
         max_length: maximum number of tokens.
         mentions: format of marked entities, one of `mtlv.data.relations.INPUTS`.
         window: words in a window, if all tasks have one target per word; None does not split documents.
-        window_overlap: words that adjacent windows share; None is a third of a window.
+        window_overlap: words that adjacent windows share; None is a third of a window. Tokens, of windows
+            that are pooled; None is 0.
+        window_pooling: whether long single texts without marked entities are cut into windows of
+            `max_length` tokens; None truncates them.
         of_source: maximum length of each source that sets its own, by name.
         kept: cache of tokens on disk; None tokenises immediately.
     """
@@ -267,7 +271,9 @@ def tokens_of(
         members = zip(corpus.members, lengths, strict=True)
         return join_tokens(
             [
-                tokens_of(encoder, member, length, mentions, window, window_overlap, kept=kept)
+                tokens_of(
+                    encoder, member, length, mentions, window, window_overlap, window_pooling, kept=kept
+                )
                 for member, length in members
             ]
         )
@@ -275,11 +281,14 @@ def tokens_of(
     cuts = None if window is None else _cuts(corpus, window, window_overlap)
     longest, used = max_length, None if cuts is None else [window, window_overlap]
     how: dict[str, object] = {"max_length": max_length, "mentions": mentions, "window": used}
+    is_plain = corpus.words is None and corpus.seconds is None and corpus.mentions is None
+    overlap = (window_overlap or 0) if window_pooling and is_plain else None
+    how |= {} if overlap is None else {"pooled": overlap}
     if not corpus.targeted:  # whole texts, however long, which are cut when they are read
-        longest, mentions, how = 2**31 - 1, "original", {"whole": True}
+        longest, mentions, overlap, how = 2**31 - 1, "original", None, {"whole": True}
 
     def make() -> Iterator[Tokens]:
-        return _tokenise(encoder, corpus, longest, mentions, cuts)
+        return _tokenise(encoder, corpus, longest, mentions, cuts, overlap)
 
     if kept is None:
         tokens = join_tokens([*make()])
@@ -293,7 +302,12 @@ def tokens_of(
 
 
 def _tokenise(
-    encoder: Encoder, corpus: Corpus, max_length: int, mentions: str, cuts: WindowLayout | None
+    encoder: Encoder,
+    corpus: Corpus,
+    max_length: int,
+    mentions: str,
+    cuts: WindowLayout | None,
+    overlap: int | None,
 ) -> Iterator[Tokens]:
     texts: Sequence[str] = corpus.texts
     places = None
@@ -306,6 +320,7 @@ def _tokenise(
         pad=encoder.tokenizer.pad_token_id,
         seconds=corpus.seconds,
         mentions=places,
+        overlap=overlap,
     )
 
 

@@ -130,9 +130,16 @@ class UnitInputs:
             is_uncut = self.tokens.cuts is None
             of = f"{len(self.tokens):,} {'documents' if is_uncut else 'windows of documents'}"
             tagged = is_uncut and any(self.by_word(task.name) for task in tasks)
-            more = "; `data.window` cuts them into windows" if tagged else ""
+            key = "window" if tagged else "window_pooling"
+            lost = f" ({self.tokens.lost:,} tokens are not read)" if self.tokens.lost else ""
+            more = f"; `data.{key}` cuts them into windows" if is_uncut and (tagged or lost) else ""
+            truncates = f"`data.max_length` truncates {self.tokens.truncated:,} of {of}{lost}"
+            notes.append(f"{truncates}, see `mtlv data check`{more}")
+        if self.tokens.windows is not None:
+            count = np.diff(self.tokens.windows.offsets)
             notes.append(
-                f"`data.max_length` truncates {self.tokens.truncated:,} of {of}, see `mtlv data check`{more}"
+                f"{(count > 1).sum():,} of {len(self.tokens):,} documents are read in {count[count > 1].sum():,} "
+                f"windows, up to {count.max():,} each"
             )
         return tuple(note for note in notes if note)
 

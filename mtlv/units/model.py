@@ -39,6 +39,7 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
         frozen_layers=job.settings.encoder.frozen_layers,
         below=inputs.below,
         lora=lora_of(job.settings.encoder),
+        window_pooling=job.settings.data.window_pooling,
         stack=stack_size(job.settings.execution, {resolve_device(job.settings.training.device).type}),
     )
     model.start_from(inputs.encoder.head)

@@ -266,14 +266,16 @@ def _train(
 def _graphs_suit(job: Job, device: torch.device) -> bool:
     """Whether the steps of a unit are recorded as CUDA graphs: on a GPU.
 
-    Not if a pass is repeated with the same dropout masks, which was not tested with graphs.
+    Not if a pass is repeated with the same dropout masks, which was not tested with graphs, and with pooled
+    windows, whose number differs from batch to batch.
     """
     from mtlv.training.objective import looks_ahead
 
     settings = job.settings.training
     balancer = BALANCERS[settings.objective.name]
     repeated = settings.gradient_checkpointing or looks_ahead(OBJECTIVES[settings.head_loss], balancer)
-    return settings.cuda_graphs and not repeated and device.type == "cuda"
+    fixed = not repeated and job.settings.data.window_pooling is None
+    return settings.cuda_graphs and fixed and device.type == "cuda"
 
 
 def _tell(name: str, callbacks: UnitCallbacks, text: str) -> None:
