@@ -23,6 +23,7 @@ def report_lines(
     wanted_folds: int = 1,
     lengths: Lengths | None = None,
     max_length: int = 128,
+    pooled: bool = False,
 ) -> list[str]:
     """Return lines with statistics of a corpus and its folds, before training.
 
@@ -32,6 +33,7 @@ def report_lines(
         wanted_folds: number of folds in the settings.
         lengths: counts the tokens of texts; None if no tokenizer is available.
         max_length: in tokens.
+        pooled: whether longer single texts are cut into windows instead of truncated.
     """
     strata = corpus.strata()
     counts = {name: int(flags.sum()) for name, flags in strata.items()}
@@ -47,7 +49,7 @@ def report_lines(
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
         f"labels      {len(labels)}",
         _repeats_line(corpus),
-        _length_line(corpus, lengths, max_length),
+        _length_line(corpus, lengths, max_length, pooled=pooled and corpus.is_of_single_texts),
         *(
             f"fold {fold.index}      " + ", ".join(f"{part} {len(fold.part(part)):,}" for part in PARTS)
             for fold in folds
@@ -72,14 +74,17 @@ def _repeats_line(corpus: Corpus) -> str:
     )
 
 
-def _length_line(corpus: Corpus, lengths: Lengths | None, max_length: int) -> str:
+def _length_line(corpus: Corpus, lengths: Lengths | None, max_length: int, *, pooled: bool) -> str:
     if lengths is None:
         return "tokens      not counted: no tokenizer available"
     values = np.asarray(_lengths(corpus, lengths))
+    beyond = np.maximum(values - max_length, 0)
+    lost = f" ({beyond.sum():,} tokens, {beyond.sum() / values.sum():.0%})" if beyond.any() else ""
     median, p95 = np.percentile(values, [50, 95], method="higher").astype(int)
     return (
         f"tokens      {values.min()} to {values.max()}, median {median}, 95 % up to {p95}; "
-        f"{(values > max_length).sum():,} documents are truncated at {max_length}"
+        f"{(beyond > 0).sum():,} documents are {'cut into windows of' if pooled else 'truncated at'} {max_length}"
+        + ("" if pooled else lost)
     )
 
 

@@ -187,6 +187,11 @@ class Corpus:
         return TARGETS[kind].known(np.asarray(self.targets[name]))
 
     @property
+    def is_of_single_texts(self) -> bool:
+        """Whether each document is one text, without words or marked entities that have places in it."""
+        return self.words is None and self.seconds is None and self.mentions is None
+
+    @property
     def all_texts(self) -> Sequence[str]:
         """First and second texts, including those of joined corpora."""
         return chain_lazily([self.texts, *(corpus.seconds or () for corpus in (self, *self.members))])

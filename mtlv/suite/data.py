@@ -113,6 +113,7 @@ def check_data(
             wanted_folds=data.folds,
             lengths=None if lengths is None else lengths(corpus_of_source),
             max_length=source.max_length,
+            pooled=source.window_pooling is not None,
         )
         yield CorpusCheck(tuple(lines), problem)
 

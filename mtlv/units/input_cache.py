@@ -281,8 +281,7 @@ def tokens_of(
     cuts = None if window is None else _cuts(corpus, window, window_overlap)
     longest, used = max_length, None if cuts is None else [window, window_overlap]
     how: dict[str, object] = {"max_length": max_length, "mentions": mentions, "window": used}
-    is_plain = corpus.words is None and corpus.seconds is None and corpus.mentions is None
-    overlap = (window_overlap or 0) if window_pooling and is_plain else None
+    overlap = (window_overlap or 0) if window_pooling and corpus.is_of_single_texts else None
     how |= {} if overlap is None else {"pooled": overlap}
     if not corpus.targeted:  # whole texts, however long, which are cut when they are read
         longest, mentions, overlap, how = 2**31 - 1, "original", None, {"whole": True}

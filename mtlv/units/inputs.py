@@ -137,10 +137,8 @@ class UnitInputs:
             notes.append(f"{truncates}, see `mtlv data check`{more}")
         if self.tokens.windows is not None:
             count = np.diff(self.tokens.windows.offsets)
-            notes.append(
-                f"{(count > 1).sum():,} of {len(self.tokens):,} documents are read in {count[count > 1].sum():,} "
-                f"windows, up to {count.max():,} each"
-            )
+            of = f"{(count > 1).sum():,} of {len(count):,} documents are read in windows"
+            notes.append(f"{of}, {count[count > 1].sum():,} in all and up to {count.max():,} each")
         return tuple(note for note in notes if note)
 
     def outputs(self, model: Any, parts: Sequence[PartDocuments], *, precision: str) -> Outputs:

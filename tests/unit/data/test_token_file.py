@@ -32,10 +32,10 @@ def read(tokenizer: PreTrainedTokenizerFast, kind: str) -> Tokens:
         return tokenise(TEXTS, tokenizer, seconds=TEXTS[::-1], **how)
     if kind == "mentions":
         return tokenise(TEXTS, tokenizer, mentions=[(Span(4, 9, "X"),)] * len(TEXTS), **how)
-    return tokenise(TEXTS, tokenizer, **how)
+    return tokenise(TEXTS, tokenizer, **how, overlap=1 if kind == "windows" else None)
 
 
-KINDS = ("texts", "words", "pairs", "mentions")
+KINDS = ("texts", "words", "pairs", "mentions", "windows")
 
 
 def same(one: Tokens, other: Tokens) -> None:

@@ -34,7 +34,7 @@ class FirstToken(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.zeros(1))
         self.remembers, self.called = remembers, called
 
-    def forward(self, ids, *_, heads, tokens, row):
+    def forward(self, ids, *_, heads, tokens, row, windows):
         assert not self.training, "nothing is dropped"
         assert not torch.is_grad_enabled()
         self.called()
