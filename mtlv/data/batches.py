@@ -34,7 +34,7 @@ class Batch:
             None without words and masked pieces.
         mentions: [B, M, 2] first token of each marked entity and the one after its last, or `CUT_OFF`,
             `NO_WORD`; None without marked entities.
-        windows: [B, W] row of the inputs of each window of a document, `NO_WORD` for none; the inputs then have
+        windows: [B, W] row of the inputs of each window of a document, `NO_WORD` for none: inputs then have
             more rows than B. None if each document is a row.
         tokens: number of tokens; stored here to avoid a synchronization with the device.
         teacher_outputs: of each task with teachers: their raw outputs [B], [B, C] or [B, W, C].
@@ -50,11 +50,6 @@ class Batch:
     mentions: torch.Tensor | None = None
     teacher_outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     windows: torch.Tensor | None = None
-
-    @property
-    def rows_per_document(self) -> int:
-        """Mean number of windows of a document, rounded up."""
-        return -(-len(self.input_ids) // len(self.index))
 
     def count_items(self, by_word: bool) -> int:
         """Return the number of items in a mean loss: words that were read, or documents."""

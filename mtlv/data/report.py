@@ -80,11 +80,11 @@ def _length_line(corpus: Corpus, lengths: Lengths | None, max_length: int, *, po
     values = np.asarray(_lengths(corpus, lengths))
     beyond = np.maximum(values - max_length, 0)
     lost = f" ({beyond.sum():,} tokens, {beyond.sum() / values.sum():.0%})" if beyond.any() else ""
+    cut = "cut into windows of" if pooled else "truncated at"
     median, p95 = np.percentile(values, [50, 95], method="higher").astype(int)
     return (
         f"tokens      {values.min()} to {values.max()}, median {median}, 95 % up to {p95}; "
-        f"{(beyond > 0).sum():,} documents are {'cut into windows of' if pooled else 'truncated at'} {max_length}"
-        + ("" if pooled else lost)
+        f"{(beyond > 0).sum():,} documents are {cut} {max_length}" + ("" if pooled else lost)
     )
 
 

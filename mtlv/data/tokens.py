@@ -177,7 +177,7 @@ def tokenize_documents(
             got=type(tokenizer).__name__,
             allowed="null, or an encoder with a fast tokenizer",
         )
-    how = {"max_length": max_length, "pad": pad, "overlap": overlap}
+    how: dict[str, Any] = {"max_length": max_length, "pad": pad, "overlap": overlap}
     for rows, some in _chunks(texts):
         yield _tokenise(some, tokenizer, _rows(seconds, rows), _rows(mentions, rows), **how)
 

@@ -294,7 +294,7 @@ UNREAD = (
         ("data.window_overlap", "data.window", "data.window_pooling"),
         lambda s: s.data.window_overlap is not None,
         lambda s: s.data.window is not None or s.data.window_pooling is not None,
-        "set, but no document is cut without `data.window` or `data.window_pooling`; set one, or leave it out",
+        "set, but `data.window` or `data.window_pooling` cuts documents; set one of them, or leave it out",
     ),
     Unread(
         ("architecture.private_kind", "architecture.private_layers"),

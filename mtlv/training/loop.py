@@ -202,7 +202,8 @@ class Step:
     def _gradient(self, batches: Sequence[Batch]) -> StepValues:
         """Accumulate the gradient of a step, and return its values."""
         largest = max(len(batch.index) for batch in batches)
-        windows = max(batch.rows_per_document for batch in batches)  # so that parts have the usual memory
+        # windows of a document, so that parts have the usual memory
+        windows = max(-(-len(batch.input_ids) // len(batch.index)) for batch in batches)
         while True:
             pieces = max(self.pieces, self._by_length(largest), windows)
             try:
