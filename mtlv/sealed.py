@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,8 @@ def seal(content: Mapping[str, Any], *, indent: int | None = None) -> str:
     return json.dumps({**content, SUM: _sum(content)}, indent=indent)
 
 
-def unseal(
-    text: bytes | str, most_bytes: int = MAX_BYTES, *, earlier: Set[str] = frozenset()
-) -> dict[str, Any]:
+def unseal(text: bytes | str, most_bytes: int = MAX_BYTES) -> dict[str, Any]:
     """Return the content of a text of `seal`.
-
-    A mapping with just the keys `earlier` needs no checksum: earlier releases wrote none.
 
     Raises:
         ValueError: it was changed.
@@ -42,7 +38,7 @@ def unseal(
     content = parse_json(text, most_bytes)
     if not isinstance(content, dict):
         raise ValueError("it is not a mapping")
-    if content.keys() != earlier and content.pop(SUM, None) != _sum(content):
+    if content.pop(SUM, None) != _sum(content):
         raise ValueError(CHANGED)
     return content
 
@@ -60,12 +56,7 @@ def write_sealed(path: Path, content: Mapping[str, Any], *, flushed: bool = Fals
 
 
 def read_sealed(
-    path: Path,
-    warn: Callable[[str], None],
-    then: str,
-    *,
-    most_bytes: int = MAX_BYTES,
-    earlier: Set[str] = frozenset(),
+    path: Path, warn: Callable[[str], None], then: str, *, most_bytes: int = MAX_BYTES
 ) -> dict[str, Any] | None:
     """Return the content of a file of `write_sealed`; None if there is none.
 
@@ -73,7 +64,7 @@ def read_sealed(
     which says what is done without it. Other processes then find no file.
     """
     try:
-        return unseal(_read(path, most_bytes), most_bytes, earlier=earlier)
+        return unseal(_read(path, most_bytes), most_bytes)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -149,7 +149,7 @@ def _comparison(
     reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, loaded: LoadedRuns, baseline: str
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
-    loaded = _sized(with_scores(reader, loaded, shown_at_first(loaded.runs, baseline)))
+    loaded = with_scores(reader, loaded, shown_at_first(loaded.runs, baseline))
     count = many(len(loaded.runs), "run") if len(loaded.runs) > 1 else loaded.runs[0].name
     comparison = Comparison(
         title=ask.title or f"{chosen.experiment}: {count}",
@@ -176,13 +176,6 @@ def _generated(loaded: LoadedRuns) -> list[str]:
         for name in names
         if name in CORPORA and card(name).generated
     ]
-
-
-def _sized(loaded: LoadedRuns) -> LoadedRuns:
-    """Take the number of test documents from the scores, for runs that did not log it."""
-    documents = next((len(c.test.ids) for run in loaded.runs for c in run.children if c.test is not None), 0)
-    tasks = tuple(task if task.documents else replace(task, documents=documents) for task in loaded.tasks)
-    return replace(loaded, tasks=tasks)
 
 
 def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: str | None) -> ComparedRun:

@@ -216,7 +216,6 @@ class Store:
         with reading(folder):
             content, files = read_unit(folder)
             epochs = tuple(EpochRecord(**epoch) for epoch in content.pop("epochs"))
-            content.pop("probe", None)  # of the gradient probe, until v0.2-full
             return UnitRecord(
                 **content,
                 epochs=epochs,

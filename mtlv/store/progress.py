@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -141,9 +141,8 @@ class SuiteProgress:
 def read_states(folder: Path, warn: Callable[[str], None] = lambda _: None) -> list[SuiteState]:
     """Return all suites in a store, newest first; `warn` is called for each damaged file."""
     states = []
-    keys = {key.name for key in fields(SuiteState)}
     for path in sorted(folder.glob("*.json")):
-        content = read_sealed(path, warn, "the progress of its suite is not known", earlier=keys)
+        content = read_sealed(path, warn, "the progress of its suite is not known")
         if content is not None:
             with suppress(TypeError, ValueError):  # of another release
                 units = [UnitState(**unit) for unit in content.pop("units")]

@@ -18,7 +18,7 @@ from mtlv.plan.spans import Span
 if TYPE_CHECKING:
     import pyarrow
 
-GROUP_COLUMN = "group"  # files of earlier releases do not have it
+GROUP_COLUMN = "group"
 PARTS = ("output", "target", "mask")
 
 

@@ -11,9 +11,6 @@ from pathlib import Path
 from mtlv.errors import shorten
 from mtlv.sealed import seal, unseal
 
-OLD_LINE_KEYS = frozenset({"epoch", "timestamp_ms"})
-"""Keys of a line without a checksum, of earlier releases."""
-
 
 @dataclass
 class EpochTimestamps:
@@ -66,7 +63,7 @@ class EpochTimestamps:
         known: dict[int, int] = {}
         for number, line in enumerate(content.split(b"\n"), start=1):
             try:
-                entry = unseal(line, earlier=OLD_LINE_KEYS) if line else {}
+                entry = unseal(line) if line else {}
             except ValueError as error:
                 if (path.name, number) not in self.reported:
                     self.reported.add((path.name, number))

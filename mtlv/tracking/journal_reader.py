@@ -254,7 +254,7 @@ def open_runs(folder: Path) -> dict[str, str]:
 def _about(folder: Path) -> tuple[str, str, str, int]:
     """Return a journal's destination without secrets, experiment, host and least number of records."""
     try:
-        about = unseal((folder / ABOUT).read_bytes(), earlier=frozenset({"format", "uri", "experiment"}))
+        about = unseal((folder / ABOUT).read_bytes())
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}, this release reads {FORMAT}")
         known = str(about["uri"]), str(about["experiment"]), str(about["host"]), about.get("records", 1)

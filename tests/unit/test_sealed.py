@@ -48,14 +48,6 @@ def test_damage_is_moved_aside_and_reported(tmp_path: Path, content: bytes) -> N
         assert [file.name for file in tmp_path.iterdir()] == ["a.json.damaged"]
 
 
-def test_files_of_earlier_releases_have_no_checksum() -> None:
-    earlier = frozenset({"epoch", "timestamp_ms"})
-    assert unseal('{"epoch": 1, "timestamp_ms": 2}', earlier=earlier) == {"epoch": 1, "timestamp_ms": 2}
-    for content in ({"epoch": 1}, {"epoch": 1, "timestamp_ms": 2, "sha257": "x"}):
-        with pytest.raises(ValueError, match="checksum"):
-            unseal(json.dumps(content), earlier=earlier)
-
-
 def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_sealed(path, {"a": "x" * 1000})

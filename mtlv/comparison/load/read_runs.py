@@ -205,7 +205,7 @@ class _Source:
     @cached_property
     def tasks(self) -> dict[str, TaskInfo]:
         """Return the tasks by slug."""
-        return {slug: _task(entry, self.content) for slug, entry in self.content.get("tasks", {}).items()}
+        return {slug: _task(entry) for slug, entry in self.content.get("tasks", {}).items()}
 
 
 def _compared(source: _Source, key: str, name: str) -> ComparedRun:
@@ -249,7 +249,7 @@ def _child(source: _Source, fold: StoredRun) -> ComparedFold:
         curves=curves,
         kept=kept_scores(source.content, source.tasks, fold.metrics, curves),
         trained_on=fold.tags.get("mtlv.trained_on", ""),
-        measured=bool(groups.get("measured", follows)),  # until v0.2-full it was not written
+        measured=bool(groups.get("measured", follows)),
     )
 
 
@@ -347,12 +347,11 @@ def _described(task: TaskInfo) -> str:
     return f"{task.kind}{classes} by {task.main_metric}{negative}"
 
 
-def _task(entry: Mapping[str, Any], content: Mapping[str, Any]) -> TaskInfo:
-    """Build a task from `tasks.json`; without a kind it is from an earlier release, and yes/no."""
+def _task(entry: Mapping[str, Any]) -> TaskInfo:
+    """Build a task from `tasks.json`."""
     how: dict[str, Any] = {key: str(entry[key]) for key in ("kind", "main_metric", "source") if key in entry}
     how |= {key: tuple(map(str, entry[key])) for key in ("classes", "negative") if key in entry}
     if how.get("kind", "binary") not in READINGS:
         raise ValueError(f"a task of the unknown kind {how['kind']}")
-    documents = entry.get("documents", content.get("documents", 0))  # earlier releases: of all sources
-    how |= {"support": float(entry["support"]), "documents": int(documents)}
+    how |= {"support": float(entry["support"]), "documents": int(entry["documents"])}
     return TaskInfo(entry["name"], **how)

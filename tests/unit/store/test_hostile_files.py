@@ -16,6 +16,7 @@ from mtlv.data.token_file import MAGIC, SUM, DamagedTokens, read_tokens
 from mtlv.errors import EncoderError, TrackingError
 from mtlv.models.layers import known_layers
 from mtlv.models.sizes import need_possible
+from mtlv.sealed import seal
 from mtlv.store.local import Store
 from mtlv.store.progress import SuiteState, read_states
 from mtlv.store.split_file import load_folds
@@ -56,7 +57,7 @@ def fails(with_: type[Exception], call: Callable[[], object]) -> None:
 @pytest.mark.parametrize("began", ['"today"', "null"])
 def test_a_status_that_cannot_be_read_hides_no_other(tmp_path: Path, began: str):
     state = asdict(SuiteState("e", "c"))
-    suites = {"c": json.dumps(state | {"began": json.loads(began)}), "d": json.dumps(state | {"began": 1.0})}
+    suites = {"c": seal(state | {"began": json.loads(began)}), "d": seal(state | {"began": 1.0})}
     for name, content in {"a": "3", "b": "null", **suites}.items():
         (tmp_path / f"{name}.json").write_text(content)
     warnings: list[str] = []
@@ -83,7 +84,7 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     tokens.write_bytes(MAGIC + len(text).to_bytes(8, "big") + zlib.crc32(text).to_bytes(SUM, "big") + text)
     with pytest.raises(DamagedTokens):
         read_tokens(tokens)
-    (tmp_path / "u.jsonl").write_text(f"{content}\n" + '{"epoch": 0, "timestamp_ms": 5}\n')
+    (tmp_path / "u.jsonl").write_text(f"{content}\n{seal({'epoch': 0, 'timestamp_ms': 5})}\n")
     assert EpochTimestamps(tmp_path).timestamp_ms("u", 0) == 5
     store = Store(tmp_path / "store")
     (store.units / "u").mkdir()

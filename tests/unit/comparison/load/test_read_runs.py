@@ -28,7 +28,7 @@ TASKS: dict[str, Any] = {
     "documents": 40,
     "tasks": {
         "heart": {"name": "heart", "support": 9, "documents": 20},
-        "a_b": {"name": "a/b", "support": 3},
+        "a_b": {"name": "a/b", "support": 3, "documents": 40},
     },
     "heads": {},
 }
@@ -76,9 +76,7 @@ def test_tasks_of_a_member_that_has_not_ended_are_those_of_its_fold(tmp_path: Pa
     assert going.children[0].tasks == {"heart": {"f1": 0.6}, "a/b": {"f1": 0.4}}
     assert comparable(ended, going)
     shares = {task.name: task.frequency for task in found.tasks}
-    assert shares == {"heart": 9 / 20, "a/b": 3 / 40}, (
-        "of the documents of a task, if a run tells their number"
-    )
+    assert shares == {"heart": 9 / 20, "a/b": 3 / 40}, "of the documents of a task"
     assert any("more folds may follow" in text for text in found.warnings)
 
 
