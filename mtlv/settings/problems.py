@@ -12,7 +12,6 @@ from pydantic.fields import FieldInfo
 
 from mtlv.errors import nearest, shorten
 from mtlv.settings.draft import Draft, dotted_key, known_keys
-from mtlv.settings.moved import FEATURES, moved_key
 from mtlv.settings.schema import Settings
 from mtlv.settings.text import KeyPath
 from mtlv.settings.values import OneOf
@@ -145,7 +144,7 @@ def nearest_key(name: str, known: Iterable[str]) -> str:
 def unknown(place: str, path: KeyPath, siblings: Iterable[str]) -> str:
     """Return the problem of an unknown key, with the nearest correct name."""
     key, last = dotted_key(path), str(path[-1])
-    then = moved_key(key) or _right_name(key, last, list(siblings))
+    then = _right_name(key, last, list(siblings))
     return f"{place}: `{shorten(key, 100)}`: unknown key; {then}"
 
 
@@ -221,8 +220,5 @@ def _wrong_value(
         return sentence(
             place, dotted_key(path), got=got, allowed=f"a mapping of {', '.join(_fields(path, model))}"
         )
-    then = ""
-    if isinstance(got, str):
-        was = FEATURES.get(got, "") if path[-1] == "features" else ""
-        then = was or nearest(got, _choices(field))
+    then = nearest(got, _choices(field)) if isinstance(got, str) else ""
     return sentence(place, dotted_key(path), got=got, allowed=allowed_values(field), then=then)
