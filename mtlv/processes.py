@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread, Timer
+from threading import Lock, Thread
 from typing import IO, Any
 
 from mtlv.errors import MtlvError
@@ -129,17 +129,6 @@ class ChildProcess(Connection):
         self.finish()
         self.incoming.close()
 
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[None]:
-        """Kill the process if the block, which waits for it, takes longer."""
-        timer = Timer(seconds, self.process.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
     def how_it_ended(self) -> str:
         """Return its signal or exit code, after it has closed its pipe."""
         try:
@@ -152,13 +141,6 @@ class ChildProcess(Connection):
         with suppress(ValueError):
             return signal.Signals(-code).name
         return f"signal {-code}"
-
-    def was_killed(self) -> bool:
-        """Return whether it was ended by a signal, after it has closed its pipe."""
-        with suppress(subprocess.TimeoutExpired):
-            return self.process.wait(GRACE_SECONDS) < 0
-        self.process.kill()
-        return True
 
 
 def _begin(module: str, **environment: str) -> Process:
@@ -212,29 +194,21 @@ def ignore_end_signals() -> None:
 
 
 @contextmanager
-def parent(*, grace: bool = False, memory: int | None = None) -> Iterator[Connection]:
+def parent(*, grace: bool = False) -> Iterator[Connection]:
     """Return the child's connection to its parent, separate from printed output.
 
     Args:
         grace: whether it has `GRACE_SECONDS` to stop gracefully after the parent, whose end it detects from
             the closed pipe; otherwise it ends immediately.
-        memory: maximum bytes; using more ends it by a signal. Not on macOS and Windows.
     """
     pid = int(sys.argv[2])
     if not _by_kernel(grace):
         Thread(target=_watch, args=(pid, grace), daemon=True).start()
     if os.getppid() != pid:  # it ended before the kernel was asked
         os._exit(1)
-    if memory is not None:
-        _hold(memory)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        try:
-            yield Connection(sys.stdin.buffer, answers)
-        except MemoryError:
-            if memory is None:
-                raise
-            os.kill(os.getpid(), signal.SIGKILL)  # the same end as for native code that exceeds the limit
+        yield Connection(sys.stdin.buffer, answers)
 
 
 def _by_kernel(grace: bool) -> bool:
@@ -260,16 +234,6 @@ def _watch(parent: int, grace: bool) -> None:
         time.sleep(LOOK_SECONDS)
     time.sleep(GRACE_SECONDS if grace else 0)
     os._exit(1)
-
-
-def _hold(memory: int) -> None:
-    """Limit the memory of this process in bytes; memory-mapped files do not count."""
-    with suppress(ImportError, OSError, ValueError):  # not available on Windows
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        least = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (least, most))
 
 
 def alive(pid: int, since: int | None) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +16,7 @@ from mtlv.comparison.drawing import load_vl_convert
 from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
-from mtlv.comparison.load.texts import RunConfig, TextsProcess, reading
+from mtlv.comparison.load.texts import read_texts
 from mtlv.comparison.load.tuned import keep_best_runs
 from mtlv.comparison.parts.costs import DOCUMENTS, cost_unit
 from mtlv.comparison.published_numbers import read_expected
@@ -105,7 +104,7 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
 def compare(
     reader: RunReader, ask: ComparisonOptions, tracker: Callable[[str], Tracker], *, remote: bool = False
 ) -> Compared:
-    """Compare runs. Another process reads their texts meanwhile.
+    """Compare runs.
 
     If the store is `remote`, a server to which others may write, no local file named by its runs is read,
     because its texts would be logged there.
@@ -120,12 +119,10 @@ def compare(
     chosen = choose(reader, ask.query)
     loaded, chosen, tried = keep_best_runs(read_runs(reader, chosen.runs), chosen)
     baseline = _baseline(loaded.runs, chosen, ask.baseline)
-    with ExitStack() as ending:
-        stored = next(run for run in chosen.runs if run.id == baseline.run_id)
-        begun = _begin_texts(reader, ask, stored, ending, remote=remote) if ask.texts else ""
-        comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried, note=note)
-        sections = list(each_section(comparison))
-        texts, problem = _texts(comparison, begun, ask) if ask.texts else ({}, "")
+    comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried, note=note)
+    sections = list(each_section(comparison))
+    stored = next(run for run in chosen.runs if run.id == baseline.run_id)
+    texts, problem = _texts(reader, ask, comparison, stored, remote=remote) if ask.texts else ({}, "")
     comparison = replace(comparison, texts=texts)
     folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
     sections = [with_texts(section, comparison) for section in sections]
@@ -202,26 +199,31 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: s
     return same[0]
 
 
-def _begin_texts(
-    reader: RunReader, ask: ComparisonOptions, stored: StoredRun, ending: ExitStack, *, remote: bool
-) -> TextsProcess | str:
-    """Start to read the corpus of the baseline, `stored`, or return why it is not read.
+def _read_texts(
+    reader: RunReader, ask: ComparisonOptions, stored: StoredRun, *, remote: bool
+) -> dict[str, str]:
+    """Return the texts of the corpus of the baseline, `stored`, by document id.
 
     The corpus is named in the run's own `config.yml`. For runs of a server, that file is used only with
     `--data`; otherwise the user's own config is used.
+
+    Raises:
+        DataError: the corpus is not named, not available, or cannot be read.
     """
     if remote and ask.data is None:
         settings = _own_config(ask, stored)
         if settings is None:
-            return "the runs are on a server, and files they refer to are not read from this machine."
-        file = Path(ending.enter_context(TemporaryDirectory())) / "config.yml"
-        file.write_text(dump(settings), encoding="utf-8")
-        return ending.enter_context(reading(RunConfig(file, "your config")))
-    found_file = reader.files([(stored, "config.yml")])[0]
-    if found_file is None:
-        return "the run has no `config.yml`."
-    name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
-    return ending.enter_context(reading(RunConfig(found_file, name, ask.data)))
+            raise DataError(
+                "the runs are on a server, and files they refer to are not read from this machine"
+            )
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "config.yml"
+            file.write_text(dump(settings), encoding="utf-8")
+            return read_texts(file, "your config")
+    config = reader.files([(stored, "config.yml")])[0]
+    if config is None:
+        raise DataError("the run has no `config.yml`")
+    return read_texts(config, f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})", ask.data)
 
 
 def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
@@ -236,20 +238,15 @@ def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
 
 
 def _texts(
-    comparison: Comparison, begun: TextsProcess | str, ask: ComparisonOptions
+    reader: RunReader, ask: ComparisonOptions, comparison: Comparison, stored: StoredRun, *, remote: bool
 ) -> tuple[dict[str, str], str]:
     """Return the texts of the baseline's test documents, or none and a note on why."""
-    known: dict[str, str] = {}
-    problem = begun
-    if isinstance(begun, TextsProcess):
-        try:
-            known, problem = begun.texts(), ""
-        except DataError as error:
-            if ask.data is not None:
-                raise
-            problem = str(error)
-    if problem:
-        return {}, f"documents are shown without their texts: {problem} Give the corpus with `--data`."
+    try:
+        known = _read_texts(reader, ask, stored, remote=remote)
+    except DataError as error:
+        if ask.data is not None:
+            raise
+        return {}, f"documents are shown without their texts: {error} Give the corpus with `--data`."
     baseline = comparison.run(comparison.baseline)
     ids = {i for child in baseline.children if child.test is not None for i in child.test.ids}
     if not ids:

@@ -67,7 +67,6 @@ LOADING = {
 }  # what `load` and `compare` of `comparison` may import besides
 TYPES_ALONE = {"registries.py", "objectives.py"}  # whose `if TYPE_CHECKING:` may name anything: it never runs
 LATE = {  # files whose functions import parts of ours that load PyTorch, for which `mtlv check` does not wait
-    "comparison/load/texts.py",
     "execution/choose.py",
     "execution/stacking.py",
     "models/encoder.py",
