@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,15 @@ from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
 from mtlv.comparison.load.texts import read_texts
-from mtlv.comparison.load.tuned import keep_best_runs
 from mtlv.comparison.parts.costs import DOCUMENTS, cost_unit
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.data.catalog import CORPORA, card
 from mtlv.errors import DataError, TrackingError, nearest, shorten
-from mtlv.evaluation.compared_runs import SHOWN_AT_FIRST, Comparison, shown_at_first
+from mtlv.evaluation.compared_runs import SHOWN_AT_FIRST, ComparedRun, Comparison, shown_at_first
+from mtlv.evaluation.tuning import Candidate, Tried
+from mtlv.evaluation.tuning import choose as choose_values
 from mtlv.formatting import many
 from mtlv.plan import ascii_slug
 from mtlv.reporting.learned_words import warnings
@@ -41,7 +43,7 @@ from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.reader import COMPARISON, SHORTEST_ID, UID, comparison_run, find_by_prefix
 
 if TYPE_CHECKING:
-    from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun
+    from mtlv.evaluation.compared_runs import ComparedFold
     from mtlv.settings import Settings
     from mtlv.tracking import Tracker
     from mtlv.tracking.reader import RunReader, StoredRun
@@ -302,3 +304,25 @@ def _members(comparison: Comparison) -> list[SuiteMember]:
         return {key.rpartition("/")[2]: child.metrics[key] for key in child.metrics if key.startswith(shown)}
 
     return [SuiteMember(run.name, tuple(map(figures, run.children))) for run in comparison.runs]
+
+
+def keep_best_runs(
+    loaded: LoadedRuns, selected: SelectedRuns
+) -> tuple[LoadedRuns, SelectedRuns, tuple[Tried, ...]]:
+    """Leave out runs with values that were tried for a run and are not the best on validation.
+
+    Test scores choose nothing. Returned are what is compared, and what was tried.
+    """
+    pairs = [(run, of) for run in loaded.runs for of in selected.tuned.get(run.run_id, ())]
+    tried = choose_values([_candidate(run, of) for run, of in pairs])
+    kept = {run.run_id for (run, _), trial in zip(pairs, tried, strict=True) if trial.chosen}
+    left = {run.run_id for run, _ in pairs} - kept - selected.asked
+    runs = [run for run in loaded.runs if run.run_id not in left]
+    compared = tuple(replace(run, key=f"r{number}") for number, run in enumerate(runs))
+    stored = [run for run in selected.runs if run.id not in left]
+    return replace(loaded, runs=compared), replace(selected, runs=stored), tuple(tried)
+
+
+def _candidate(run: ComparedRun, of: tuple[int, int]) -> Candidate:
+    scores = {child.pair: fmean(child.kept.values()) for child in run.children if child.kept}
+    return Candidate(of, run.name, scores, run.status == "FINISHED")

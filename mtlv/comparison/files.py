@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain, count
 from pathlib import Path
@@ -12,10 +12,9 @@ from typing import Any
 
 from mtlv._version import __version__
 from mtlv.comparison import vega
-from mtlv.comparison.blocks import Block, FigureBlock, Section
+from mtlv.comparison.blocks import Block, FigureBlock, Row, Section, TableBlock
 from mtlv.comparison.drawing import draw
 from mtlv.comparison.page import WITH_ROWS, columns_of, describe_block, page_html, section_data
-from mtlv.comparison.rows import visible
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.learned import Learning
 from mtlv.formatting import csv_text, finite
@@ -177,3 +176,37 @@ def _write(path: Path, pieces: Iterable[str]) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(pieces)
     return path
+
+
+def visible(
+    block: FigureBlock | TableBlock, runs: Collection[str], tasks: Collection[str], baseline: str
+) -> list[dict[str, object]]:
+    """Return the rows of the runs (keys) and tasks (names) that are switched on, in order.
+
+    `page/rows.js` implements the same rule for the browser; a test runs both on the same rows.
+
+    A row without `run` or without `task` belongs to no particular run or task and is always shown; a row with
+    `run` and `other` belongs to a pair and is shown while both are on. The baseline's values are used even
+    while its own rows are switched off; among several of its rows with the same `by` fields, the first is
+    used. Rows of a `choice` that the page offers are left out.
+    """
+    kept = [dict(row) for row in block.rows if _on(row, runs, tasks)]
+    if block.baseline is None:
+        return kept
+    value, by = block.baseline.value, block.baseline.by
+    partners: dict[tuple[object, ...], object] = {}
+    for row in block.rows:
+        if row.get("run") == baseline:
+            partners.setdefault(tuple(row.get(field) for field in by), row.get(value))
+    for row in kept:
+        value_of_row, partner = row.get(value), partners.get(tuple(row.get(field) for field in by))
+        known = isinstance(value_of_row, (int, float)) and isinstance(partner, (int, float))
+        row["delta"] = value_of_row - partner if known else None  # type: ignore[operator]
+    return kept
+
+
+def _on(row: Row, runs: Collection[str], tasks: Collection[str]) -> bool:
+    run, other, task = row.get("run"), row.get("other"), row.get("task")
+    if (task is not None and task not in tasks) or row.get("choice"):
+        return False
+    return run is None or (run in runs and (other is None or other in runs))

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from mtlv.errors import ConfigError, mask_credentials, shorten
 from mtlv.settings.checks import contradictions, unread
 from mtlv.settings.draft import SUITE_KEYS, Change, Draft, Origin, Variant, defaults, dotted_key
-from mtlv.settings.examples import find_config
 from mtlv.settings.expand import flat_changes, suite_keys, variants
 from mtlv.settings.members import Member, Unnamed, collapse, name_members
 from mtlv.settings.model_schema import AUTO, usual_rate
@@ -26,6 +25,9 @@ from mtlv.settings.stages import fill_stages, stage_problems
 from mtlv.settings.suite_schema import SearchSettings
 from mtlv.settings.text import KeyPath, YamlDocument, parse, read
 
+PACKAGE = Path(__file__).resolve().parents[1]
+EXAMPLES = (PACKAGE / "examples", PACKAGE.parent / "config")
+"""Where examples are: in an installed package (setup.py copies them), and in a clone."""
 EXPERIMENT = "mtlv"
 COMMAND_LINE = "{} on the command line"
 
@@ -310,3 +312,16 @@ def _mend(values: dict, path: KeyPath, default: Any) -> None:
         holder[last] = default[last]
     else:
         holder.pop(last, None)
+
+
+def find_config(path: Path) -> Path:
+    """Return `path` if the file exists, otherwise the example of that name.
+
+    Example:
+        >>> find_config(Path("quickstart.yml")).read_text().splitlines()[0]
+        '# mtlv run config/quickstart.yml'
+    """
+    if os.path.exists(path) or path.parent not in (Path(), Path("config")):
+        return path
+    files = [folder / path.name for folder in EXAMPLES]
+    return next((file for file in files if os.path.isfile(file)), path)  # False for names that are too long

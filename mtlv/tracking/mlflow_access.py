@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from mtlv.answers import limit_answers
 from mtlv.environ import variable
 from mtlv.errors import RefusedError, TrackingError, mask_credentials
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_moved import follow_move
-from mtlv.tracking.refusal import refusal
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -25,6 +26,9 @@ CHATTY_LOGGERS = ("mlflow", "alembic", "urllib3.connectionpool", "sqlalchemy")
 FINAL_ERROR_CODES = frozenset(("INVALID_PARAMETER_VALUE", "RESOURCE_DOES_NOT_EXIST", "NOT_IMPLEMENTED"))
 """Error codes of MLflow that are final. Not `BAD_REQUEST`, which may be a busy database."""
 FOREIGN_RESPONSE = "API request to endpoint"  # in the client's message if the response is not from MLflow
+USER, PASSWORD = "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"
+STATUS = re.compile(r"\berror code (401|403)\b|\b(401|403) Client Error\b")
+"""HTTP status in the messages of MLflow's client, for its API and for artifacts."""
 VARIABLES = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # MLflow's default of 7 blocks for 4 minutes
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -158,3 +162,40 @@ def one_at_a_time(file: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)  # this releases the lock
+
+
+def refusal(uri: str, message: str) -> RefusedError | None:
+    """Return the error for the message of MLflow's client; None if it is not a denied request."""
+    status = STATUS.search(message)
+    if status is None and "PERMISSION_DENIED" not in message:
+        return None
+    server = f"the tracking server `{mask_credentials(uri)}`"
+    if status is not None and "401" in status.groups():
+        return _unknown_user(server, uri)
+    if "Invalid Host header" in message:
+        return RefusedError(
+            f"{server} does not accept the host name in this address",
+            then=f"ask its administrator to add `{urlsplit(uri).netloc.rpartition('@')[2]}` to its "
+            "`--allowed-hosts` (`MTLV_HOSTS` of docker-compose.yml), or use a host name that it accepts",
+        )
+    user = _user(uri)
+    return RefusedError(
+        f"{server} does not allow {user or 'this user'} to do this",
+        then="set another `experiment`, or ask its manager for the permission EDIT",
+    )
+
+
+def _unknown_user(server: str, uri: str) -> RefusedError:
+    user = _user(uri)
+    if user is None:
+        return RefusedError(f"{server} requires a user and a password", then=f"set {USER} and {PASSWORD}")
+    then = f"correct {USER} and {PASSWORD}"
+    if urlsplit(uri).username:
+        then = f"correct both in `tracking.uri`, which takes precedence over {USER}"
+    return RefusedError(f"{server} does not accept {user} with the given password", then=then)
+
+
+def _user(uri: str) -> str | None:
+    """Return the user that MLflow's client sends, in backticks: from the address or the environment."""
+    name = urlsplit(uri).username or (os.environ.get(USER) if os.environ.get(PASSWORD) else None)
+    return f"`{name}`" if name else None

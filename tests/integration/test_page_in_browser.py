@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from mtlv.comparison.blocks import Baseline, FigureBlock, GroupsBlock, Section
+from mtlv.comparison.files import visible
 from mtlv.comparison.page import page_data, page_html
-from mtlv.comparison.rows import visible
 from mtlv.comparison.sections import each_section
 from mtlv.evaluation.compared_runs import Comparison, mean_and_sd
 

@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from mtlv.comparison.load.check_scores import Figures, scores_of
-from mtlv.comparison.load.kept_scores import kept_scores
 from mtlv.comparison.load.select_runs import unique_names
 from mtlv.comparison.output_readers import READINGS
 from mtlv.errors import TrackingError, shorten
-from mtlv.evaluation.compared_runs import F1, SCORE, ComparedFold, ComparedGroups, ComparedRun, TaskInfo
+from mtlv.evaluation.compared_runs import (
+    F1,
+    SCORE,
+    ComparedFold,
+    ComparedGroups,
+    ComparedRun,
+    Curve,
+    TaskInfo,
+)
 from mtlv.evaluation.learned import GAIN_HIGH, GAIN_LOW
+from mtlv.evaluation.scoring import SCORING
 from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import list_first
@@ -247,7 +255,7 @@ def _child(source: _Source, fold: StoredRun) -> ComparedFold:
         metrics={key: value for key, value in fold.metrics.items() if not math.isnan(value)},
         tasks=_task_figures(fold.metrics, source.tasks),
         curves=curves,
-        kept=kept_scores(source.content, source.tasks, fold.metrics, curves),
+        kept=_kept_scores(source.content, source.tasks, fold.metrics, curves),
         trained_on=fold.tags.get("mtlv.trained_on", ""),
         measured=bool(groups.get("measured", follows)),
     )
@@ -355,3 +363,26 @@ def _task(entry: Mapping[str, Any]) -> TaskInfo:
         raise ValueError(f"a task of the unknown kind {how['kind']}")
     how |= {"support": float(entry["support"]), "documents": int(entry["documents"])}
     return TaskInfo(entry["name"], **how)
+
+
+def _kept_scores(
+    content: Mapping[str, Any],
+    tasks: Mapping[str, TaskInfo],
+    metrics: Mapping[str, float],
+    curves: Mapping[str, Curve],
+) -> dict[str, float]:
+    """Return the validation score of each task at the epoch whose weights were kept, if it is known.
+
+    `content` is `tasks.json`; `tasks` are by slug, `curves` by key with names of tasks.
+    """
+    heads = {head["name"]: slug for slug, head in content.get("heads", {}).items()}
+    scores = {}
+    for slug, task in tasks.items():
+        head = heads.get(content["tasks"][slug].get("head"), "")
+        of_head = metrics.get(f"train.heads.chosen_epoch/{head}", -1)
+        epoch = int(metrics.get(f"train.tasks.chosen_epoch/{slug}", of_head))
+        watched = SCORING[task.kind].epoch_metric(task)
+        curve = dict(curves.get(f"val.tasks.{watched}/{task.name}", ()))
+        if epoch in curve:
+            scores[task.name] = curve[epoch]
+    return scores

@@ -1,4 +1,4 @@
-// The rule of mtlv/comparison/rows.py; a test runs both on the same rows.
+// The rule of mtlv/comparison/files.py; a test runs both on the same rows.
 
 /** Unpacks rows from columns (see `packed` in page.py). */
 function unpacked({ count, columns }) {

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mtlv.comparison.blocks import Baseline, FigureBlock
-from mtlv.comparison.rows import visible
+from mtlv.comparison.files import visible
 
 ROWS = (
     {"run": "r0", "task": "a", "f1": 0.5},

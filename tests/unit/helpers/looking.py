@@ -10,7 +10,7 @@ from typing import Any
 from drawing import svg
 
 from mtlv.comparison.blocks import FigureBlock, Section, TextBlock
-from mtlv.comparison.rows import visible
+from mtlv.comparison.files import visible
 from mtlv.evaluation.compared_runs import Comparison
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mtlv.settings import examples, load_suite
+from mtlv.settings import load_suite
+from mtlv.settings.load import find_config
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
@@ -28,8 +29,8 @@ def test_an_example_is_found_by_its_name_and_reads_its_own_files(name: str) -> N
 
 
 def test_a_users_own_file_comes_first_and_other_folders_are_not_searched(elsewhere: Path) -> None:
-    assert examples.find_config(Path("other/stl.yml")) == Path("other/stl.yml")
-    assert examples.find_config(elsewhere / "stl.yml") == elsewhere / "stl.yml"
+    assert find_config(Path("other/stl.yml")) == Path("other/stl.yml")
+    assert find_config(elsewhere / "stl.yml") == elsewhere / "stl.yml"
     (elsewhere / "stl.yml").write_text("experiment: mine\n", encoding="utf-8")
     assert load_suite("stl.yml").experiment == "mine"
 

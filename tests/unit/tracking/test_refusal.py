@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from mtlv.errors import TrackingError
+from mtlv.tracking.mlflow_access import refusal
 from mtlv.tracking.mlflow_tracker import MlflowTracker
-from mtlv.tracking.refusal import refusal
 
 ANSWERS = {
     "unknown": (401, "You are not authenticated. Please see https://www.mlflow.org/ on how to authenticate."),

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from comparisons import a_comparison
 
+from mtlv.comparison.compare import keep_best_runs
 from mtlv.comparison.load.read_runs import LoadedRuns
 from mtlv.comparison.load.select_runs import SelectedRuns
-from mtlv.comparison.load.tuned import keep_best_runs
 from mtlv.tracking.reader import StoredRun
 
 

@@ -11,7 +11,7 @@ from drawing import block
 from looking import drawn, findings
 
 from mtlv.comparison import pairwise_tests
-from mtlv.comparison.rows import visible
+from mtlv.comparison.files import visible
 from mtlv.comparison.sections.tasks import build
 from mtlv.comparison.verdict_words import format_signed
 from mtlv.evaluation.compared_runs import Comparison, TaskInfo

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_transfers import a_matrix
 
-from mtlv.comparison.sections.transfer.layout import circle, edges
+from mtlv.comparison.sections.transfer.graph import circle, edges
 from mtlv.evaluation.transfer import Transfers, effects
 
 
