@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mtlv.evaluation.compared_runs import ComparedFold
     from mtlv.settings import Settings
     from mtlv.tracking import Tracker
-    from mtlv.tracking.reader import RunReader, StoredRun
+    from mtlv.tracking.reader import StoredRun
 
 FOLDER = "mtlv-compare"
 
@@ -104,7 +104,7 @@ def compare_store(uri: str | None, ask: ComparisonOptions) -> Compared:
 
 
 def compare(
-    reader: RunReader, ask: ComparisonOptions, tracker: Callable[[str], Tracker], *, remote: bool = False
+    reader: MlflowReader, ask: ComparisonOptions, tracker: Callable[[str], Tracker], *, remote: bool = False
 ) -> Compared:
     """Compare runs.
 
@@ -145,7 +145,7 @@ def _read_note(path: Path) -> str:
 
 
 def _comparison(
-    reader: RunReader, ask: ComparisonOptions, chosen: SelectedRuns, loaded: LoadedRuns, baseline: str
+    reader: MlflowReader, ask: ComparisonOptions, chosen: SelectedRuns, loaded: LoadedRuns, baseline: str
 ) -> Comparison:
     """Build the comparison without the documents' texts."""
     loaded = with_scores(reader, loaded, shown_at_first(loaded.runs, baseline))
@@ -202,7 +202,7 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: s
 
 
 def _read_texts(
-    reader: RunReader, ask: ComparisonOptions, stored: StoredRun, *, remote: bool
+    reader: MlflowReader, ask: ComparisonOptions, stored: StoredRun, *, remote: bool
 ) -> dict[str, str]:
     """Return the texts of the corpus of the baseline, `stored`, by document id.
 
@@ -240,7 +240,7 @@ def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
 
 
 def _texts(
-    reader: RunReader, ask: ComparisonOptions, comparison: Comparison, stored: StoredRun, *, remote: bool
+    reader: MlflowReader, ask: ComparisonOptions, comparison: Comparison, stored: StoredRun, *, remote: bool
 ) -> tuple[dict[str, str], str]:
     """Return the texts of the baseline's test documents, or none and a note on why."""
     try:

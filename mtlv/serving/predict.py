@@ -19,7 +19,7 @@ from mtlv.tracking.reader import FOLD, KIND, MEMBER, UID, experiment_id, find_by
 if TYPE_CHECKING:
     from mtlv.serving.answers import PredictionTable
     from mtlv.serving.model import ServedPlan
-    from mtlv.tracking.reader import RunReader, StoredRun
+    from mtlv.tracking.reader import StoredRun
 
 NAME = "mlflow.runName"
 FULL_ID = re.compile(r"[0-9a-f]{32}")
@@ -75,7 +75,7 @@ def load_plan(
         return _load(_content(path) or path, device)
 
 
-def find_run(reader: RunReader, name: str, experiment: str | None = None) -> StoredRun:
+def find_run(reader: MlflowReader, name: str, experiment: str | None = None) -> StoredRun:
     """Return the run of this id, prefix of an id, name or uid.
 
     Raises:
@@ -94,7 +94,7 @@ def find_run(reader: RunReader, name: str, experiment: str | None = None) -> Sto
     return _by_beginning(reader, name, within)
 
 
-def _by_beginning(reader: RunReader, text: str, within: Sequence[str]) -> StoredRun:
+def _by_beginning(reader: MlflowReader, text: str, within: Sequence[str]) -> StoredRun:
     members = reader.runs(within, {KIND: MEMBER})
     same = [run for run in members if run.name == text]  # names with a quote cannot be used in a query
     if same:

@@ -36,7 +36,7 @@ class MlflowReader:
     Artifacts of a server are downloaded into a temporary folder of the reader.
 
     Raises:
-        TrackingError: the store does not exist or cannot be read.
+        TrackingError: the store does not exist or cannot be read; also raised by all methods.
     """
 
     def __init__(self, uri: str | None) -> None:
@@ -55,6 +55,7 @@ class MlflowReader:
             self._client = open_client(self.uri)
 
     def experiments(self) -> Mapping[str, str]:
+        """Return name to id of every experiment that is not deleted, most recently changed first."""
         with translate_errors(self.uri):
             newest_first = self._client.search_experiments(order_by=["last_update_time DESC"])
         return {experiment.name: experiment.experiment_id for experiment in newest_first}
@@ -62,6 +63,7 @@ class MlflowReader:
     def runs(
         self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
     ) -> list[StoredRun]:
+        """Return runs of experiments (ids) with all of these tags, newest first, at most `most`."""
         query = " and ".join(f"tags.`{key}` = '{_quote(value)}'" for key, value in tags.items())
         out: list[StoredRun] = []
         token: str | None = None
@@ -81,6 +83,7 @@ class MlflowReader:
         return out
 
     def run(self, run_id: str) -> StoredRun | None:
+        """Return the run with this id, or None if it does not exist or is deleted."""
         from mlflow.exceptions import MlflowException
 
         with translate_errors(self.uri):
@@ -93,6 +96,7 @@ class MlflowReader:
         return _to_stored_run(stored) if stored.info.lifecycle_stage == "active" else None
 
     def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
+        """Return all points (step, value) of a metric, by step."""
         with translate_errors(self.uri):  # the client would request all points, without a limit
             store = self._client._tracking_client.store
             points = store.get_metric_history(run_id, key, max_results=MAX_POINTS + 1)
@@ -105,6 +109,7 @@ class MlflowReader:
         return sorted((point.step, point.value) for point in points)
 
     def files(self, artifacts: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
+        """Return local copies of artifacts, in the requested order; None for a missing one."""
         pairs = list(artifacts)
         with translate_errors(self.uri), ThreadPoolExecutor(MAX_DOWNLOADS) as hands:
             folders = {(run.id, posixpath.dirname(name)): run for run, name in pairs}
@@ -113,6 +118,7 @@ class MlflowReader:
             return list(hands.map(lambda pair: self._file(pair[0], pair[1], sizes), pairs))
 
     def page(self, run: StoredRun) -> str | None:
+        """Return the address of a run's page, if the store is a server; otherwise None."""
         if address.scheme(self.uri) not in address.SERVER_SCHEMES:
             return None
         return address.page_url(self.uri, run.experiment).replace("/runs?", f"/runs/{run.id}?")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 from mtlv.errors import TrackingError, nearest
 from mtlv.formatting import many
@@ -66,7 +64,7 @@ def comparison_run(members: Sequence[str], tags: Mapping[str, str] | None = None
 
 
 def experiment_id(name: str, experiments: Mapping[str, str]) -> str:
-    """Return the id of the experiment `name`, given the result of `RunReader.experiments`.
+    """Return the id of the experiment `name`, given the result of `MlflowReader.experiments`.
 
     Raises:
         TrackingError: it does not exist.
@@ -101,27 +99,3 @@ class StoredRun:
     @property
     def parent(self) -> str | None:
         return self.tags.get(PARENT)
-
-
-class RunReader(Protocol):
-    """Reads runs; all methods raise TrackingError if the store cannot be read."""
-
-    def experiments(self) -> Mapping[str, str]:
-        """Return name to id of every experiment that is not deleted, most recently changed first."""
-
-    def runs(
-        self, experiments: Sequence[str], tags: Mapping[str, str], *, most: int | None = None
-    ) -> list[StoredRun]:
-        """Return runs of experiments (ids) with all of these tags, newest first, at most `most`."""
-
-    def run(self, run_id: str) -> StoredRun | None:
-        """Return the run with this id, or None if it does not exist or is deleted."""
-
-    def history(self, run_id: str, key: str) -> list[tuple[int, float]]:
-        """Return all points (step, value) of a metric, by step."""
-
-    def files(self, artifacts: Iterable[tuple[StoredRun, str]]) -> list[Path | None]:
-        """Return local copies of artifacts, in the requested order; None for a missing one."""
-
-    def page(self, run: StoredRun) -> str | None:
-        """Return the address of a run's page, if the store is a server; otherwise None."""

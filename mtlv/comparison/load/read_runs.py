@@ -30,7 +30,8 @@ from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import list_first
 from mtlv.plan import Scores, Task
 from mtlv.plan.shape import StageShape
-from mtlv.tracking.reader import FOLD, KIND, PARENT, RunReader, StoredRun
+from mtlv.tracking.mlflow_reader import MlflowReader
+from mtlv.tracking.reader import FOLD, KIND, PARENT, StoredRun
 
 VALIDATION, TEST = "scores/validation.parquet", "scores/test.parquet"
 TASK_METRICS = "test.tasks."
@@ -53,7 +54,7 @@ class LoadedRuns:
 class _Files:
     """Artifacts of several runs, downloaded together."""
 
-    reader: RunReader
+    reader: MlflowReader
     _known: dict[tuple[str, str], Path | None] = field(default_factory=dict)
 
     def fetch(self, runs: Sequence[StoredRun], *names: str) -> None:
@@ -112,7 +113,7 @@ def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
     )
 
 
-def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
+def read_runs(reader: MlflowReader, members: Sequence[StoredRun]) -> LoadedRuns:
     """Read members and their folds, without their scores.
 
     Raises:
@@ -150,7 +151,7 @@ def read_runs(reader: RunReader, members: Sequence[StoredRun]) -> LoadedRuns:
     return LoadedRuns(tuple(runs), _tasks(sources), tuple(warnings), {fold.id: fold for fold in folds})
 
 
-def with_scores(reader: RunReader, loaded: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
+def with_scores(reader: MlflowReader, loaded: LoadedRuns, keys: Collection[str]) -> LoadedRuns:
     """Add the scores of some runs, given their keys: scores are large, and only a few runs can show them.
 
     Raises:
@@ -174,7 +175,7 @@ def with_scores(reader: RunReader, loaded: LoadedRuns, keys: Collection[str]) ->
     return replace(loaded, runs=tuple(runs))
 
 
-def _children(reader: RunReader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
+def _children(reader: MlflowReader, members: Sequence[StoredRun]) -> dict[str, list[StoredRun]]:
     """Return the finished folds of each member, sorted by fold and seed."""
     out: dict[str, list[StoredRun]] = {run.id: [] for run in members}
     if len(members) <= ONE_BY_ONE:

@@ -25,7 +25,8 @@ from mtlv.tracking.reader import (
 
 if TYPE_CHECKING:
     from mtlv.settings import Member, Suite
-    from mtlv.tracking.reader import RunReader, StoredRun
+    from mtlv.tracking.mlflow_reader import MlflowReader
+    from mtlv.tracking.reader import StoredRun
 
 SETTINGS = "mtlv.settings"  # tag
 LONGEST_ID = 32  # hexadecimal digits of MLflow's run ids
@@ -62,7 +63,7 @@ class SelectedRuns:
         self.runs += [run for run in runs if run.id not in known]
 
 
-def choose(reader: RunReader, query: RunQuery) -> SelectedRuns:
+def choose(reader: MlflowReader, query: RunQuery) -> SelectedRuns:
     """Find the members' runs for a query.
 
     Raises:
@@ -96,7 +97,7 @@ def choose(reader: RunReader, query: RunQuery) -> SelectedRuns:
 
 def _add_suite(
     chosen: SelectedRuns,
-    reader: RunReader,
+    reader: MlflowReader,
     suite: Suite,
     number: int,
     experiments: dict[str, str],
@@ -133,7 +134,7 @@ def _add_suite(
     chosen.add(selected)
 
 
-def _named(reader: RunReader, name: str, within: Mapping[str, str], members: list[StoredRun]) -> StoredRun:
+def _named(reader: MlflowReader, name: str, within: Mapping[str, str], members: list[StoredRun]) -> StoredRun:
     """Return the run with this id, id prefix, or name; `members` is filled when it is first needed.
 
     Args:
@@ -178,7 +179,7 @@ def _one_of(name: str, members: Sequence[StoredRun], experiments: Mapping[str, s
     )
 
 
-def _member(reader: RunReader, run: StoredRun) -> StoredRun:
+def _member(reader: MlflowReader, run: StoredRun) -> StoredRun:
     """Return the member's run for a run: itself, or its parent."""
     if run.kind == MEMBER:
         return run
@@ -189,7 +190,7 @@ def _member(reader: RunReader, run: StoredRun) -> StoredRun:
     return parent
 
 
-def _all_of(reader: RunReader, query: RunQuery, experiments: dict[str, str]) -> list[StoredRun]:
+def _all_of(reader: MlflowReader, query: RunQuery, experiments: dict[str, str]) -> list[StoredRun]:
     """Return all members of an experiment, oldest first."""
     if query.experiment is not None:
         place = [experiment_id(query.experiment, experiments)]
