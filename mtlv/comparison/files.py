@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from itertools import chain, count
 from pathlib import Path
@@ -56,8 +56,8 @@ def _key_in(folder: Path) -> str:
 def write_page(comparison: Comparison, sections: Sequence[Section], folder: Path) -> list[Path]:
     """Write `compare.html`, and `comparison.json` with all rows and all digits; return their paths."""
     return [
-        _write(folder / PAGE, [page_html(comparison, sections)]),
-        _write(folder / NUMBERS, json_lines(comparison, sections)),
+        _write(folder / PAGE, page_html(comparison, sections)),
+        _write(folder / NUMBERS, as_json(comparison, sections)),
     ]
 
 
@@ -73,12 +73,12 @@ def write_figures(comparison: Comparison, sections: Sequence[Section], folder: P
             paths += _write_pictures(block, _rows_shown(block, comparison), folder / "figures")
         if isinstance(block, WITH_ROWS):
             place = folder / ("figures" if isinstance(block, FigureBlock) else "tables")
-            paths.append(_write(place / f"{block.id}.csv", [csv_text(block.rows)]))
+            paths.append(_write(place / f"{block.id}.csv", csv_text(block.rows)))
     return paths
 
 
-def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[str]:
-    """Yield all numbers as strict JSON, piece by piece; unknown numbers are null.
+def as_json(comparison: Comparison, sections: Sequence[Section]) -> str:
+    """Return all numbers as strict JSON; unknown numbers are null.
 
     Layout: `format`, `key` (digest of the names of runs and tasks), `mtlv` (version), `title`, `created`,
     `baseline` (a run's key), `shown` (keys), `warnings`; `runs`: key, run_id, name, tags, status,
@@ -89,7 +89,7 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
     `text` (text, tone), `table` and `figure` (id, title, caption, baseline, `columns`: a list per field of
     its rows), `groups` (id, title, columns), `disagreement` (id, title, caption, pairs).
     """
-    head = {
+    content = {
         "format": FORMAT,
         "key": _key(comparison),
         "mtlv": __version__,
@@ -98,30 +98,12 @@ def json_lines(comparison: Comparison, sections: Sequence[Section]) -> Iterator[
         "baseline": comparison.baseline,
         "shown": comparison.shown,
         "warnings": comparison.warnings,
+        "runs": [_run(run, comparison.learning(run)) for run in comparison.runs],
+        "tasks": [_fields(task, OF_TASK) for task in comparison.tasks],
+        "published": list(map(asdict, comparison.published)),
+        "sections": [section_data(section, _json_block) for section in sections],
     }
-    yield "{\n"
-    for name, value in head.items():
-        yield f'"{name}": {_json(value)},\n'
-    yield from _list("runs", (_run(run, comparison.learning(run)) for run in comparison.runs))
-    yield ",\n"
-    yield from _list("tasks", (_fields(task, OF_TASK) for task in comparison.tasks))
-    yield ",\n"
-    yield from _list("published", map(asdict, comparison.published))
-    yield ",\n"
-    yield from _list("sections", (section_data(section, _json_block) for section in sections))
-    yield "\n}\n"
-
-
-def _list(name: str, items: Iterable[Any]) -> Iterator[str]:
-    """Yield a named list with one line per item."""
-    yield f'"{name}": ['
-    for at, item in enumerate(items):
-        yield ("\n" if at == 0 else ",\n") + _json(item)
-    yield "]"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(_strict(value), ensure_ascii=False, allow_nan=False)
+    return json.dumps(_strict(content), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _run(run: ComparedRun, learning: Learning) -> dict[str, Any]:
@@ -159,7 +141,7 @@ def _write_pictures(figure: FigureBlock, rows: list[dict[str, Any]], folder: Pat
     if not rows:
         return []
     drawn = draw(vega.as_file(figure, rows))
-    svg = _write(folder / f"{figure.id}.svg", [drawn.svg])
+    svg = _write(folder / f"{figure.id}.svg", drawn.svg)
     png = svg.with_suffix(".png")
     png.write_bytes(drawn.png)
     return [svg, png]
@@ -171,10 +153,9 @@ def _rows_shown(figure: FigureBlock, comparison: Comparison) -> list[dict[str, A
     return [{name: finite(value) for name, value in row.items()} for row in rows]
 
 
-def _write(path: Path, pieces: Iterable[str]) -> Path:
+def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(pieces)
+    path.write_text(text, encoding="utf-8", newline="")
     return path
 
 

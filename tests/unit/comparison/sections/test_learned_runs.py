@@ -11,7 +11,7 @@ import pytest
 from drawing import block
 from looking import findings
 
-from mtlv.comparison.files import json_lines
+from mtlv.comparison.files import as_json
 from mtlv.comparison.pairwise_tests import compare_main_scores
 from mtlv.comparison.sections import cost, overview, significance, tasks
 from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, Curve
@@ -47,7 +47,7 @@ def test_runs_of_earlier_releases_are_compared_as_before(comparison_of: Make) ->
     said = overview.describe_ranking(comparison)
     assert "Not trained" not in said
     assert "note" not in [column.key for column in block(overview.build(comparison), "overview").columns]
-    (run, *_) = json.loads("".join(json_lines(comparison, ())))["runs"]
+    (run, *_) = json.loads(as_json(comparison, ()))["runs"]
     assert run["not_learned"] is None
     everyone = changed(comparison, *map(known, comparison.runs))
     assert overview.describe_ranking(everyone) == said
@@ -180,6 +180,6 @@ def test_the_row_and_the_numbers_of_a_run_say_it(comparison_of: Make) -> None:
     assert [column.key for column in table.columns][:2] == ["name", "note"]
     note = f"not trained to the end; not learned: {lost[0]}, {lost[1]} and 1 more"
     assert [row["note"] for row in table.rows] == [None, note, None, None]
-    given = json.loads("".join(json_lines(comparison, ())))["runs"][1]
+    given = json.loads(as_json(comparison, ()))["runs"][1]
     assert given["training_end"] == {"rise": 0.25}
     assert given["not_learned"] == lost
