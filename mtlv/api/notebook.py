@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +63,8 @@ def progress(callback: Callback | None) -> Iterator[Callback]:
     if callback is not None:
         yield callback
         return
-    bar = ProgressBar()
-    try:
+    with closing(ProgressBar()) as bar:
         yield bar
-    finally:
-        bar.close()
 
 
 def in_notebook() -> bool:

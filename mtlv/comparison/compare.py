@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from mtlv.comparison.blocks import Section
-from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.drawing import load_vl_convert
 from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
@@ -122,12 +121,11 @@ def compare(
     loaded, chosen, tried = keep_best_runs(read_runs(reader, chosen.runs), chosen)
     baseline = _baseline(loaded.runs, chosen, ask.baseline)
     comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried, note=note)
-    sections = list(each_section(comparison))
     stored = next(run for run in chosen.runs if run.id == baseline.run_id)
     texts, problem = _texts(reader, ask, comparison, stored, remote=remote) if ask.texts else ({}, "")
     comparison = replace(comparison, texts=texts)
+    sections = list(each_section(comparison))
     folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
-    sections = [with_texts(section, comparison) for section in sections]
     files, figures = _write(comparison, sections, folder, with_figures=ask.figures)
     run_id, answer = None, answer_of(sections)
     if ask.log:

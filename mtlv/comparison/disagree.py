@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.comparison.blocks import Block, Disagreement, DocumentRow, Section, ShownOutput
+from mtlv.comparison.blocks import Disagreement, DocumentRow, ShownOutput
 from mtlv.comparison.output_readers import READINGS, describe_distances
 from mtlv.comparison.pooled_scores import PooledScores, PooledTask, by_document
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
@@ -48,18 +47,6 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
         + (" Documents of the corpora alternate." if len(by_source(tasks)) > 1 else "")
     )
     return [Disagreement("errors_documents", "Where two runs disagree", caption, pairs, texts, missing)]
-
-
-def with_texts(section: Section, comparison: Comparison) -> Section:
-    """Return the section with the documents' texts, which may be read after everything else is built."""
-    return replace(section, blocks=[_told(block, comparison) for block in section.blocks])
-
-
-def _told(block: Block, comparison: Comparison) -> Block:
-    if not isinstance(block, Disagreement):
-        return block
-    texts, missing = _texts(comparison, block.pairs)
-    return replace(block, texts=texts, missing=missing)
 
 
 def _texts(
