@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mtlv.comparison.parts import capital, join_with_and
+from mtlv.comparison.parts import capital
 from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.evaluation.pairs import tasks_of
 from mtlv.formatting import list_first, many
@@ -23,9 +23,7 @@ def describe_advice(run: ComparedRun) -> str:
     last = _advice(sorted(tasks) if len(tasks) == 1 else (), len(tasks), len(run.plan), _part(run, groups))
     earlier = run.stages[:-1]
     if not earlier:
-        # Runs of earlier releases tell only the tasks of their stages.
-        stages = [list_first(names) if names else "all tasks" for names in run.learned[:-1]]
-        return capital(last) + (f", after learning {join_with_and(stages)}" if stages else "")
+        return capital(last)
     parts = [*map(_of_stage, earlier, _names(run)), last]
     sources = [_source(run.stages, place) for place in range(len(parts))]
     return "First " + "; then ".join(f"{part}{source}" for part, source in zip(parts, sources, strict=True))

@@ -241,14 +241,6 @@ def test_random_groups_with_a_higher_score_are_named_as_such(answered):
         ({"models": 1, "groups": (("a", "b", "c", "d"),)}, "Learn all 4 tasks together, in one model."),
         ({"models": 1, "tasks": "a"}, "Learn a in a model of its own."),
         (
-            {"models": 1, "tasks": "a", "learned": (("b", "c"), ("a",))},
-            "Learn a in a model of its own, after learning b, c.",
-        ),
-        (
-            {"models": 4, "learned": ((), ())},
-            "Keep the 4 tasks apart, in a model each, after learning all tasks.",
-        ),
-        (
             {
                 "models": 4,
                 "learned": ((), ()),
