@@ -240,7 +240,7 @@ def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
 def _texts(
     reader: MlflowReader, ask: ComparisonOptions, comparison: Comparison, stored: StoredRun, *, remote: bool
 ) -> tuple[dict[str, str], str]:
-    """Return the texts of the baseline's test documents, or none and a note on why."""
+    """Return the texts of the baseline's documents, or none and a note on why."""
     try:
         known = _read_texts(reader, ask, stored, remote=remote)
     except DataError as error:
@@ -251,10 +251,9 @@ def _texts(
     ids = {i for child in baseline.children if child.test is not None for i in child.test.ids}
     if not ids:
         return {}, f"documents are not shown: `{baseline.name}` has no scores in the store"
-    texts = {i: text for i, text in known.items() if i in ids}
-    if len(texts) < len(ids):
+    if not ids <= known.keys():
         return {}, "documents are shown without their texts: the corpus found is not that of the runs"
-    return texts, ""
+    return known, ""
 
 
 def _write(

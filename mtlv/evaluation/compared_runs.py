@@ -182,7 +182,7 @@ class Comparison:
     runs: tuple[ComparedRun, ...]  # runs in display order, which determines their colours
     tasks: tuple[TaskInfo, ...]  # tasks of all runs, most frequent first
     baseline: str  # key of the run that differences refer to when the page opens
-    # test documents by id; empty if the corpus is not available
+    # all documents of the baseline's corpus by id; empty if it is not available
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()

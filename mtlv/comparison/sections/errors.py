@@ -7,6 +7,7 @@ from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.disagree import disagreement
+from mtlv.comparison.label_review import label_review
 from mtlv.comparison.parts import finite_mean, of_run
 from mtlv.comparison.parts.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
@@ -38,6 +39,7 @@ def build(comparison: Comparison) -> Section | None:
         *_precision_recall(comparison, runs),
         *_thresholds(comparison, runs),
         *disagreement(comparison, runs[:COMPARED]),
+        *label_review(comparison),
     ]
     behind = "The results in detail: single documents."
     if tasks_with_threshold(comparison.tasks):
