@@ -13,13 +13,12 @@ Classes = NDArray[np.int64]
 
 
 def suspected_classes(probabilities: Floats, given: Classes) -> tuple[Classes, Floats]:
-    """Return the class [N] that each document more likely has, and the margin [N] of its given class.
+    """Return the class [N] suspected for each document, and the margin [N] of its given class.
 
-    The threshold of a class is its mean probability over the documents labelled with it, so a class that
-    models predict cautiously needs less. A document counts for the most probable of the classes that reach
-    their thresholds; if that is not its given class, an error is suspected (the confident joint, equation 1
-    of the paper). The margin is the probability of the given class minus that of the suspected one: the
-    lowest are the likeliest errors. It is NaN where no error is suspected.
+    The threshold of a class is its mean probability over the documents labelled with it. Suspected is the
+    most probable of the classes that reach their thresholds (the confident joint, equation 1). The margin is
+    the probability of the given class minus that: the lowest are the likeliest errors. It is NaN if no class
+    reaches its threshold, or the given one is suspected.
 
     Args:
         probabilities: [N, C], by models that were not trained on the document.
@@ -31,13 +30,12 @@ def suspected_classes(probabilities: Floats, given: Classes) -> tuple[Classes, F
         >>> suspected.tolist(), margins.round(1).tolist()
         ([0, 0, 1, 1], [nan, nan, nan, -0.8])
     """
-    documents, classes = probabilities.shape
-    thresholds = np.full(classes, np.inf)
+    thresholds = np.full(probabilities.shape[1], np.inf)
     for index in np.unique(given):
         thresholds[index] = probabilities[given == index, index].mean()
     reaching = np.where(probabilities >= thresholds, probabilities, -np.inf)
     suspected = reaching.argmax(axis=1)
-    rows = np.arange(documents)
+    rows = np.arange(len(given))
     margins = probabilities[rows, given] - probabilities[rows, suspected]
     margins[(suspected == given) | ~np.isfinite(reaching.max(axis=1))] = np.nan
     return suspected, margins
