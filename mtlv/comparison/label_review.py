@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -98,14 +98,9 @@ def _errors(ids: list[str], tasks: list[Reviewed]) -> list[Row]:
         count = min(ROWS, int(np.isfinite(margins).sum()))
         for place in np.argsort(margins, kind="stable")[:count].tolist():
             n = known[place]
-            row = {
-                "document": ids[n],
-                "task": task.name,
-                "given": names[targets[n]],
-                "suspected": names[suspected[place]],
-                "probability of given": float(probabilities[n, targets[n]]),
-                "models": int(models[n]),
-            }
+            row: dict[str, Any] = {"document": ids[n], "task": task.name}
+            row |= {"given": names[targets[n]], "suspected": names[suspected[place]]}
+            row |= {"probability of given": float(probabilities[n, targets[n]]), "models": int(models[n])}
             ranked.append((margins[place], row))
     return [row for _, row in sorted(ranked, key=lambda pair: pair[0])[:ROWS]]
 

@@ -172,6 +172,26 @@ def test_it_is_logged_once_with_its_page(inside, client, capsys):
     assert [name.split(" · ")[0] for name in other] == ["compare"]
 
 
+def test_likely_label_errors_are_by_the_scores_of_the_store(inside, numbers):
+    """Each document is in the test or validation part of the models that judge it, and their mean decides."""
+    import pyarrow.parquet as pq
+
+    blocks = [block for section in numbers["sections"] for block in section["blocks"]]
+    columns = next(block for block in blocks if block.get("id") == "errors_labels")["columns"]
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    files = [pq.read_table(path).to_pandas() for path in inside.glob("mlruns/*/*/artifacts/scores/*.parquet")]
+    texts = texts_of(inside / "c.yml")
+    assert 0 < len(rows) <= 50
+    for row in rows:
+        judging = [part[part["id"] == row["document"]] for part in files]
+        cells = [part.iloc[0] for part in judging if len(part)]
+        yes = np.mean([cell[f"output:{row['task']}"] for cell in cells])
+        assert {bool(cell[f"target:{row['task']}"]) for cell in cells} == {row["given"] == "yes"}
+        assert row["probability of given"] == pytest.approx(yes if row["given"] == "yes" else 1 - yes)
+        assert row["models"] == len(cells)
+        assert row["text"] in texts
+
+
 def test_texts_of_documents_can_be_left_out(inside):
     page = unpacked(inside / "page/compare.html")
     assert main(["compare", "c.yml", "--no-texts", "--no-log", "--out", "bare"]) == 0
@@ -179,6 +199,7 @@ def test_texts_of_documents_can_be_left_out(inside):
     words = [text[:60] for text in texts_of(inside / "c.yml")]
     assert any(text in page for text in words)
     assert not any(text in bare for text in words)
+    assert not any(text in (inside / "bare/comparison.json").read_text(encoding="utf-8") for text in words)
 
 
 def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, capsys, monkeypatch):
