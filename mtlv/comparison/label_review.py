@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import Row, TableBlock, TableColumn
 from mtlv.evaluation.compared_runs import Comparison, TaskInfo
-from mtlv.evaluation.label_errors import Classes, Floats, suspected_classes
 from mtlv.formatting import list_first, many
 from mtlv.plan import Scores
 
@@ -32,6 +32,8 @@ UNLABELLED = (
     "probabilities, as a share of the highest possible. It is high if all are unsure, or if they disagree.",
 )
 
+Floats = NDArray[np.float64]
+Classes = NDArray[np.int64]
 Reviewed = tuple[TaskInfo, Floats, Classes, Classes]
 """A task, mean probabilities [D, C] of D documents, the number of models [D] behind them, and targets [D]."""
 
@@ -46,6 +48,36 @@ def label_review(comparison: Comparison) -> list[TableBlock]:
     return [
         TableBlock(id, title, text + judged, _columns(rows), rows) for id, title, text, rows in tables if rows
     ]
+
+
+def suspected_classes(probabilities: Floats, labels: Classes) -> tuple[Classes, Floats]:
+    """Return the class [N] suspected for each document, and the margin [N] of its label.
+
+    The threshold of a class is its mean probability over the documents labelled with it. Suspected is the
+    most probable of the classes that reach their thresholds (the confident joint, equation 1). The margin is
+    the probability of the label minus that: the lowest are the likeliest errors. It is NaN if no class
+    reaches its threshold, or the label is suspected. Northcutt et al., "Confident Learning: Estimating
+    Uncertainty in Dataset Labels", JAIR 70, 2021.
+
+    Args:
+        probabilities: [N, C], by models that were not trained on the document.
+        labels: indices [N] of classes.
+
+    Example:
+        >>> probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]])
+        >>> suspected, margins = suspected_classes(probabilities, np.array([0, 0, 1, 0]))
+        >>> suspected.tolist(), margins.round(1).tolist()
+        ([0, 0, 1, 1], [nan, nan, nan, -0.8])
+    """
+    thresholds = np.full(probabilities.shape[1], np.inf)
+    for index in np.unique(labels):
+        thresholds[index] = probabilities[labels == index, index].mean()
+    reaching = np.where(probabilities >= thresholds, probabilities, -np.inf)
+    suspected = reaching.argmax(axis=1)
+    rows = np.arange(len(labels))
+    margins = probabilities[rows, labels] - probabilities[rows, suspected]
+    margins[(suspected == labels) | ~np.isfinite(reaching.max(axis=1))] = np.nan
+    return suspected, margins
 
 
 def add_text_column(table: TableBlock, comparison: Comparison) -> TableBlock:
