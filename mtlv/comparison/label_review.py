@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import Row, TableBlock, TableColumn
+from mtlv.comparison.output_readers import Floats
 from mtlv.evaluation.compared_runs import Comparison, TaskInfo
 from mtlv.formatting import list_first, many
 from mtlv.plan import Scores
@@ -17,8 +18,6 @@ from mtlv.plan import Scores
 ROWS = 50  # maximum of a table
 EXCERPT = 1_000  # maximum characters of a text
 UNKNOWN = -1  # target of a document without a label
-YES_NO = ("no", "yes")
-KINDS = ("binary", "multiclass")  # numbers and tags have no probabilities of classes
 ERRORS = (
     "errors_labels",
     "Likely label errors",
@@ -32,7 +31,6 @@ UNLABELLED = (
     "probabilities, as a share of the highest possible. It is high if all are unsure, or if they disagree.",
 )
 
-Floats = NDArray[np.float64]
 Classes = NDArray[np.int64]
 Reviewed = tuple[TaskInfo, Floats, Classes, Classes]
 """A task, mean probabilities [D, C] of D documents, the number of models [D] behind them, and targets [D]."""
@@ -109,7 +107,8 @@ def _reviewed(comparison: Comparison, parts: list[Scores], ids: list[str]) -> It
     """Yield each task with classes, with its scores for the documents `ids`."""
     place = {i: row for row, i in enumerate(ids)}
     rows = [np.array([place[i] for i in scores.ids], np.int64) for scores in parts]
-    for task in (task for task in comparison.tasks if task.kind in KINDS):
+    with_classes = [task for task in comparison.tasks if task.kind in ("binary", "multiclass")]
+    for task in with_classes:
         sums, counts = np.zeros((len(ids), len(task.classes) or 2)), np.zeros(len(ids), np.int64)
         targets = np.full(len(ids), UNKNOWN)
         for documents, part in zip(rows, parts, strict=True):
@@ -125,7 +124,7 @@ def _reviewed(comparison: Comparison, parts: list[Scores], ids: list[str]) -> It
 def _errors(ids: list[str], tasks: list[Reviewed]) -> list[Row]:
     ranked = []
     for task, probabilities, models, targets in tasks:
-        names, known = task.classes or YES_NO, np.flatnonzero(targets != UNKNOWN)
+        names, known = task.classes or ("no", "yes"), np.flatnonzero(targets != UNKNOWN)
         suspected, margins = suspected_classes(probabilities[known], targets[known])
         count = min(ROWS, int(np.isfinite(margins).sum()))
         for place in np.argsort(margins, kind="stable")[:count].tolist():
