@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -41,11 +40,17 @@ def label_review(comparison: Comparison) -> list[TableBlock]:
     parts = _parts(comparison)
     ids = sorted({i for scores in parts for i in scores.ids})
     tasks = list(_reviewed(comparison, parts, ids))
+    texts = comparison.texts
     judged = f" At most {ROWS}, of {many(len(ids), 'validation or test document')} of all runs and seeds."
-    tables = ((*ERRORS, _errors(ids, tasks)), (*UNLABELLED, _unlabelled(ids, tasks)))
-    return [
-        TableBlock(id, title, text + judged, _columns(rows), rows) for id, title, text, rows in tables if rows
-    ]
+    if texts:
+        never = len(texts.keys() - set(ids))
+        judged += f" Not judged: {never} of {len(texts)} documents, which are in neither part."
+    tables = []
+    for id, title, text, rows in ((*ERRORS, _errors(ids, tasks)), (*UNLABELLED, _unlabelled(ids, tasks))):
+        if texts:
+            rows = [{**row, "text": texts.get(row["document"], "")[:EXCERPT]} for row in rows]
+        tables += [TableBlock(id, title, text + judged, _columns(rows), rows)] if rows else []
+    return tables
 
 
 def suspected_classes(probabilities: Floats, labels: Classes) -> tuple[Classes, Floats]:
@@ -76,17 +81,6 @@ def suspected_classes(probabilities: Floats, labels: Classes) -> tuple[Classes, 
     margins = probabilities[rows, labels] - probabilities[rows, suspected]
     margins[(suspected == labels) | ~np.isfinite(reaching.max(axis=1))] = np.nan
     return suspected, margins
-
-
-def add_text_column(table: TableBlock, comparison: Comparison) -> TableBlock:
-    """Return a table of documents with their texts, and say how many of the corpus could not be judged."""
-    texts = comparison.texts
-    if not texts or not any("document" in row for row in table.rows):
-        return table
-    never = len(texts.keys() - {i for scores in _parts(comparison) for i in scores.ids})
-    caption = f"{table.caption} Not judged: {never} of {len(texts)} documents, which are in neither part."
-    rows = [{**row, "text": texts.get(row["document"], "")[:EXCERPT]} for row in table.rows]
-    return replace(table, caption=caption, columns=_columns(rows), rows=rows)
 
 
 def _columns(rows: Sequence[Row]) -> list[TableColumn]:

@@ -83,7 +83,8 @@ def test_tasks_of_a_group_are_side_by_side(comparison_of: Make) -> None:
     comparison = comparison_of(runs=8, children=1)
     names = [task.name for task in comparison.tasks]
     grouped = next(run for run in comparison.runs if run.groups and run.groups.groups != (tuple(names),))
-    best = replace(grouped, children=tuple(replace(c, metrics={"test/f1_macro": 1.0}) for c in grouped.children))
+    perfect = tuple(replace(child, metrics={"test/f1_macro": 1.0}) for child in grouped.children)
+    best = replace(grouped, children=perfect)
     made = replace(comparison, runs=tuple(best if run is grouped else run for run in comparison.runs))
     blocks = {getattr(block, "id", ""): block for block in answer.build(made).blocks}
     order = [row["task"] for row in blocks["answer_groups"].rows]
