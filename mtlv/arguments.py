@@ -295,6 +295,12 @@ def _add_predict(commands: Any) -> None:
         help="give probabilities at the temperature fitted on validation; decisions stay the same",
     )
     predict.add_argument(
+        "--abstain",
+        type=float,
+        metavar="ERROR",
+        help="decide only what is sure enough that at most this share of decisions, such as 0.05, is wrong",
+    )
+    predict.add_argument(
         "--column", help="column of the file that holds the texts (default: as in training, or text)"
     )
     predict.add_argument(

@@ -95,29 +95,34 @@ class Model(ABC):
             return np.stack([prediction[task].values for task in self.tasks], axis=1)
         return prediction[self.tasks[0]].values
 
-    def predict_frame(self, texts: Texts, *, columns: str = BOTH, calibrated: bool = False) -> pd.DataFrame:
+    def predict_frame(
+        self, texts: Texts, *, columns: str = BOTH, calibrated: bool = False, abstain: float | None = None
+    ) -> pd.DataFrame:
         """Return N rows with the predictions of every task, and the index of a given Series or DataFrame.
 
         Args:
             texts: N texts.
             columns: `both`, `probabilities` or `decisions`.
             calibrated: as for `predict_proba`.
+            abstain: wanted share of wrong decisions, such as 0.05; those that are not sure enough are None.
 
         Raises:
-            DataError: as for `predict`, or there is no temperature.
+            DataError: as for `predict`, or there is no temperature, or no limit for that error.
         """
         import pandas as pd
 
-        prediction, index = self._predict(texts, calibrated=calibrated)
+        prediction, index = self._predict(texts, calibrated=calibrated, abstain=abstain)
         return pd.DataFrame(as_columns(prediction, columns), index=index)
 
-    def _predict(self, texts: Texts, *, calibrated: bool = False) -> tuple[Prediction, pd.Index]:
+    def _predict(
+        self, texts: Texts, *, calibrated: bool = False, abstain: float | None = None
+    ) -> tuple[Prediction, pd.Index]:
         """Return predictions of N texts, and the index of the table that they stand in; warn of its notes."""
         import pandas as pd
 
         is_table = isinstance(texts, (pd.DataFrame, pd.Series, Mapping))
         frame = as_frame(texts if is_table else several(texts, "texts"), self._model.description.columns)
-        prediction = self._model.predict(as_texts(frame), calibrated=calibrated)
+        prediction = self._model.predict(as_texts(frame), calibrated=calibrated, abstain=abstain)
         for note in prediction.notes:
             warnings.warn(note, stacklevel=3)
         return prediction, frame.index

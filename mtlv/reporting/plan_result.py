@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mtlv.evaluation.abstention import Limits, decisions_by_task, error_limits
 from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resample_scores
 from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics
@@ -65,6 +66,11 @@ class PlanResult:
     def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
         """Return the temperatures of those of `tasks` with probabilities, fitted on `validation`."""
         return temperatures(self.validation, tasks)
+
+    def limits(self, tasks: Sequence[Task]) -> dict[str, Limits]:
+        """Return the limits of confidence of those of `tasks` with probabilities, fitted on `validation`."""
+        decided = decisions_by_task(self.validation, tasks, self.thresholds.values)
+        return {name: error_limits(decisions) for name, decisions in decided.items()}
 
     @property
     def best_epoch(self) -> int:

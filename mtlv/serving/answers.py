@@ -81,12 +81,14 @@ class PredictionTable:
         content: dict[str, Any] = {}
         for prediction in self.prediction.predictions:
             name, kind, is_empty = prediction.task.name, prediction.kind, row in prediction.empty
+            is_unsure = bool(prediction.unsure[row])
             content.setdefault(kind.key, {})[name] = None if is_empty else kind.value(prediction, row)
             if kind.thresholded:
                 before = content.setdefault("decided", None)
-                content["decided"] = (
-                    before if is_empty else [*(before or ()), *([name] if prediction.decided[row] else ())]
-                )
+                is_yes = prediction.decided[row] and not is_unsure
+                content["decided"] = before if is_empty else [*(before or ()), *([name] if is_yes else ())]
+            if prediction.least is not None:
+                content.setdefault("abstained", []).extend([name] if is_unsure and not is_empty else ())
         return content
 
     def source(self, row: int) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def column_types(tasks: Sequence[Task]) -> dict[str, str]:
 def as_columns(prediction: Prediction, selection: str) -> dict[str, NDArray]:
     """Return columns [N] by name: those of `column_types`, or only `probabilities` or `decisions`.
 
-    A task with one of these columns has it under its own name. Rows without an answer have NaN or None.
+    A task with one of these columns has it under its own name. Rows without an answer have NaN or None,
+    decisions that are abstained from None.
 
     Raises:
         DataError: `selection` is not among `COLUMNS`.
@@ -38,9 +39,9 @@ def as_columns(prediction: Prediction, selection: str) -> dict[str, NDArray]:
 
 def _answers(column: OutputColumn, prediction: TaskPrediction) -> NDArray:
     values = column.values(prediction)
-    if values.dtype.kind != "f" and len(prediction.empty):
+    if values.dtype.kind != "f" and (len(prediction.empty) or prediction.unsure.any()):
         values = values.astype(object)
-        values[prediction.empty] = None
+        values[prediction.empty] = values[prediction.unsure] = None
     return values
 
 

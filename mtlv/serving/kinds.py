@@ -19,12 +19,13 @@ from mtlv.data.targets import TARGETS
 from mtlv.data.words import Words
 from mtlv.formatting import list_first
 from mtlv.plan import Task
-from mtlv.plan.temperature import at_temperature
+from mtlv.plan.temperature import at_temperature, confidence
 from mtlv.serving.inputs import WORDS
 
 COLUMNS = ("both", "probabilities", "decisions")
 """Values of `columns`; the first is the default."""
 BOTH, PROBABILITIES, DECISIONS = COLUMNS
+ABSTAIN = "abstain"
 SHOWN_CLASSES = 3  # shown in a table, besides the predicted one
 FIRST = (False, -math.inf)
 
@@ -38,6 +39,7 @@ class TaskPrediction:
     threshold: float = 0.0  # decision threshold of a yes/no task
     words: Sequence[Words] = ()  # words of each row, if the task reads words
     temperature: float = 1.0  # at which probabilities are given; it does not change what is decided
+    least: float | None = None  # confidence of decisions that are made; None is any
     empty: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))  # rows without an answer
 
     @property
@@ -60,6 +62,13 @@ class TaskPrediction:
     def decided(self) -> NDArray[np.bool_]:
         """[N] for a yes/no task: whether the probability is at least the threshold."""
         return self.outputs.astype(np.float64) >= self.threshold
+
+    @cached_property
+    def unsure(self) -> NDArray[np.bool_]:
+        """[N] whether the decision is abstained from."""
+        if self.least is None:
+            return np.zeros(len(self.outputs), bool)
+        return confidence(self.outputs, self.threshold) < self.least
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,7 @@ class BinaryOutput(OutputFormat):
         return [probability, decided]
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        decided = "yes" if prediction.decided[row] else "no"
+        decided = ABSTAIN if prediction.unsure[row] else "yes" if prediction.decided[row] else "no"
         return (f"{prediction.values[row]:.3f}", f"{prediction.limit:.3g}", decided)
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
@@ -150,6 +159,8 @@ class BinaryOutput(OutputFormat):
         return decided, f"probability {probability}, threshold {threshold}"
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
+        if prediction.unsure[row]:
+            return f"{prediction.task.name} {ABSTAIN}"
         return f"{prediction.task.name} {prediction.values[row]:.2f}" if prediction.decided[row] else ""
 
     def rank(self, prediction: TaskPrediction, row: int) -> tuple[bool, float]:
@@ -181,7 +192,9 @@ class ClassOutput(OutputFormat):
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
         order = np.argsort(-prediction.values[row], kind="stable").tolist()
         best, *others = [f"{prediction.task.classes[n]} {prediction.values[row, n]:.3f}" for n in order]
-        return (*best.rsplit(" ", 1), list_first(others, SHOWN_CLASSES))
+        name, probability = best.rsplit(" ", 1)
+        name = f"{ABSTAIN} ({name})" if prediction.unsure[row] else name
+        return name, probability, list_first(others, SHOWN_CLASSES)
 
     def answer(self, prediction: TaskPrediction, row: int) -> tuple[str, str]:
         best, probability, others = self.cells(prediction, row)
@@ -193,7 +206,8 @@ class ClassOutput(OutputFormat):
 
     def value(self, prediction: TaskPrediction, row: int) -> Any:
         probabilities = dict(zip(prediction.task.classes, prediction.values[row].tolist(), strict=True))
-        return {"class": str(_classes(prediction)[row]), "probabilities": probabilities}
+        decided = None if prediction.unsure[row] else str(_classes(prediction)[row])
+        return {"class": decided, "probabilities": probabilities}
 
     def none(self, task: Task, rows: int) -> NDArray:
         return np.zeros((rows, len(task.classes)))

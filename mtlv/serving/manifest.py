@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import ValidationError
+from pydantic import Strict, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
 from mtlv.errors import TrackingError, shorten
@@ -22,7 +22,8 @@ MOST_BYTES = 20_000_000  # maximum bytes of a JSON file
 DESCRIPTION = "served.json"
 FORMAT = 5
 """Increase it when older versions of mtlv can no longer read the folder."""
-READABLE = (4, FORMAT)  # 4 had no `columns` and `temperatures`
+READABLE = (4, FORMAT)  # 4 had no `columns`, `temperatures` and `limits`
+Limit = Annotated[tuple[Fraction, Fraction], Strict(False)]  # a list in the file
 TASK_FILES = "own"  # the key of `task_files` in the file, since format 4
 
 
@@ -46,6 +47,7 @@ class ModelManifest:
     # names of the inputs in the tables of the training documents, if they differ: {"text": ["report"]}
     columns: Mapping[str, list[str]] = field(default_factory=dict)
     temperatures: Mapping[str, Positive] = field(default_factory=dict)  # of tasks with probabilities
+    limits: Mapping[str, list[Limit]] = field(default_factory=dict)  # see `mtlv.evaluation.abstention`
     format: int = FORMAT  # of the folder
 
     @property

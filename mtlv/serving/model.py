@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +18,7 @@ from mtlv.formatting import list_first, many
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
 from mtlv.plan import ModelSpec, Plan, Task, from_json
 from mtlv.plan.tagging import SCHEMES
+from mtlv.plan.temperature import least_confidence
 from mtlv.sealed import CHANGED
 from mtlv.serving.inputs import InputSchema, ServedTask
 from mtlv.serving.kinds import ANSWERS, TaskPrediction
@@ -115,6 +117,7 @@ class ServedPlan:
         *,
         tasks: Collection[str] | None = None,
         calibrated: bool = False,
+        abstain: float | None = None,
     ) -> Prediction:
         """Predict N texts, in the same way as the test part was predicted.
 
@@ -125,10 +128,11 @@ class ServedPlan:
             tasks: names of the tasks to predict; None is all.
             calibrated: whether probabilities are given at the temperatures fitted on validation, of tasks
                 that have one.
+            abstain: wanted share of wrong decisions; those below the limit from validation are not made.
 
         Raises:
             DataError: no row is text or has the inputs of a task, a task does not exist, or none has a
-                temperature.
+                temperature, or a limit for that error.
         """
         if isinstance(texts, InputTexts):
             inputs = texts
@@ -137,6 +141,9 @@ class ServedPlan:
         served_tasks = [self.description.tasks[name] for name in self._task_names(tasks)]
         predictions: dict[str, TaskPrediction] = {}
         notes = dict.fromkeys(self._calibration_notes(served_tasks) if calibrated else ())
+        least = {} if abstain is None else self._least_confidences(served_tasks, abstain)
+        if lost := [name for name, value in least.items() if value > 1]:
+            notes[f"abstained from all of {list_first(lost, 3)}: no limit keeps this error"] = None
         for schema, schema_tasks, documents in self._read(inputs, served_tasks):
             by_task, truncated = self._ask(documents, schema, schema_tasks, len(inputs))
             predictions |= by_task
@@ -148,10 +155,10 @@ class ServedPlan:
                 note = f"{many(truncated, 'text')} longer than the {schema.max_length} tokens that the model"
                 notes[f"{note} reads: the rest was not read"] = None
         names = [served.task.name for served in served_tasks]
-        ordered = [predictions[name] for name in names]
+        ordered = [replace(predictions[name], least=least.get(name)) for name in names]
         if calibrated:
             temperatures = self.description.temperatures
-            ordered = [replace(predictions[name], temperature=temperatures.get(name, 1.0)) for name in names]
+            ordered = [replace(one, temperature=temperatures.get(one.task.name, 1.0)) for one in ordered]
         return Prediction(tuple(ordered), tuple(notes))
 
     def _calibration_notes(self, served_tasks: Sequence[ServedTask]) -> list[str]:
@@ -173,6 +180,27 @@ class ServedPlan:
             )
         why = "no temperature could be fitted on validation"
         return [f"not calibrated: {list_first(lost, 3)}; {why}"] if lost else []
+
+    def _least_confidences(self, served_tasks: Sequence[ServedTask], error: float) -> dict[str, float]:
+        """Return the confidence that each task with probabilities needs; infinity if none keeps the error.
+
+        Raises:
+            DataError: the error is no share, or no task has a limit for it.
+        """
+        if not 0 < error < 1:
+            raise DataError("`abstain`", got=error, allowed="a share above 0 and below 1, such as 0.05")
+        known = self.description.limits
+        names = [served.task.name for served in served_tasks if ANSWERS[served.task.kind].probable]
+        least = {name: least_confidence(known.get(name, ()), error) for name in names}
+        if all(value is None for value in least.values()):
+            lowest = min((known[name][-1][0] for name in names if known.get(name)), default=None)
+            raise DataError(
+                f"`abstain` {error:g}: no limit of the model keeps this error",
+                allowed=None if lowest is None else f"{ceil(lowest * 1000) / 1000:g} or more",
+                then="a lower error needs more validation documents; numbers, tags, and models of earlier "
+                "versions have no limits",
+            )
+        return {name: inf if value is None else value for name, value in least.items()}
 
     def _task_names(self, tasks: Collection[str] | None) -> list[str]:
         """Return the tasks that are named, by themselves or by their data set."""

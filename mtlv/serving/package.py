@@ -129,6 +129,7 @@ def describe(
         sha256={_network_file(path): digest_kept(path) for path in dict.fromkeys(weights.values())},
         columns=training_columns(settings.data),
         temperatures=result.temperatures([served.task for served in tasks.values()]),
+        limits=result.limits([served.task for served in tasks.values()]),
     )
 
 
@@ -149,9 +150,9 @@ def lay_out(
         table = {"columns": [*row], "data": [[*row.values()]]}
         texts |= {INPUT_EXAMPLE: json.dumps(table), REQUEST_EXAMPLE: json.dumps({"dataframe_split": table})}
     outputs = column_types([served.task for served in tasks])
-    return TrackedModel(
-        files, texts, CODE_FILE, CONTENT, outputs, {"columns": COLUMNS[0], "tasks": "", "calibrated": False}
-    )
+    params: dict[str, str | bool | float]
+    params = {"columns": COLUMNS[0], "tasks": "", "calibrated": False, "abstain": 0.0}
+    return TrackedModel(files, texts, CODE_FILE, CONTENT, outputs, params)
 
 
 def _network_file(path: Path) -> str:

@@ -27,13 +27,18 @@ PART_OF_ID = re.compile(r"[0-9a-f]{6,31}")
 
 
 def predict_texts(
-    plan: ServedPlan, texts: InputTexts, *, tasks: Collection[str] | None = None, calibrated: bool = False
+    plan: ServedPlan,
+    texts: InputTexts,
+    *,
+    tasks: Collection[str] | None = None,
+    calibrated: bool = False,
+    abstain: float | None = None,
 ) -> PredictionTable:
     """Predict texts for all tasks or the named ones.
 
     Raises:
         DataError: a text lacks an input of a task, or has one that none reads, a task does not exist,
-            or none has a temperature if probabilities are to be `calibrated`.
+            none has a temperature if probabilities are to be `calibrated`, or a limit to `abstain`.
     """
     from mtlv.serving.answers import PredictionTable
 
@@ -41,9 +46,8 @@ def predict_texts(
     unread = [name for name in texts.more if name not in read]
     if texts.unit == "text" and unread:  # a file may have further columns
         raise DataError(f"no task of the model reads `{unread[0]}`", then="leave it out")
-    return PredictionTable(
-        texts, plan.predict(texts, tasks=tasks, calibrated=calibrated), plan.description.origin
-    )
+    prediction = plan.predict(texts, tasks=tasks, calibrated=calibrated, abstain=abstain)
+    return PredictionTable(texts, prediction, plan.description.origin)
 
 
 def load_plan(

@@ -33,8 +33,9 @@ class PyfuncPlan(PythonModel):
         model_input: pd.DataFrame,  # or other inputs of `as_frame`; this hint keeps MLflow from converting
         params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """Return columns of every task, with the index of the input; `params` may have `columns`, `tasks` and
-        `calibrated`. Rows that are empty or cannot be read have None, and a warning says which these are.
+        """Return columns of every task, with the index of the input; `params` may have `columns`, `tasks`,
+        `calibrated` and `abstain`. Rows that are empty or cannot be read have None, and a warning says
+        which these are.
 
         Raises:
             MlflowException: no row can be read, or an unknown value of `columns` or `tasks` (status 400 when
@@ -47,6 +48,7 @@ class PyfuncPlan(PythonModel):
                 as_texts(frame),
                 tasks=_names(options.get("tasks", "")),
                 calibrated=bool(options.get("calibrated")),
+                abstain=options.get("abstain") or None,
             )
             columns = as_columns(prediction, options.get("columns", COLUMNS[0]))
         except MtlvError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "model"
 """Name of a run's model: `runs:/RUN/model`."""
 SOURCE_TAGS = {"mlflow.source.name": "mtlv", "mlflow.source.type": "LOCAL"}
-PARAM_TYPES: Mapping[type, str] = {str: "string", bool: "boolean"}  # MLflow's names of types
+PARAM_TYPES: Mapping[type, str] = {str: "string", bool: "boolean", float: "double"}  # MLflow's names of types
 EXAMPLE = {
     "artifact_path": INPUT_EXAMPLE,
     "serving_input_path": REQUEST_EXAMPLE,

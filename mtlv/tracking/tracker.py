@@ -56,7 +56,7 @@ class TrackedModel:
     content: str  # subfolder that is passed to the code
     outputs: Mapping[str, str]  # type (`double`, `boolean`) of each output column, by name
     # parameters of a prediction, with their default values
-    params: Mapping[str, str | bool] = field(default_factory=dict)
+    params: Mapping[str, str | bool | float] = field(default_factory=dict)
     description: str = ""  # in Markdown; `RUN_ID` in it becomes the run's id
     settings: Mapping[str, Param] = field(default_factory=dict)  # settings shown with the model
     metrics: Sequence[Metric] = ()  # its metrics, as already logged in a run

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
-from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
+import numpy as np
+
+from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.disagree import disagreement
 from mtlv.comparison.label_review import label_review
 from mtlv.comparison.parts import finite_mean, of_run
 from mtlv.comparison.parts.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
+from mtlv.evaluation.abstention import Decisions, decisions_by_task, made_on_test, risk_over_coverage
 from mtlv.evaluation.calibration import known_pairs
-from mtlv.evaluation.compared_runs import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.curves import precision_recall_steps
 from mtlv.evaluation.metrics import average_precision
 from mtlv.evaluation.scoring import tasks_with_threshold
@@ -26,6 +30,19 @@ MOST, LEAST = 60, 11  # maximum and minimum number of points of a curve
 GRIDS = {step: grid_values(step, 1 - step, step) for step in (0.02, 0.05, 0.1)}
 PANEL = 196, 150  # width and height of a panel in pixels
 SUBSET = "test/subset_accuracy"
+WANTED = (0.05, 0.01)  # shares of wrong decisions
+RISK = (
+    "Share of wrong decisions among the most confident ones of the test documents, over their share of all "
+    "decisions (yes or no of a label, or a class); those of all tasks, folds and seeds are pooled. Lower is "
+    "better: a run whose curve falls to the left knows which of its decisions are uncertain."
+)
+ABSTENTION = (
+    "Error: share of wrong decisions on test. Area under the curve: mean risk over all coverages, with its "
+    "standard deviation over folds and seeds; lower is better. Coverage at 5% and 1%: share of the test "
+    "decisions that `mtlv predict --abstain` makes at this error, with limits from validation for each task; "
+    "error: how many of these are wrong. Empty: the validation documents are too few, or errors on them too "
+    "frequent, for any limit."
+)
 COMPARED = 8  # maximum number of runs compared in pairs
 PANELS_SAID = f"A panel is a task, most frequent first, at most {PANELS} at once; filter tasks to see others."
 
@@ -38,6 +55,7 @@ def build(comparison: Comparison) -> Section | None:
         *_left_out(comparison),
         *_precision_recall(comparison, runs),
         *_thresholds(comparison, runs),
+        *_abstention(comparison, runs),
         *disagreement(comparison, runs[:COMPARED]),
         *label_review(comparison),
     ]
@@ -45,7 +63,7 @@ def build(comparison: Comparison) -> Section | None:
     if tasks_with_threshold(comparison.tasks):
         behind = (
             "The results in detail: the trade-off of each run between precision and recall, the effect of "
-            "its threshold, and single documents."
+            "its threshold, errors if it may abstain, and single documents."
         )
     intro = f"{behind} For the runs that are switched on when the page opens."
     has_figures = any(not isinstance(block, TextBlock) for block in blocks)
@@ -149,6 +167,71 @@ def _threshold_rows(
         if chosen:
             for value, at in zip(chosen, f1_on_grid(scores, [name], chosen)[0][:, 0], strict=True):
                 yield row | {"threshold": round(value, 6), "f1": round(float(at), 4), "fitted": True}
+
+
+def _abstention(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Block]:
+    """Return risk over coverage, and what wanted errors leave on test; [] without probabilities."""
+    rows, points = [], []
+    for run in runs:
+        tested = [(child, part) for child in run.children if (part := _decisions(comparison, child, "test"))]
+        pooled = Decisions.joined(part for _, by_task in tested for part in by_task.values())
+        if np.unique(pooled.confidence).size < 2:  # decisions without probabilities
+            continue
+        risk = risk_over_coverage(pooled)
+        ends = np.unique(np.linspace(1, risk.size, MOST).astype(int)).tolist()
+        points += [of_run(run) | {"coverage": end / risk.size, "risk": float(risk[end - 1])} for end in ends]
+        rows.append(of_run(run) | _selective_row(comparison, tested))
+    tips = [tip("name", "run"), tip("coverage", "coverage", ".3f"), tip("risk", "risk", ".4f")]
+    spec = {
+        "width": "container",
+        "height": 260,
+        "encoding": {"x": _axis("coverage", "coverage"), "y": number("risk"), "tooltip": tips}
+        | run_lines(comparison)[0],
+    }
+    spec["layer"] = [
+        {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": run_lines(comparison)[1]},
+        {"mark": dots(70, opacity=0)},
+    ]
+    columns = [
+        TableColumn("name", "run", kind="text"),
+        TableColumn("error", "error"),
+        TableColumn("area", "area under the curve", digits=4, spread="sd"),
+    ]
+    for wanted in WANTED:
+        columns += [
+            TableColumn(f"coverage {wanted}", f"coverage at {wanted:.0%}"),
+            TableColumn(f"error {wanted}", f"error at {wanted:.0%}", digits=4),
+        ]
+    blocks: list[Block] = [
+        FigureBlock("errors_risk", "Risk over coverage", RISK, spec, points),
+        TableBlock("errors_abstention", "Abstention at a wanted error", ABSTENTION, columns, rows),
+    ]
+    return blocks if rows else []
+
+
+def _decisions(comparison: Comparison, child: ComparedFold, part: str) -> dict[str, Decisions]:
+    scores = child.test if part == "test" else child.validation
+    thresholds = {name: one["threshold"] for name, one in child.tasks.items() if "threshold" in one}
+    return decisions_by_task(scores, comparison.tasks, thresholds) if scores else {}
+
+
+def _selective_row(
+    comparison: Comparison, tested: Sequence[tuple[ComparedFold, dict[str, Decisions]]]
+) -> dict[str, Any]:
+    """Return means over children; without those at a wanted error, if one of them has no limit for it."""
+    joined = [Decisions.joined(by_task.values()) for _, by_task in tested]
+    area, spread = mean_and_sd([float(risk_over_coverage(part).mean()) for part in joined])
+    row = {"error": fmean(part.wrong.mean() for part in joined), "area": area, "sd": spread}
+    for wanted in WANTED:
+        made = [
+            made_on_test(_decisions(comparison, child, "validation"), by_task, wanted)
+            for child, by_task in tested
+        ]
+        known = [(wrong, part) for wrong, part in zip(made, joined, strict=True) if wrong is not None]
+        if len(known) == len(tested):
+            row[f"coverage {wanted}"] = fmean(wrong.size / part.wrong.size for wrong, part in known)
+            row[f"error {wanted}"] = fmean(wrong.mean() for wrong, _ in known)
+    return row
 
 
 def _panels(
