@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,36 @@ def test_files_hold_every_probability(tmp_path: Path) -> None:
         "decided": ["bone"],
     }
     assert {path.name for path in tmp_path.iterdir()} == {"o.csv", "o.jsonl"}
+
+
+def test_decisions_that_are_not_sure_are_left_out(tmp_path: Path) -> None:
+    told = answers((0.6, 0.3, 0.9), (0.1, 0.1, 0.2), (0.9, 0.9, 0.9))
+    unsure = tuple(replace(one, least=0.76) for one in told.prediction.predictions)
+    told = replace(told, prediction=Prediction(unsure))
+    assert [text for *_, text in told.rows] == [
+        "bone 0.90, heart, large abstain, lung abstain",
+        "lung abstain",  # 0.1 at the threshold 0.25 is a confidence of 0.75
+        "heart, large 0.90, lung 0.90, bone 0.90",
+    ]
+    write_answers(told, tmp_path / "o.csv")
+    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["heart, large decided"] for row in rows] == ["", "0", "1"]
+    assert float(rows[0]["heart, large probability"]) == 0.6
+    first = told.record(0)
+    assert (first["decided"], first["abstained"]) == (["bone"], ["heart, large", "lung"])
+    assert told.record(2)["abstained"] == []
+
+
+def test_a_class_that_is_not_sure_is_left_out(tmp_path: Path) -> None:
+    task = Task("tone", kind="multiclass", classes=("mild", "severe"))
+    one = TaskPrediction(task, np.array([[0.4, 0.6], [0.95, 0.05]]), least=0.7)
+    told = PredictionTable(from_arguments(["a", "b"]), Prediction((one,)), "mtl · fold 0")
+    assert [text for *_, text in told.rows] == ["tone: abstain (severe) 0.60", "tone: mild 0.95"]
+    assert [told.record(row)["classes"]["tone"]["class"] for row in (0, 1)] == [None, "mild"]
+    write_answers(told, tmp_path / "o.csv")
+    with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["tone class"] for row in csv.DictReader(file)] == ["", "mild"]
 
 
 def test_where_nothing_can_be_written_is_said_first(tmp_path: Path) -> None:

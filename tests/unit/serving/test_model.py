@@ -19,7 +19,7 @@ from mtlv.errors import DataError, EncoderError, TrackingError
 from mtlv.evaluation.calibration import known_pairs, temperature
 from mtlv.events import ignore
 from mtlv.plan import Task
-from mtlv.plan.temperature import at_temperature
+from mtlv.plan.temperature import at_temperature, confidence
 from mtlv.serving.frame import as_columns, column_types
 from mtlv.serving.kinds import TaskPrediction
 from mtlv.serving.model import Prediction, ServedPlan
@@ -527,6 +527,36 @@ def test_calibrated_probabilities_are_at_the_temperature_of_validation(
         content["temperatures"] = wrong
         (folder / "served.json").write_text(json.dumps(content), encoding="utf-8")
         with pytest.raises(TrackingError, match=r"served.json cannot be read \(got `temperatures"):
+            ServedPlan.load(folder)
+
+
+def test_decisions_below_the_limit_of_validation_are_not_made(trained: Trained, place: Callable) -> None:
+    folder = place(trained.model("gmtl"))
+    path = folder / "served.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    plan, texts = ServedPlan.load(folder), list(trained.texts.values())[:8]
+    outcome = trained.outcomes("gmtl")[0]
+    assert plan.description.limits == outcome.limits([Task(name) for name in LABELS])
+    with pytest.raises(DataError, match=r"`abstain` 0.001: no limit of the model .* allowed: 0.\d+ or more"):
+        plan.predict(texts, abstain=0.001)
+    for wrong in (0.0, 1.0, 5, float("nan")):
+        with pytest.raises(DataError, match=r"`abstain`.* a share above 0 and below 1"):
+            plan.predict(texts, abstain=wrong)
+    first, second, last = LABELS
+    middle = float(np.median(confidence(plan.predict(texts)[first].outputs, content["thresholds"][first])))
+    content["limits"] = {first: [[0.2, 0.0], [0.05, middle]], second: [[0.2, 0.5]], last: [[0.04, 0.0]]}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    prediction = ServedPlan.load(folder).predict(texts, abstain=0.05)
+    assert 0 < prediction[first].unsure.sum() < len(texts)
+    assert prediction[second].unsure.all()
+    assert not prediction[last].unsure.any()
+    assert any(second in note for note in prediction.notes)
+    assert [value is None for value in as_columns(prediction, "decisions")[first]] == [
+        *prediction[first].unsure
+    ]
+    for wrong in ({first: [[0.2]]}, {first: [[0.2, 1.5]]}, {first: [["0.2", 0.5]]}, [0.2]):
+        path.write_text(json.dumps(content | {"limits": wrong}), encoding="utf-8")
+        with pytest.raises(TrackingError, match=r"served.json cannot be read \(got `limits"):
             ServedPlan.load(folder)
 
 

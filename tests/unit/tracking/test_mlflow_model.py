@@ -72,7 +72,7 @@ def model(tmp_path: Path) -> TrackedModel:
         code="model.py",
         content="served",
         outputs={"a, 肺/b probability": "double", "a, 肺/b decided": "boolean"},
-        params={"columns": "both", "calibrated": False},
+        params={"columns": "both", "calibrated": False, "abstain": 0.0},
         description="what it is",
         metrics=[Metric("test/f1_macro", 0.5, 0, 7)],
         metrics_run="child",
@@ -142,6 +142,7 @@ def test_the_folder_is_what_mlflow_reads(model: TrackedModel, tmp_path: Path) ->
     assert [(p.name, p.dtype.name, p.default) for p in read.signature.params] == [
         ("columns", "string", "both"),
         ("calibrated", "boolean", False),
+        ("abstain", "double", 0.0),
     ]
     assert read.signature.inputs is None, "MLflow would drop columns that it does not name"
     flavor = read.flavors["python_function"]

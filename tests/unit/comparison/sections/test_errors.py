@@ -56,6 +56,32 @@ def test_threshold_curves_are_f1_on_validation(comparison):
     assert len([row for row in mine if not row["fitted"]]) == 49
 
 
+def test_risk_over_coverage_ends_at_the_error_of_all_decisions(comparison):
+    section = errors.build(comparison)
+    points, rows = (block(section, id).rows for id in ("errors_risk", "errors_abstention"))
+    for run, row in zip(comparison.runs, rows, strict=True):
+        of_children = []
+        for child in run.children:
+            tasks = [(name, child.test.tasks[name]) for name in child.test.tasks]
+            wrong = [(task.outputs >= child.tasks[name]["threshold"]) != task.targets for name, task in tasks]
+            of_children.append(np.mean(wrong))
+        curve = [point for point in points if point["run"] == run.key]
+        assert (curve[-1]["coverage"], len(curve)) == (1, 60)
+        assert curve[-1]["risk"] == pytest.approx(np.mean(of_children)) == row["error"]
+        assert row["area"] < row["error"]
+    assert "coverage" in svg(block(section, "errors_risk"))
+
+
+def test_decisions_without_probabilities_have_no_risk_curve(comparison):
+    def hard(child):
+        tasks = {n: replace(t, outputs=np.round(t.outputs)) for n, t in child.test.tasks.items()}
+        return replace(child, test=replace(child.test, tasks=tasks))
+
+    first = replace(comparison.runs[0], children=tuple(map(hard, comparison.runs[0].children)))
+    section = errors.build(replace(comparison, runs=(first, *comparison.runs[1:])))
+    assert {row["run"] for row in block(section, "errors_risk").rows} == {"r1", "r2"}
+
+
 def test_rows_stay_few_with_many_runs_and_tasks(comparison_of):
     large = comparison_of(runs=12, children=1, tasks=60)
     section = errors.build(large)
