@@ -30,7 +30,7 @@ MOST, LEAST = 60, 11  # maximum and minimum number of points of a curve
 GRIDS = {step: grid_values(step, 1 - step, step) for step in (0.02, 0.05, 0.1)}
 PANEL = 196, 150  # width and height of a panel in pixels
 SUBSET = "test/subset_accuracy"
-WANTED = (0.05, 0.01)  # shares of wrong decisions
+WANTED_ERRORS = (0.05, 0.01)  # shares of wrong decisions
 RISK = (
     "Share of wrong decisions among the most confident ones of the test documents, over their share of all "
     "decisions (yes or no of a label, or a class); those of all tasks, folds and seeds are pooled. Lower is "
@@ -197,10 +197,10 @@ def _abstention(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Blo
         TableColumn("error", "error"),
         TableColumn("area", "area under the curve", digits=4, spread="sd"),
     ]
-    for wanted in WANTED:
+    for error in WANTED_ERRORS:
         columns += [
-            TableColumn(f"coverage {wanted}", f"coverage at {wanted:.0%}"),
-            TableColumn(f"error {wanted}", f"error at {wanted:.0%}", digits=4),
+            TableColumn(f"coverage {error}", f"coverage at {error:.0%}"),
+            TableColumn(f"error {error}", f"error at {error:.0%}", digits=4),
         ]
     blocks: list[Block] = [
         FigureBlock("errors_risk", "Risk over coverage", RISK, spec, points),
@@ -222,15 +222,15 @@ def _selective_row(
     joined = [Decisions.joined(by_task.values()) for _, by_task in tested]
     area, spread = mean_and_sd([float(risk_over_coverage(part).mean()) for part in joined])
     row = {"error": fmean(part.wrong.mean() for part in joined), "area": area, "sd": spread}
-    for wanted in WANTED:
+    for error in WANTED_ERRORS:
         made = [
-            made_on_test(_decisions(comparison, child, "validation"), by_task, wanted)
+            made_on_test(_decisions(comparison, child, "validation"), by_task, error)
             for child, by_task in tested
         ]
         known = [(wrong, part) for wrong, part in zip(made, joined, strict=True) if wrong is not None]
         if len(known) == len(tested):
-            row[f"coverage {wanted}"] = fmean(wrong.size / part.wrong.size for wrong, part in known)
-            row[f"error {wanted}"] = fmean(wrong.mean() for wrong, _ in known)
+            row[f"coverage {error}"] = fmean(wrong.size / part.wrong.size for wrong, part in known)
+            row[f"error {error}"] = fmean(wrong.mean() for wrong, _ in known)
     return row
 
 
