@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mtlv.comparison.disagree import with_texts
 from mtlv.comparison.label_review import label_review, suspected_classes
 from mtlv.comparison.sections import errors
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, TaskInfo
@@ -80,7 +79,7 @@ def test_errors_are_ranked_by_the_means_over_runs_folds_and_parts(scored):
 def test_a_document_that_was_never_outside_training_is_not_judged(scored):
     run = two_folds([0.9, 0.9, 0.1, 0.0], [0.7, 0.9, 0.3, 0.2])[:1]
     comparison = replace(scored(run), texts={name: f"report {name}" for name in "abcdef"})
-    section = with_texts(errors.build(comparison), comparison)
+    section = errors.build(comparison)
     block = next(block for block in section.blocks if getattr(block, "id", "") == "errors_labels")
     assert {row["document"]: row["text"] for row in block.rows} == {"b": "report b", "c": "report c"}
     assert "Not judged: 2 of 6 documents" in block.caption
@@ -89,7 +88,7 @@ def test_a_document_that_was_never_outside_training_is_not_judged(scored):
 
 def test_without_texts_there_is_no_column_of_texts(scored):
     comparison = scored(two_folds([0.9, 0.9, 0.1, 0.0], [0.7, 0.9, 0.3, 0.2]))
-    section = with_texts(errors.build(comparison), comparison)
+    section = errors.build(comparison)
     block = next(block for block in section.blocks if getattr(block, "id", "") == "errors_labels")
     assert block.rows
     assert "text" not in {*block.rows[0], *(column.key for column in block.columns)}

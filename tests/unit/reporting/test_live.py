@@ -15,6 +15,7 @@ from memory_tracker import MemoryRun, MemoryTracker
 from mtlv.errors import TrackingError
 from mtlv.events import EpochEnded, Event, ignore
 from mtlv.reporting import live
+from mtlv.sealed import seal
 from mtlv.store.timestamps import EpochTimestamps
 from mtlv.suite.run import run_suite
 from mtlv.tracking import Metric
@@ -193,7 +194,7 @@ def test_the_ledger_keeps_the_first_timestamp(tmp_path: Path) -> None:
 
 def test_half_a_line_of_the_ledger_is_passed_over(tmp_path: Path) -> None:
     timestamps = EpochTimestamps(tmp_path)
-    (tmp_path / "unit.jsonl").write_text('{"epoch": 0, "timestamp_ms": 5}\n{"epo\n')
+    (tmp_path / "unit.jsonl").write_text(seal({"epoch": 0, "timestamp_ms": 5}) + '\n{"epo\n')
     assert timestamps.timestamp_ms("unit", 0) == 5
     assert timestamps.timestamp_ms("unit", 1) > 5
 
