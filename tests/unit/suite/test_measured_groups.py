@@ -268,6 +268,11 @@ def test_check_says_how_many_units_come_first(suite: Callable, table: Callable) 
     staged = check_suite(suite(path, BY_STAGE, "seed=[0, 1]", "grouping.k=auto"))
     assert "found after 6 units of alone" in "\n".join(staged.members[0].lines)
     assert staged.units == 2 * (3 + 3)
+    later = f"stages=[{{name: all, architecture: mtl}}, {ALONE[:-1]}, start: all}}, {{{GROUPED}}}]"
+    after_one = check_suite(suite(path, later, "grouping.k=auto"))
+    assert "found after 4 units of alone" in "\n".join(after_one.members[0].lines), (
+        "with what they start from"
+    )
 
 
 def test_without_training_the_groups_are_not_known(suite: Callable, table: Callable, tmp_path: Path) -> None:

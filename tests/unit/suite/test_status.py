@@ -122,10 +122,11 @@ with SuiteProgress(Path(sys.argv[1]), state) as watcher:
 
 
 WATCHED = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from mtlv.cli import main, status
 status.WATCH_INTERVAL_SECONDS = 0.2
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell ignores it
 sys.exit(main(["status", "--store", sys.argv[1], "--watch"]))
 """
 
