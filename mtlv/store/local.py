@@ -46,8 +46,7 @@ T = TypeVar("T")
 class Store:
     """A folder of finished units, and of what else is kept between runs.
 
-    Beside the folders named here, it has `status` (`mtlv.store.progress`: the last suites, for `mtlv status`)
-    and `traces` (`mtlv.tracking.traces`: the order of calls to upload).
+    Beside the folders named here, it has `status`: the last suites (`mtlv.store.progress`).
 
     Raises:
         TrackingError: the folder cannot be created or written.

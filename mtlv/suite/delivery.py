@@ -13,7 +13,6 @@ from mtlv.formatting import many
 from mtlv.tracking import Tracker
 from mtlv.tracking.journal import CALLS, FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
-from mtlv.tracking.traces import report_deleted
 from mtlv.tracking.upload_process import UploadProcess, UploadState
 from mtlv.tracking.uploader import UploadInterval
 
@@ -71,7 +70,10 @@ def _end(
         is_there = (journal.folder / CALLS).exists()
         journal.close(delivered=is_there and not upload.left)
         if not is_there:
-            report_deleted(journal.folder.parent, lambda text: callback(WarningGiven(text)))
+            text = (
+                f"the tracking journal `{journal.folder}` was deleted; MLflow lacks what was not uploaded yet"
+            )
+            callback(WarningGiven(text))
     if upload.left:
         store = settings.store.folder
         why = f": {upload.problem}" if upload.problem else ""

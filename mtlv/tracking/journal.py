@@ -21,13 +21,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mtlv.disk import digest_of
+from mtlv.disk import digest_of, remove
 from mtlv.errors import TrackingError
 from mtlv.foreign import parse_json
 from mtlv.locks import hold, release
 from mtlv.sealed import write_sealed
 from mtlv.tracking.address import kept_address
-from mtlv.tracking.traces import discard, write_trace
 
 FOLDER = "journal"
 """Folder of the journals in a store."""
@@ -90,7 +89,6 @@ class Journal:
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(3)}"
         self.folder, making = root / name, root / f".{name}"
         self.written = 0
-        self._runs: dict[str, str] = {}  # names of the runs by uid
         self._end = 0
         self._alone = threading.Lock()
         try:
@@ -142,9 +140,6 @@ class Journal:
                     raise _unwritable(self.folder, error) from error
                 raise TrackingError(f"`{call}` cannot be written to the journal: {error}") from error
             self.written = number
-            if call == "open_run":
-                self._runs[run] = content[0].name
-                write_trace(self.folder, self.experiment, self._runs)
             return number
 
     def _keep(self, source: Path, target: Path, link: bool) -> str:
@@ -172,7 +167,7 @@ class Journal:
         if self._file < 0:
             return
         if delivered:
-            discard(self.folder)
+            remove(self.folder)
         elif self.folder.exists():
             with suppress(OSError):  # without the number, a cut of the journal's end is not noticed
                 write_sealed(self.folder / ABOUT, {**self._about, "records": self.written})

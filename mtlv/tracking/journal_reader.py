@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
-from mtlv.disk import flush
+from mtlv.disk import flush, remove
 from mtlv.errors import TrackingError, shorten
 from mtlv.locks import hold, release
 from mtlv.sealed import read_sealed, unseal, write_sealed
@@ -29,8 +29,8 @@ from mtlv.tracking.journal import (
     JournalRecord,
     record_of,
 )
-from mtlv.tracking.traces import Tell, discard
 
+Tell = Callable[[str], None]
 ASIDE = "set-aside"
 MAX_POINTS = 1000  # maximum points of one request to MLflow
 OPENS_OR_CLOSES = ([b"open_run"], [b"close"])
@@ -152,7 +152,7 @@ class JournalReader:
         A journal with runs in `left_open` is kept.
         """
         if not self._live and not self.count_left() and not self.left_open:
-            discard(self.folder)
+            remove(self.folder)
         self._release()
 
     @cached_property

@@ -13,7 +13,6 @@ from mtlv.tracking.journal import FOLDER
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals, journals
 from mtlv.tracking.mlflow_access import check_access
 from mtlv.tracking.mlflow_user import chosen_uri
-from mtlv.tracking.traces import report_deleted
 from mtlv.tracking.upload_process import open_tracker
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
@@ -23,7 +22,6 @@ def waiting(store: Path, tell: Tell) -> int:
 
     `tell` gets messages about damaged journals.
     """
-    report_deleted(store / FOLDER, tell)
     readers = dead_journals(store / FOLDER, tell)
     count = sum(reader.count_left() for reader in readers)
     for reader in readers:
@@ -54,15 +52,14 @@ def sync_store(
     lines = []
     if busy > 0:
         lines = [f"{busy} journal{'s are' if busy > 1 else ' is'} written or uploaded by a running process"]
-    deleted = report_deleted(store / FOLDER, tell)
     places: dict[str, list[JournalReader]] = {}
     for reader in readers:
         if reader.count_left() or reader.left_open:
             places.setdefault(kept_address(uri) if uri else reader.uri, []).append(reader)
         else:
             reader.close()
-    lost = len(unreadable) + deleted
-    errors = [TrackingError(f"{many(lost, 'journal')} cannot be uploaded, see above")] if lost else []
+    unread = f"{many(len(unreadable), 'journal')} cannot be uploaded, see above"
+    errors = [TrackingError(unread)] if unreadable else []
     if not places and not errors:
         return [*lines, f"nothing to upload: the store `{store}` has no records left"]
     for place, outboxes in places.items():

@@ -18,7 +18,6 @@ from mtlv.tracking.address import is_remote, kept_address
 from mtlv.tracking.journal_reader import JournalReader, Tell, dead_journals
 from mtlv.tracking.mlflow_access import check_access, load_mlflow
 from mtlv.tracking.mlflow_tracker import MlflowTracker
-from mtlv.tracking.traces import report_deleted
 from mtlv.tracking.tracker import TrackingStore
 from mtlv.tracking.uploader import Uploader, UploadInterval
 
@@ -173,7 +172,6 @@ class _Deliverer:
 
     def _find_left_behind(self, root: Path) -> list[JournalReader]:
         """Return journals of earlier processes for the same store; `mtlv sync` uploads those of others."""
-        report_deleted(root, self._tell)
         here = []
         for reader in dead_journals(root, self._tell):
             here.append(reader) if reader.uri == kept_address(self._uri) else reader.close()

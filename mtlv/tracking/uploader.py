@@ -15,11 +15,11 @@ from mtlv.locks import hold_lock
 from mtlv.tracking.journal import JournalRecord
 from mtlv.tracking.journal_reader import JournalReader, Tell, journals, open_runs
 from mtlv.tracking.replay import UnplayableError, call_of
-from mtlv.tracking.traces import MAX_NAMED_RUNS
 from mtlv.tracking.tracker import TrackingStore
 
 OPENING_SUFFIX = ".opening"
 """Lock file next to the journals, held while a run is opened, so that a uid gets only one run."""
+MAX_NAMED_RUNS = 3  # in a message; more are counted
 GRACE_SECONDS = 0.5
 """Seconds for the thread to end if it only waits for its next attempt."""
 

@@ -32,7 +32,6 @@ ABSENT = {
     "splits",
     "status",
     "tokens",
-    "traces",
 }
 """Folders of files that are made again without a word if they are missing."""
 

@@ -142,28 +142,6 @@ def test_the_next_run_delivers_first_what_an_earlier_one_left(
     assert journals(tmp_path / "store" / FOLDER) == []
 
 
-def test_a_journal_that_was_deleted_is_named_until_its_runs_are_written_again(
-    made: Callable, server: Server, tmp_path: Path
-) -> None:
-    direct, listener, store = MemoryTracker(), Watcher(), tmp_path / "store"
-    server.error = AWAY
-    run_suite(made("architecture=mtl"), ignore)
-    shutil.rmtree(store / FOLDER)
-    missing = "2 runs of the experiment `unit` is missing in MLflow"
-    assert missing in status_lines(store, None)[0][-1]
-    server.error = None
-    with pytest.raises(TrackingError, match="1 journal cannot be uploaded"):
-        sync.sync_store(store, None, listener.warn, patience=0.3)
-    run_suite(made("architecture=stl"), listener)
-    assert [missing in text for text in listener.warned] == [True, True], "another suite changes nothing"
-    run_suite(made("architecture=mtl"), ignore)
-    run_suite(made("architecture=stl"), ignore, direct)
-    run_suite(made("architecture=mtl"), ignore, direct)
-    assert told(server.memory) == told(direct)
-    (line,) = sync.sync_store(store, None, print, patience=0.3)
-    assert line.startswith("nothing to upload")
-
-
 def test_a_journal_that_is_deleted_while_it_is_written_is_named(
     made: Callable, server: Server, tmp_path: Path
 ) -> None:
@@ -173,9 +151,7 @@ def test_a_journal_that_is_deleted_while_it_is_written_is_named(
         way.tracker.open_run(RunSpec("a", "first"))
         shutil.rmtree(tmp_path / "store" / FOLDER)
         way.tracker.open_run(RunSpec("b", "second"))
-    assert "2 runs of the experiment" in listener.warned[-1]
-    with pytest.raises(TrackingError, match="1 journal cannot be uploaded"):
-        sync.sync_store(tmp_path / "store", None, print, patience=0.3)
+    assert "was deleted" in listener.warned[-1]
 
 
 def test_an_unknown_user_is_refused_before_anything_is_prepared(
