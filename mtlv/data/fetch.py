@@ -1,4 +1,4 @@
-"""Download of a corpus: only https, resumable, verified, unpacked only inside its folder."""
+"""Download of a corpus: only https, verified, unpacked only inside its folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from mtlv import __version__
 from mtlv.data.archives import unpack
 from mtlv.data.source import Card, Download
-from mtlv.disk import digest_of
+from mtlv.disk import digest_of, write_atomically
 from mtlv.errors import DataError
 
 # (bytes so far, total bytes or None if unknown)
@@ -61,21 +61,19 @@ def fetch(card: Card, folder: Path, *, progress: Progress | None = None) -> list
 
 
 def download(item: Download, folder: Path, *, progress: Progress | None = None) -> Path:
-    """Download one file; an interrupted download is resumed if the source supports it."""
+    """Download one file; nothing of an interrupted download is kept."""
     _need_https(item.url)
-    part, mark = folder / f"{item.filename}.part", folder / f"{item.filename}.part.version"
+    headers = {"User-Agent": f"mtlv/{__version__}", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(item.url, headers=headers)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _open(_request(item, part, mark)) as response:
-            _receive(response, item, part, mark, progress or (lambda *_: None))
-        check_sum(part, item)
-        part.replace(folder / item.filename)
-        mark.unlink(missing_ok=True)
+        with write_atomically(folder / item.filename) as part, _open(request) as response:
+            _receive(response, item, part, progress or (lambda *_: None))
+            check_sum(part, item)
     except (OSError, http.client.HTTPException) as error:
         raise DataError(
             f"`{item.url}` could not be downloaded",
             got=str(error),
-            then="run the command again to resume, or download the file by hand",
+            then="run the command again, or download the file by hand",
         ) from error
     return folder / item.filename
 
@@ -84,7 +82,9 @@ def check_sum(path: Path, item: Download) -> None:
     """Delete a file with a wrong checksum, and raise an error."""
     if item.sha256 is not None and (got := digest_of(path)) != item.sha256:
         path.unlink()
-        raise DataError(f"`{path.name}` has a wrong checksum and was deleted", got=got, allowed=item.sha256)
+        raise DataError(
+            f"`{item.filename}` has a wrong checksum and was deleted", got=got, allowed=item.sha256
+        )
 
 
 def _need_https(url: str) -> None:
@@ -100,22 +100,12 @@ def _open(request: urllib.request.Request) -> Any:
     return urllib.request.build_opener(_HttpsOnly).open(request, timeout=60)
 
 
-def _request(item: Download, part: Path, mark: Path) -> urllib.request.Request:
-    """Build a request for the file, or for the rest of a partial file with a known version."""
-    headers = {"User-Agent": f"mtlv/{__version__}", "Accept-Encoding": "identity"}
-    if part.exists() and part.stat().st_size and mark.exists():
-        headers |= {"Range": f"bytes={part.stat().st_size}-", "If-Range": mark.read_text(encoding="utf-8")}
-    return urllib.request.Request(item.url, headers=headers)
-
-
-def _receive(response: Any, item: Download, part: Path, mark: Path, progress: Progress) -> None:
-    resumed = response.status == 206
-    done = part.stat().st_size if resumed else 0
+def _receive(response: Any, item: Download, part: Path, progress: Progress) -> None:
     length = response.headers.get("Content-Length")
-    total = done + int(length) if length else None
-    _need_size(total or done, item)
-    _remember(response, mark)
-    with part.open("ab" if resumed else "wb") as out:
+    total = int(length) if length else None
+    done = 0
+    _need_size(total or 0, item)
+    with part.open("wb") as out:
         while chunk := response.read(CHUNK):
             done += len(chunk)
             _need_size(done, item)
@@ -123,17 +113,6 @@ def _receive(response: Any, item: Download, part: Path, mark: Path, progress: Pr
             progress(done, total)
     if total is not None and done < total:
         raise OSError(f"the connection ended after {done:,} of {total:,} bytes")
-
-
-def _remember(response: Any, mark: Path) -> None:
-    """Store the strong version of the file at its source, without which a download is not resumed."""
-    version = response.headers.get("ETag") or ""
-    if not version or version.startswith("W/"):
-        version = response.headers.get("Last-Modified") or ""
-    if version:
-        mark.write_text(version, encoding="utf-8")
-    else:
-        mark.unlink(missing_ok=True)
 
 
 def _need_size(size: int, item: Download) -> None:

@@ -1,4 +1,4 @@
-"""Fetching: resumed, checked, limited, and never outside its folder. No network: a server of a few lines."""
+"""Fetching: checked, limited, and never outside its folder. No network: a server of a few lines."""
 
 from __future__ import annotations
 
@@ -23,28 +23,20 @@ ITEM = Download(
 
 
 class Response(io.BytesIO):
-    def __init__(self, body, status, headers):
+    def __init__(self, body, headers):
         super().__init__(body)
-        self.status, self.headers = status, headers
+        self.headers = headers
 
 
 class Server:
-    """Answers as a web server does that knows ranges; `ends` is where its connection breaks."""
+    """Answers as a web server does; `ends` is where its connection breaks."""
 
-    def __init__(self, body=BODY, etag='"v1"', ends=None, length=True):
-        self.body, self.etag, self.ends, self.length = body, etag, ends, length
-        self.ranges = []
+    def __init__(self, body=BODY, ends=None, length=True):
+        self.body, self.ends, self.length = body, ends, length
 
     def __call__(self, request):
-        wanted = request.get_header("Range")
-        self.ranges.append(wanted)
-        start = 0
-        if wanted and request.get_header("If-range") == self.etag:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
-        headers = {"Content-Length": str(len(self.body) - start)} if self.length else {}
-        if self.etag:
-            headers["ETag"] = self.etag
-        return Response(self.body[start : self.ends], 206 if start else 200, headers)
+        headers = {"Content-Length": str(len(self.body))} if self.length else {}
+        return Response(self.body[: self.ends], headers)
 
 
 def download(item, folder, *, opener, **how):
@@ -63,28 +55,10 @@ def test_download_with_progress(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["f.bin"]
 
 
-def test_a_broken_download_goes_on_where_it_stopped(tmp_path):
+def test_a_broken_download_leaves_nothing(tmp_path):
     with pytest.raises(DataError, match=r"ended after 100,000 of 256,000 bytes.*run the command again"):
         download(ITEM, tmp_path, opener=Server(ends=100_000))
-    assert not (tmp_path / "f.bin").exists()
-    server = Server()
-    assert download(ITEM, tmp_path, opener=server).read_bytes() == BODY
-    assert server.ranges == ["bytes=100000-"]
-
-
-def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(tmp_path):
-    with pytest.raises(DataError):
-        download(ITEM, tmp_path, opener=Server(body=b"x" * 200_000, ends=100_000, etag='"v0"'))
-    assert download(ITEM, tmp_path, opener=Server()).read_bytes() == BODY
-
-
-@pytest.mark.parametrize("etag", [None, 'W/"v1"'])
-def test_without_a_version_nothing_is_resumed(tmp_path, etag):
-    with pytest.raises(DataError):
-        download(ITEM, tmp_path, opener=Server(ends=100_000, etag=etag))
-    server = Server(etag=etag)
-    assert download(ITEM, tmp_path, opener=server).read_bytes() == BODY
-    assert server.ranges == [None]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("length", [True, False])
@@ -97,7 +71,7 @@ def test_size_limit(tmp_path, length):
 def test_wrong_checksum(tmp_path):
     with pytest.raises(DataError, match="wrong checksum and was deleted"):
         download(ITEM, tmp_path, opener=Server(body=b"other"))
-    assert not list(tmp_path.glob("f.bin*")) or [f.name for f in tmp_path.iterdir()] == ["f.bin.part.version"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_https_only(tmp_path):
