@@ -77,9 +77,8 @@ def absence(name: str, options: DataOptions) -> str:
         _existing(name, known, options)
         return ""
     place = location(name, options)
-    below = place.glob("*") if os.path.isdir(place) else ()  # glob raises an error for too long names
-    here = os.path.isfile(place) or any(".part" not in file.suffixes for file in below)
-    return "" if here else str(_nowhere(name, known, options))
+    below = place.glob("[!.]*") if os.path.isdir(place) else ()  # glob raises an error for too long names
+    return "" if os.path.isfile(place) or any(below) else str(_nowhere(name, known, options))
 
 
 def load(name: str, options: DataOptions) -> Corpus:

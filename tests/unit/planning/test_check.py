@@ -205,10 +205,10 @@ def test_an_absent_corpus_is_a_warning_unless_its_path_was_named(tmp_path, monke
     config = "data: openi\narchitecture: mtl\n"
     assert any("mtlv data fetch openi" in text for text in checked(tmp_path, config).members[0].warnings)
     (tmp_path / "data" / "openi").mkdir(parents=True)
-    half = tmp_path / "data" / "openi" / "NLMCXR_reports.tgz.part"
+    half = tmp_path / "data" / "openi" / ".NLMCXR_reports.tgz-0123"
     half.touch()
     assert any("cannot run yet" in text for text in checked(tmp_path, config).members[0].warnings)
-    half.rename(half.with_suffix(""))
+    half.rename(half.with_name("NLMCXR_reports.tgz"))
     assert "cannot be read as an archive" in problems(tmp_path, config)[0], "it is empty"
     found = problems(tmp_path, config, "data.path=gone.csv")
     assert found[0].startswith("data.path=gone.csv on the command line: nothing is at `data.path`")
