@@ -48,7 +48,6 @@ RULES: dict[str, set[str]] = {part: set() for part in EVERYONE | {"__init__", "a
     "reporting": {"planning", "evaluation", "figures", "tracking", "store", "data", "settings", "plan"},
     "serving": {"units", "store", "training", "models", "data", "tracking", "settings", "plan"}
     | {"planning", "reporting"},
-    "running": {"serving"},
     "comparison": {"evaluation", "figures", "reporting", "tracking", "plan"},
     "suite": WORK
     | {"units", "planning", "execution", "reporting", "serving", "grouping", "tracking", "figures"},

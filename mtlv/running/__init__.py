@@ -1,1 +1,0 @@
-"""Old import path of logged models; the code is in `mtlv.serving`."""
