@@ -1,17 +1,16 @@
-"""Archives and XML from untrusted sources: read with limits, unpacked only inside their folder."""
+"""Archives and XML from untrusted sources, read with limits; nothing is unpacked."""
 
 from __future__ import annotations
 
 import lzma
 import posixpath
-import shutil
 import tarfile
 import xml.etree.ElementTree as ElementTree  # nosec B405 # without a DOCTYPE, see parsed
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mtlv.errors import DataError
 
@@ -52,7 +51,7 @@ def documents(
         DataError: an unreadable archive, too much content, a duplicate name, or a wanted member that is a
             link or too large.
     """
-    with _open_tar(archive, "read as an archive") as tar:
+    with _open_tar(archive) as tar:
         for member in _within_limits(archive, tar):
             if not matches(member.name) or member.isdir():
                 continue
@@ -79,25 +78,7 @@ def read_zip_files(
                 if matches(member.filename) and not member.is_dir():
                     yield member.filename, _content(archive, packed, member, largest=largest)
     except (*BROKEN, RuntimeError) as error:  # RuntimeError: a password
-        raise _damaged(archive, "read as an archive", error) from error
-
-
-def unpack(archive: Path, folder: Path) -> int:
-    """Unpack a tar archive into `folder`; return the number of files.
-
-    All members are checked before the first is written.
-
-    Raises:
-        DataError: a member outside `folder`, a link or device, a duplicate name, too much content, or an
-            unreadable archive.
-    """
-    with _open_tar(archive, "unpacked") as tar:
-        members = list(_within_limits(archive, tar))
-        for member in members:
-            _check_place(archive, member)
-        for member in members:
-            _write(tar, member, folder)
-    return sum(member.isfile() for member in members)
+        raise _damaged(archive, error) from error
 
 
 def parse_xml(
@@ -122,12 +103,12 @@ def parse_xml(
 
 
 @contextmanager
-def _open_tar(archive: Path, use: str) -> Iterator[tarfile.TarFile]:
+def _open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
     try:
         with tarfile.open(archive, tarinfo=_Member) as tar:
             yield tar
     except BROKEN as error:
-        raise _damaged(archive, use, error) from error
+        raise _damaged(archive, error) from error
 
 
 def _within_limits(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -176,33 +157,10 @@ def _content(archive: Path, packed: zipfile.ZipFile, member: zipfile.ZipInfo, *,
         return file.read(largest + 1)  # limits the size, also for a wrong header
 
 
-def _check_place(archive: Path, member: tarfile.TarInfo) -> None:
-    place = PurePosixPath(member.name)
-    strange = any(sign in member.name for sign in "\\:\0")
-    if place.is_absolute() or ".." in place.parts or strange:
-        raise _bad(archive, member.name, "would be outside the target folder")
-    if not (member.isfile() or member.isdir()):
-        raise _bad(archive, member.name, "is a link or device")
-
-
 def _bad(archive: Path, name: str, fault: str) -> DataError:
-    return DataError(f"`{archive.name}` has a member that {fault}; nothing was unpacked", got=name)
+    return DataError(f"`{archive.name}` has a member that {fault}", got=name)
 
 
-def _damaged(archive: Path, use: str, error: Exception) -> DataError:
-    return DataError(f"`{archive}` cannot be {use}", got=str(error), then="delete it and download it again")
-
-
-def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    target = folder / member.name
-    # An existing link in the folder could still lead out of it.
-    if not target.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"`{target}` leads out of the target folder through a link", then="remove the link")
-    if member.isdir():
-        target.mkdir(parents=True, exist_ok=True)
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    source = tar.extractfile(member)
-    if source is not None:
-        with source, target.open("wb") as out:
-            shutil.copyfileobj(source, out)
+def _damaged(archive: Path, error: Exception) -> DataError:
+    then = "delete it and download it again"
+    return DataError(f"`{archive}` cannot be read as an archive", got=str(error), then=then)

@@ -1,4 +1,4 @@
-"""Download of a corpus: only https, verified, unpacked only inside its folder."""
+"""Download of a corpus: only https, and verified."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from mtlv import __version__
-from mtlv.data.archives import unpack
 from mtlv.data.source import Card, Download
 from mtlv.disk import digest_of, write_atomically
 from mtlv.errors import DataError
@@ -32,14 +31,14 @@ class _HttpsOnly(urllib.request.HTTPRedirectHandler):
 
 
 def fetch(card: Card, folder: Path, *, progress: Progress | None = None) -> list[str]:
-    """Download all files of a corpus into `folder`, created if missing, and unpack archives there.
+    """Download all files of a corpus into `folder`, created if missing.
 
     Returns:
         Lines that describe what was done.
 
     Raises:
         DataError: nothing can be downloaded automatically, no https, no connection, a file above its size
-            limit, a wrong checksum, or an archive rejected by `unpack`.
+            limit, or a wrong checksum.
     """
     if not card.downloads:
         then = card.by_hand or "nothing needs to be downloaded"
@@ -55,8 +54,6 @@ def fetch(card: Card, folder: Path, *, progress: Progress | None = None) -> list
             lines.append(f"{item.url} -> {path} ({path.stat().st_size:,} bytes)")
         if item.sha256 is None:
             lines.append(f"sha256 {digest_of(path)} (no published checksum to compare with)")
-        if item.unpack:
-            lines.append(f"{unpack(path, folder)} files unpacked into {folder}")
     return lines
 
 

@@ -48,14 +48,12 @@ class Download:
         filename: name in the target folder.
         max_bytes: maximum size in bytes.
         sha256: hexadecimal checksum, if known.
-        unpack: whether it is an archive to unpack.
     """
 
     url: str
     filename: str
     max_bytes: int
     sha256: str | None = None
-    unpack: bool = False
 
 
 @dataclass(frozen=True)

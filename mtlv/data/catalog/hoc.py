@@ -52,13 +52,12 @@ CARD = Card(
     downloads=(
         Download(
             "https://github.com/sb895/Hallmarks-of-Cancer/archive/HEAD.tar.gz",
-            "hoc-repository.tar.gz",
+            "hoc.tar.gz",
             max_bytes=200_000_000,
-            unpack=True,
         ),
     ),
     by_hand="the split lists are part of BLURB (https://microsoft.github.io/BLURB/); put them in "
-    "blurb_split/ next to the texts; otherwise mtlv splits the documents itself",
+    "blurb_split/ next to hoc.tar.gz or the texts; otherwise mtlv splits the documents itself",
 )
 
 

@@ -79,7 +79,6 @@ CARD = Card(
             "https://openi.nlm.nih.gov/imgs/collections/NLMCXR_reports.tgz",
             "NLMCXR_reports.tgz",
             max_bytes=50_000_000,
-            unpack=True,
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Archives from elsewhere: nothing outside the folder, no links, no bombs, no traceback."""
+"""Archives from elsewhere: no links, no bombs, no traceback."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import tarfile
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtlv.data import catalog
-from mtlv.data.archives import documents, unpack
+from mtlv.data.archives import documents
 from mtlv.data.options import DataOptions
 from mtlv.errors import DataError
 
@@ -37,39 +38,30 @@ def archive(members, packing="gz"):
     return buffer.getvalue()
 
 
-def written(folder):
-    """Names of all files below, links included."""
-    return sorted(path.name for path in folder.rglob("*") if not path.is_dir())
+def read(path, wanted=lambda _: True):
+    return list(documents(path, wanted))
 
 
 def refused(folder, content, message):
-    """Unpacking and reading refuse it, and nothing is written anywhere."""
-    deep = folder / "deep" / "folder"
-    deep.mkdir(parents=True)
-    (deep / "x.tgz").write_bytes(content)
+    """Reading refuses it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "x.tgz").write_bytes(content)
     with pytest.raises(DataError, match=message):
-        unpack(deep / "x.tgz", deep)
-    assert written(folder) == ["x.tgz"]
-    return deep / "x.tgz"
+        read(folder / "x.tgz")
+    return folder / "x.tgz"
 
 
 @pytest.mark.parametrize("packing", ["", "gz", "bz2", "xz"])
-def test_unpacks_what_is_plain(tmp_path, packing):
+def test_reads_what_is_plain(tmp_path, packing):
     (tmp_path / "x.tgz").write_bytes(archive([("a", FOLDER), ("a/b.txt", FILE), ("c.txt", FILE)], packing))
-    assert unpack(tmp_path / "x.tgz", tmp_path) == 2
-    assert (tmp_path / "a" / "b.txt").read_bytes() == b"ok"
-    assert list(documents(tmp_path / "x.tgz", lambda name: name.startswith("a"))) == [("a/b.txt", b"ok")]
+    assert read(tmp_path / "x.tgz") == [("a/b.txt", b"ok"), ("c.txt", b"ok")]
+    assert read(tmp_path / "x.tgz", lambda name: name.startswith("a")) == [("a/b.txt", b"ok")]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.tgz"]
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("../out.txt", FILE, "would be outside the target folder"),
-        ("a/../../out.txt", FILE, "would be outside the target folder"),
-        ("../out", FOLDER, "would be outside the target folder"),
-        ("/tmp/out.txt", FILE, "would be outside the target folder"),
-        ("C:\\out.txt", FILE, "would be outside the target folder"),
-        ("c:out.txt", FILE, "would be outside the target folder"),
         ("link", tarfile.SYMTYPE, "is a link or device"),
         ("hard", tarfile.LNKTYPE, "is a link or device"),
         ("device", tarfile.CHRTYPE, "is a link or device"),
@@ -80,24 +72,8 @@ def test_unpacks_what_is_plain(tmp_path, packing):
         ("a/.././/good.txt", FILE, "is there twice.*got a/.././/good.txt"),
     ],
 )
-def test_nothing_is_unpacked_from_a_hostile_archive(tmp_path, name, kind, message):
+def test_a_hostile_archive_is_refused(tmp_path, name, kind, message):
     refused(tmp_path, archive([("good.txt", FILE), (name, kind)]), message)
-
-
-def test_a_link_in_the_archive_is_no_way_out(tmp_path):
-    """`a -> /elsewhere`, then `a/b.txt`: the link is refused before anything is written."""
-    refused(tmp_path, archive([("a", tarfile.SYMTYPE), ("a/b.txt", FILE)]), "is a link or device")
-
-
-def test_a_link_already_in_the_folder_is_not_followed(tmp_path):
-    folder, outside = tmp_path / "folder", tmp_path / "outside"
-    folder.mkdir()
-    outside.mkdir()
-    (folder / "a").symlink_to(outside)
-    (folder / "x.tgz").write_bytes(archive([("a/b.txt", FILE)]))
-    with pytest.raises(DataError, match="leads out of the target folder"):
-        unpack(folder / "x.tgz", folder)
-    assert not list(outside.iterdir())
 
 
 def header(name, size, kind=FILE):
@@ -109,9 +85,7 @@ def header(name, size, kind=FILE):
 
 def test_a_bomb_is_refused_by_what_it_says_of_itself(tmp_path):
     content = gzip.compress(header("bomb.txt", 5_000_000_000))
-    path = refused(tmp_path, content, "too large to unpack .got 1 members, 5,000,000,000 bytes and more")
-    with pytest.raises(DataError, match="too large to unpack"):
-        list(documents(path, lambda name: True))
+    refused(tmp_path, content, "too large to unpack .got 1 members, 5,000,000,000 bytes and more")
 
 
 def test_many_small_members_add_up(tmp_path, monkeypatch):
@@ -121,7 +95,7 @@ def test_many_small_members_add_up(tmp_path, monkeypatch):
     monkeypatch.setattr("mtlv.data.archives.MOST_UNPACKED", 1000)
     monkeypatch.setattr("mtlv.data.archives.MOST_MEMBERS", 10)
     with pytest.raises(DataError, match=r"too large to unpack .*; allowed: up to 10 members"):
-        list(documents(path, lambda name: False))
+        read(path, lambda _: False)
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, b"Q"])
@@ -129,7 +103,7 @@ def test_a_header_that_would_fill_the_memory(tmp_path, kind):
     refused(
         tmp_path,
         gzip.compress(header("x", 10**9, kind)),
-        "cannot be unpacked .*a header of 1,000,000,000 bytes",
+        "cannot be read as an archive .*a header of 1,000,000,000 bytes",
     )
 
 
@@ -139,7 +113,7 @@ def test_what_is_no_tar_archive(tmp_path):
         pack.writestr("../out.txt", "x")
     whole = archive([("a.txt", FILE)] * 1)
     for i, content in enumerate([buffer.getvalue(), b"", b"text", whole[:30], gzip.compress(b"\xff" * 3000)]):
-        refused(tmp_path / str(i), content, "cannot be unpacked")
+        refused(tmp_path / str(i), content, "cannot be read as an archive")
 
 
 def test_documents_that_are_no_files_or_too_large(tmp_path):
@@ -196,16 +170,8 @@ def test_damage_anywhere_is_answered(data):
     damaged = (
         whole[:start] + data.draw(st.binary(max_size=12)) + whole[start + data.draw(st.integers(0, 600)) :]
     )
-    with tempfile.TemporaryDirectory() as outer:
-        folder = Path(outer) / "folder"
-        folder.mkdir()
-        (folder / "x.tgz").write_bytes(damaged)
-        for use in (lambda path: unpack(path, folder), lambda path: list(documents(path, lambda name: True))):
-            try:
-                use(folder / "x.tgz")
-            except DataError as error:
-                said = str(error)
-            else:
-                said = "fine"
-            assert said
-        assert [path.name for path in Path(outer).iterdir()] == ["folder"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.tgz"
+        path.write_bytes(damaged)
+        with suppress(DataError):
+            read(path)
