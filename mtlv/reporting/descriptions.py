@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 PAGE = "All on one page: the run `comparison of ...` of this experiment, or `mtlv compare`."
 EXTREMES = 3  # tasks named as the easiest and as the hardest
 FILES = {
-    "comparison.png": "test F1 of every task and member",
     "elbow.png": "inertia and silhouette over the number of groups",
     "task_map.png": "the tasks on a map, by group",
     "per_task_f1.png": "test F1 of every task",

@@ -285,9 +285,7 @@ def test_artifacts_by_name(suite, parents):
             assert suite.file(parent, picture).read_bytes().startswith(b"\x89PNG")
         assert "torch==" in suite.file(parent, "environment.txt").read_text(encoding="utf-8")
     comparison = suite.of_kind("comparison")[0]
-    assert {"comparison.md", "comparison.csv", "comparison.png", "groups.json"} <= set(
-        suite.artifacts(comparison)
-    )
+    assert {"comparison.md", "comparison.csv", "groups.json"} <= set(suite.artifacts(comparison))
 
 
 def test_the_saved_config_is_the_run_again(suite, parents, here, tmp_path):

@@ -17,7 +17,6 @@ from mtlv.comparison.sections import each_section
 from mtlv.comparison.sections.transfer import transfer_section
 from mtlv.figures.elbow import draw_elbow
 from mtlv.figures.per_task import draw_per_task
-from mtlv.figures.suite import draw_suite
 from mtlv.figures.task_map import draw_map
 from mtlv.grouping.elbow import Elbow
 
@@ -46,9 +45,6 @@ def by_matplotlib(folder: Path) -> list[Path]:
     falling = tuple(10 * 0.8**k for k in range(8))
     knee = Elbow(tuple(range(1, 9)), (10, 6, 2, 1.8, 1.6, 1.4, 1.2, 1.0), (None, *[0.3] * 7), 3, "k = 3.")
     none = Elbow(tuple(range(1, 9)), falling, (None, *np.linspace(0.1, -0.1, 7)), 1, "There is no knee.")
-    members = ("STL", "MTL", "GMTL, 4 groups by description")
-    scores = np.clip(f1 + rng.normal(0, 0.05, (3, 9)), 0, 1)
-    macro = scores.mean(1)
     drawn = {
         "elbow": lambda path: draw_elbow(knee, path, title="With a knee", chosen=3),
         "elbow_other": lambda path: draw_elbow(knee, path, title="With a knee and another choice", chosen=5),
@@ -57,10 +53,6 @@ def by_matplotlib(folder: Path) -> list[Path]:
         "per_task": lambda path: draw_per_task(names, f1, support, path, title="One seed"),
         "per_task_spread": lambda path: draw_per_task(
             names, f1, support, path, title="Seeds", spread=[np.nan, *[0.02] * 8]
-        ),
-        "suite": lambda path: draw_suite(members, names, scores, support, macro, path, title="Suite"),
-        "suite_spread": lambda path: draw_suite(
-            members, names, scores, support, macro, path, title="Seeds", macro_spread=[np.nan, 0.01, 0.02]
         ),
     }
     return [draw(folder / f"{name}.png") for name, draw in drawn.items()]

@@ -526,9 +526,7 @@ def test_a_broken_zip(tmp_path, monkeypatch):
     place = "DDICorpus/Train/DrugBank/A.xml"
     with zipfile.ZipFile(tmp_path / "DDICorpus-2013.zip", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr(place, DOCUMENT)
-    with pytest.raises(
-        DataError, match=r"has an unusual compression \(got DDICorpus/T"
-    ):
+    with pytest.raises(DataError, match=r"has an unusual compression \(got DDICorpus/T"):
         load("ddi2013", tmp_path)
     monkeypatch.setattr("mtlv.data.catalog.ddi2013.LARGEST", 10)
     with pytest.raises(DataError, match="is larger than 10 bytes"):

@@ -29,7 +29,6 @@ def save(_: object, path: Path) -> Path:
 OF_EVERY_RUN = {
     "fold_run": ["draw_per_task"],
     "member_run": ["draw_per_task"],
-    "suite_run": ["draw_suite"],
     "groups": ["draw_elbow", "draw_map"],
 }
 """Functions that draw for every run, by the module of `mtlv.reporting` that calls them."""

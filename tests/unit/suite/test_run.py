@@ -322,10 +322,10 @@ def test_no_password_reaches_params(table: Callable, suite: Callable) -> None:
     assert "hunter2" not in str(params(made.members[0].settings))
 
 
-def test_members_with_different_numbers_of_seeds_are_drawn_together(table: Callable, suite: Callable) -> None:
+def test_members_with_different_numbers_of_seeds_are_compared(table: Callable, suite: Callable) -> None:
     members = "runs=[{architecture: stl, seed: [0, 1]}, {architecture: mtl, seed: 0}]"
     tracker = MemoryTracker()
     run_suite(suite(table("t"), members, "training.epochs=1"), ignore, tracker)
     (run,) = (run for run in tracker.runs.values() if run.spec.kind == "comparison")
     assert run.status == "FINISHED"
-    assert "comparison.png" in run.files
+    assert "comparison.md" in run.files
