@@ -29,7 +29,7 @@ FILES = {
     "elbow.png": "inertia and silhouette over the number of groups",
     "task_map.png": "the tasks on a map, by group",
     "per_task_f1.png": "test F1 of every task",
-    "splittings.png": "words with their pieces in the published vocabulary and the own one",
+    "report/splittings.json": "words with their pieces in the published vocabulary and the own one",
     "report/per_task.json": "metrics of every task, as a table",
     "report/classification_report.txt": "precision, recall and F1 as scikit-learn prints them",
     "comparison.md": "the suite's table",

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 
 from mtlv.evaluation.compared_runs import mean_and_sd
 from mtlv.figures.per_task import draw_per_task
-from mtlv.figures.splittings import draw_splittings
 from mtlv.reporting.descriptions import describe_member
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
@@ -36,14 +35,13 @@ def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
         groups = fold_run.groups
         pictures = [] if groups is None else write_groups(groups, folder, title=result.title)
         pictures.append(_draw_tasks(result, folder))
-        if result.splittings:
-            pictures.append(_draw_splittings(result, folder))
         for picture in pictures:
             tracker.artifact(run, picture)
             tracker.image(run, picture, f"pictures/{picture.stem}")
         for path in sorted((folder / "grouping").glob("*.json")):
             tracker.artifact(run, path, "grouping")
-        files = [PER_TASK, *(picture.name for picture in pictures), "config.yml"]
+        tables = [PER_TASK, SPLITTINGS] if result.splittings else [PER_TASK]
+        files = [*tables, *(picture.name for picture in pictures), "config.yml"]
     tracker.describe(run, describe_member(result, files))
 
 
@@ -93,14 +91,4 @@ def _draw_tasks(result: MemberResult, folder: Path) -> Path:
         title=result.title,
         spread=error_bars([result.main(task) for task in tasks]),
         figure=main_title(result.resolved.tasks),
-    )
-
-
-def _draw_splittings(result: MemberResult, folder: Path) -> Path:
-    return draw_splittings(
-        [f"{splitting.word} ({splitting.count:,})" for splitting in result.splittings],
-        [splitting.before for splitting in result.splittings],
-        [splitting.after for splitting in result.splittings],
-        folder / "splittings.png",
-        title=result.title,
     )
