@@ -29,18 +29,10 @@ def teaching(gold: str | float, temperature: float, *, steps: int) -> Teaching:
     """Return the teaching of a training.
 
     Args:
-        gold: one of `SHARE_BY_NAME`, or a constant share.
+        gold: a constant share, or `annealed`: one that rises from 0 at the first step to 1 after the last
+            (BAM; Clark et al. 2019).
         temperature: see `Teaching`.
         steps: optimizer steps of the whole training.
     """
-    share = SHARE_BY_NAME[gold](steps) if isinstance(gold, str) else lambda _: gold
+    share = (lambda step: step / steps) if isinstance(gold, str) else lambda _: gold
     return Teaching(share, temperature)
-
-
-def make_annealing(steps: int) -> Callable[[int], float]:
-    """Return a share that rises from 0 at the first step to 1 after the last (BAM; Clark et al. 2019)."""
-    return lambda step: step / steps
-
-
-SHARE_BY_NAME: dict[str, Callable[[int], Callable[[int], float]]] = {"annealed": make_annealing}
-"""Shares that change in training, by name in a config; each takes the number of steps."""

@@ -28,7 +28,7 @@ from mtlv.store.local import Store
 from mtlv.store.teacher_outputs import FILE_NAME, read_teacher_outputs
 from mtlv.suite.run import run_suite
 from mtlv.training.state import EpochProgress
-from mtlv.training.teaching import SHARE_BY_NAME
+from mtlv.training.teaching import Teaching
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import InputCache
 from mtlv.units.job import Job
@@ -123,11 +123,11 @@ def test_the_truth_alone_is_no_teacher_bit_for_bit(ran: tuple) -> None:
 def test_the_share_rises_with_the_steps_of_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     totals, asked = [], []
 
-    def annealed(steps: int) -> Callable[[int], float]:
+    def annealed(gold: object, temperature: float, *, steps: int) -> Teaching:
         totals.append(steps)
-        return lambda step: asked.append(step) or 0.5
+        return Teaching(lambda step: asked.append(step) or 0.5, temperature)
 
-    monkeypatch.setitem(SHARE_BY_NAME, "annealed", annealed)
+    monkeypatch.setattr("mtlv.training.teaching.teaching", annealed)
     changes = ("training.accumulation=2", "training.epochs=3", "execution.processes=1")
     suite = sources_of(tmp_path, more=teaching("{from: experts}"), changes=changes)
     run_suite(suite, ignore, MemoryTracker())
