@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mtlv.data.folds import Fold, Rows, folds_digest
+from mtlv.data.folds import Fold, Rows
 from mtlv.data.source import Corpus
-from mtlv.errors import DataError
 from mtlv.sealed import read_sealed, write_sealed
 
 MAX_BYTES = 1_000_000_000  # maximum bytes of a saved split, which has every document of every fold
@@ -22,29 +21,16 @@ def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
     content = {
         "corpus": corpus.name,
         "data_digest": corpus.digest,
-        "folds_digest": folds_digest(corpus, folds),
         "folds": [{"documents": _letters(fold, len(corpus)), "notes": list(fold.notes)} for fold in folds],
     }
     write_sealed(path, content)
 
 
-def load_folds(path: Path, corpus: Corpus, warn: Callable[[str], None]) -> tuple[Fold, ...] | None:
-    """Read folds written by `save_folds`; None if the file was damaged: it is moved aside, and `warn` called.
-
-    Raises:
-        DataError: the file was made for other documents.
-    """
+def load_folds(path: Path, warn: Callable[[str], None]) -> tuple[Fold, ...] | None:
+    """Read folds of `save_folds`; None if the file was damaged: it is moved aside, and `warn` called."""
     content = read_sealed(path, warn, "the split is drawn again, which gives the same", most_bytes=MAX_BYTES)
     if content is None:
         return None
-    digest = content["data_digest"]
-    if digest != corpus.digest:
-        raise DataError(
-            f"the split in `{path}` was made for other documents",
-            got=digest,
-            allowed=corpus.digest,
-            then="delete the file",
-        )
     return tuple(
         Fold(number, **_rows_by_part(fold["documents"]), notes=tuple(fold["notes"]))
         for number, fold in enumerate(content["folds"])

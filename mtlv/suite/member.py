@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mtlv.errors import PlanError
 from mtlv.evaluation.learned import constant_scores
 from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
@@ -105,20 +104,13 @@ def run_member(context: SuiteContext, resolved: ResolvedMember, spec: RunSpec) -
 
 def _restrict_to_fold(record: UnitRecord, inputs: UnitInputs, fold: Fold) -> UnitRecord:
     """Restrict a record to the documents of a fold; it may come from a suite with other sources."""
-    try:
-        curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
-        return replace(
-            record,
-            validation=inputs.align_scores(record.validation, fold.validation),
-            test=inputs.align_scores(record.test, fold.test),
-            curve=tuple(inputs.align_scores(scores, fold.validation).outputs for scores in curve),
-        )
-    except KeyError as error:
-        raise PlanError(
-            f"the finished unit {record.key} has no scores for a document of its fold",
-            got=error.args[0],
-            then="train it again: `mtlv run CONFIG --if-exists rerun`",
-        ) from error
+    curve = (record.validation.with_outputs(outputs) for outputs in record.curve)
+    return replace(
+        record,
+        validation=inputs.align_scores(record.validation, fold.validation),
+        test=inputs.align_scores(record.test, fold.test),
+        curve=tuple(inputs.align_scores(scores, fold.validation).outputs for scores in curve),
+    )
 
 
 def _run_fold(

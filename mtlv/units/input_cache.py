@@ -97,7 +97,7 @@ class InputCache(Corpora):
         while folds is None:  # the file may be damaged
             if not path.exists():
                 save_folds(path, corpus, super().splits(data))
-            folds = load_folds(path, corpus, self.warn)
+            folds = load_folds(path, self.warn)
         return folds
 
     def encoder(self, spec: EncoderSettings, data: DataSettings) -> Encoder:

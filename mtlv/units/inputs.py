@@ -191,11 +191,7 @@ class UnitInputs:
         return Scores((unit,), split, ids, tasks, groups)
 
     def align_scores(self, scores: Scores, rows: NDArray[np.int64]) -> Scores:
-        """Return the scores of a unit for all of `rows`, whatever other sources the training suite had.
-
-        Raises:
-            KeyError: it has no scores for a document of its own sources.
-        """
+        """Return the scores of a unit for all of `rows`, whatever other sources the training suite had."""
         ids = self._of_rows(self.corpus.ids, rows)
         if scores.ids == ids:
             return scores

@@ -70,7 +70,7 @@ def test_files_of_a_store(tmp_path: Path, content: str):
     for name in ("unit.json", "f.json", ABOUT, "config.json"):
         (tmp_path / name).write_text(content)
     warnings: list[str] = []
-    assert load_folds(tmp_path / "f.json", None, warnings.append) is None
+    assert load_folds(tmp_path / "f.json", warnings.append) is None
     assert "more than 20 levels" in warnings[0]
     (tmp_path / "f.json.damaged").unlink()
     fails(TrackingError, lambda: _about(tmp_path))

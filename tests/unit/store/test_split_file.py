@@ -9,7 +9,6 @@ import pytest
 from mtlv.data.folds import folds_digest
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import make_folds
-from mtlv.errors import DataError
 from mtlv.plan.task import Task
 from mtlv.store.split_file import load_folds, save_folds
 
@@ -26,7 +25,7 @@ def test_saved_folds_come_back(tmp_path):
     folds = make_folds(corpus, folds=3)
     path = tmp_path / "splits" / "folds.json"
     save_folds(path, corpus, folds)
-    back = load_folds(path, corpus, pytest.fail)
+    back = load_folds(path, pytest.fail)
     assert folds_digest(corpus, back) == folds_digest(corpus, folds)
     assert back[1].notes == folds[1].notes
     assert all(np.array_equal(a.part(p), b.part(p)) for a, b in zip(folds, back, strict=True) for p in PARTS)
@@ -41,7 +40,7 @@ def test_saved_folds_leave_out_what_was_left_out(tmp_path):
     (fold,) = make_folds(corpus)
     fold = replace(fold, train=fold.train[3:])
     save_folds(tmp_path / "f.json", corpus, (fold,))
-    (back,) = load_folds(tmp_path / "f.json", corpus, pytest.fail)
+    (back,) = load_folds(tmp_path / "f.json", pytest.fail)
     assert back.train.tolist() == fold.train.tolist()
 
 
@@ -54,13 +53,6 @@ def test_a_flipped_bit_moves_a_split_aside(tmp_path, place):
     content[place] ^= 1
     path.write_bytes(content)
     warnings = []
-    assert load_folds(path, corpus, warnings.append) is None
+    assert load_folds(path, warnings.append) is None
     assert "f.json.damaged" in warnings[0]
     assert [file.name for file in tmp_path.iterdir()] == ["f.json.damaged"]
-
-
-def test_folds_of_other_documents_are_refused(tmp_path):
-    corpus = random_corpus()
-    save_folds(tmp_path / "f.json", corpus, make_folds(corpus))
-    with pytest.raises(DataError, match="made for other documents"):
-        load_folds(tmp_path / "f.json", random_corpus(seed=1), pytest.fail)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,10 @@ import pytest
 from listening import Watcher
 from memory_tracker import MemoryTracker
 
-from mtlv.errors import PlanError
 from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
 from mtlv.settings import Suite, load_suite
-from mtlv.suite.member import _restrict_to_fold
 from mtlv.suite.run import run_suite
-from mtlv.units.input_cache import InputCache
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +65,3 @@ def test_a_store_with_units_beside_other_sources_gives_what_an_empty_one_gives(f
                 assert np.array_equal(one, other)
     assert found.metrics == fresh.metrics
     assert found.curve == fresh.curve
-
-
-def test_scores_without_a_document_of_their_own_source_are_refused(folder: Path) -> None:
-    made = suite(folder, "ab", "store")
-    (outcome,) = run_suite(made, ignore, MemoryTracker()).members[0].outcomes
-    record = outcome.records[0]
-    cache = InputCache()
-    (fold,) = cache.folds(made.members[0].settings.data)
-    inputs = cache.inputs(made.members[0].settings)
-    assert _restrict_to_fold(record, inputs, fold) == record
-    short = replace(record, test=replace(record.test, ids=("another", *record.test.ids[1:])))
-    with pytest.raises(PlanError, match=rf"{record.key} has no scores for .*got a/.*--if-exists rerun"):
-        _restrict_to_fold(short, inputs, fold)
