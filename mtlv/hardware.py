@@ -13,8 +13,8 @@ GROUP = Path("/sys/fs/cgroup")
 
 def cores() -> int:
     """Return the number of physical cores for the threads of this process: at most `OMP_NUM_THREADS`."""
-    count, threads = all_cores(), _omp()
-    return count if threads is None else min(count, threads)
+    threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return min(all_cores(), int(threads)) if threads.isdigit() and int(threads) else all_cores()
 
 
 def all_cores() -> int:
@@ -43,11 +43,6 @@ def _siblings(cpu: int) -> str:
 def _quota() -> int | None:
     quota, _, period = (_text(GROUP / "cpu.max") or "max").partition(" ")
     return int(quota) // int(period) if quota.isdigit() and period.isdigit() else None
-
-
-def _omp() -> int | None:
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(first) if first.isdigit() and int(first) > 0 else None
 
 
 def _available() -> int | None:

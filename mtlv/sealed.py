@@ -64,7 +64,8 @@ def read_sealed(
     which says what is done without it. Other processes then find no file.
     """
     try:
-        return unseal(_read(path, most_bytes), most_bytes)
+        with open_regular(path) as file:
+            return unseal(file.read(most_bytes + 1), most_bytes)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -81,11 +82,6 @@ def set_aside(path: Path) -> str:
     except OSError as error:
         return f"it cannot be moved aside ({error.strerror})"
     return f"it was renamed to `{place.name}`"
-
-
-def _read(path: Path, most_bytes: int) -> bytes:
-    with open_regular(path) as file:
-        return file.read(most_bytes + 1)
 
 
 def _sum(content: Mapping[str, Any]) -> str:

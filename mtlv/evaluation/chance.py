@@ -83,7 +83,8 @@ def against_random(comparison: Comparison, run: ComparedRun) -> AgainstRandom | 
     for other in comparison.runs:
         pairs = _pairs(other)
         score = _score(other, pairs)
-        if is_random(other) and score is not None and pairs <= _pairs(run) and _like(run, other):
+        is_control = is_random(other) and run.sizes == other.sizes and alike(run, other, MAY_DIFFER)
+        if is_control and score is not None and pairs <= _pairs(run):
             controls_by_pairs[pairs].setdefault(
                 (other.params.get("grouping.seed", other.key), _partition(other)), (other, score)
             )
@@ -110,10 +111,6 @@ def _score(run: ComparedRun, pairs: Pairs) -> float | None:
     scores = [child.main for child in _children(run, pairs) if child.main is not None]
     mean, _ = mean_and_sd(scores)
     return mean if run.status == "FINISHED" and mean is not None and math.isfinite(mean) else None
-
-
-def _like(run: ComparedRun, other: ComparedRun) -> bool:
-    return run.sizes == other.sizes and alike(run, other, MAY_DIFFER)
 
 
 def _partition(run: ComparedRun) -> Partition:

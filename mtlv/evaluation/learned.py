@@ -119,10 +119,6 @@ class ConstantAnswer:
     doing: str
 
 
-def _yes(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
-    return np.ones(documents)
-
-
 def _best_class(task: Task, training: NDArray, documents: int) -> NDArray:
     """Return probabilities [N, C] of the class that is best on the training documents, on ties the first."""
     one_hot = np.eye(len(task.classes))
@@ -137,26 +133,18 @@ def _of_class(task: Task, row: NDArray, counts: NDArray[np.float32]) -> float:
     return float(SCORING[task.kind].sums(task, alike)[task.main_metric].of_draws(counts[None])[0])
 
 
-def _mean(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
-    return np.full(documents, training.mean())
-
-
-def _nothing(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
-    outputs = np.empty(documents, object)
-    outputs[:] = [()] * documents
-    return outputs
-
-
-def _no_piece(task: Task, training: NDArray, documents: int) -> NDArray:  # noqa: ARG001
-    return np.tile([0.0, 1.0, 0.0, 1.0, 0.0, 1.0], (documents, 1))
-
-
 CONSTANT_ANSWERS: Mapping[str, ConstantAnswer] = {
-    "binary": ConstantAnswer(_yes, "always answering yes"),
+    "binary": ConstantAnswer(lambda _, __, documents: np.ones(documents), "always answering yes"),
     "multiclass": ConstantAnswer(_best_class, "always answering the same class"),
-    "regression": ConstantAnswer(_mean, "always answering the mean"),
-    "tagging": ConstantAnswer(_nothing, "marking nothing"),
-    "mlm": ConstantAnswer(_no_piece, "finding no masked word"),
+    "regression": ConstantAnswer(
+        lambda _, training, documents: np.full(documents, training.mean()), "always answering the mean"
+    ),
+    "tagging": ConstantAnswer(
+        lambda _, __, documents: np.fromiter(((),) * documents, object, documents), "marking nothing"
+    ),
+    "mlm": ConstantAnswer(
+        lambda _, __, documents: np.tile([0.0, 1.0], (documents, 3)), "finding no masked word"
+    ),
 }
 """Constant answers by kind of task."""
 

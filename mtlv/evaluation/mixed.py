@@ -64,14 +64,12 @@ def evaluate_all(scores: Scores, tasks: Sequence[Task], thresholds: Mapping[str,
     if joint is not None and len(names) == len(tasks):
         return joint
     by_task: dict[str, TaskMetricValues] = {} if joint is None else dict(joint.tasks)
-    by_task |= {task.name: _other(task, scores) for task in tasks if task.name not in by_task}
+    for task in tasks:
+        if task.name not in by_task:
+            task_scores = scores.tasks[task.name]
+            figures, support = task_figures(task, task_scores), int(task_scores.mask.sum())
+            by_task[task.name] = OtherMetrics(figures, main_figure(task, figures), support)
     sources = {
         source: fmean(by_task[name].main for name in names) for source, names in by_source(tasks).items()
     }
     return Metrics(MixedMetrics(sources), {task.name: by_task[task.name] for task in tasks})
-
-
-def _other(task: Task, scores: Scores) -> OtherMetrics:
-    task_scores = scores.tasks[task.name]
-    figures = task_figures(task, task_scores)
-    return OtherMetrics(figures, main_figure(task, figures), int(task_scores.mask.sum()))

@@ -43,7 +43,12 @@ class CorpusCheck:
 def list_lines() -> tuple[str, ...]:
     """Return a line per corpus: name, number of labels or kind of task, state, title."""
     width = max(len(name) for name in catalog.names())
-    return tuple(_list_line(catalog.card(name), width) for name in catalog.names())
+    lines = []
+    for card in map(catalog.card, catalog.names()):
+        kinds = ", ".join(dict.fromkeys(task.kind for task in card.other_tasks))
+        labels = f"{len(card.labels)} labels" if card.labels else "your labels"
+        lines.append(f"{card.name:<{width}}  {kinds or labels:<11}  {_state(card):<12}  {card.title}")
+    return tuple(lines)
 
 
 def show_lines(name: str) -> tuple[str, ...]:
@@ -134,12 +139,6 @@ def token_lengths(settings: Settings, corpus: Corpus) -> Lengths:
         return [len(ids) for ids in encoded["input_ids"]]
 
     return lengths
-
-
-def _list_line(card: Card, width: int) -> str:
-    kinds = ", ".join(dict.fromkeys(task.kind for task in card.other_tasks))
-    labels = f"{len(card.labels)} labels" if card.labels else "your labels"
-    return f"{card.name:<{width}}  {kinds or labels:<11}  {_state(card):<12}  {card.title}"
 
 
 def _state(card: Card) -> str:

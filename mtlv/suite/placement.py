@@ -66,7 +66,8 @@ def _place(suite: Suite, *, writes: bool) -> Placement:
     if chosen is not None:
         _check_chosen(chosen)
     uri = store_uri(first.tracking.uri)
-    stores = MlflowNames(uri, is_users=_same_store(uri))
+    users = kept_address(store_uri(None)).rstrip("/")  # of the ids that the user chose
+    stores = MlflowNames(uri, is_users=kept_address(uri).rstrip("/") == users)
     experiment, by, note, parent = first.experiment, "", "", None
     run = chosen_run()
     if run is not None:
@@ -105,12 +106,6 @@ def _check_chosen(chosen: UserChoice) -> None:
         check_kind(chosen.value)
     except TrackingError as error:
         raise RefusedError(str(error).replace("`tracking.uri`", chosen.by)) from error
-
-
-def _same_store(uri: str) -> bool:
-    """Whether the ids that the user chose are of this store."""
-    addresses = (uri, store_uri(None))
-    return len({kept_address(address).rstrip("/") for address in addresses}) == 1
 
 
 def _chosen_name(stores: MlflowNames) -> tuple[str, str] | None:

@@ -96,13 +96,11 @@ def keep_data(client: MlflowClient, run: str, parts: Sequence[DataPart]) -> None
     """Log the data read by a run. MLflow would keep only the first role for the same name and digest."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    inputs = [
-        DatasetInput(
-            Dataset(part.name, part.digest, *_source(part.source), _schema(part), _profile(part)),
-            [InputTag("mlflow.data.context", part.role)],
-        )
-        for part in parts
-    ]
+    inputs = []
+    for part in parts:
+        profile = json.dumps({"num_rows": part.documents, "num_labels": len(part.tasks)})
+        data = Dataset(part.name, part.digest, *_source(part.source), _schema(part), profile)
+        inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", part.role)]))
     client.log_inputs(run, inputs)
 
 
@@ -117,7 +115,3 @@ def _schema(part: DataPart) -> str:
     columns = [{"type": "string", "name": "text", "required": True}]
     columns += [{"type": "long", "name": task, "required": True} for task in part.tasks]
     return json.dumps({"mlflow_colspec": columns}, ensure_ascii=False)
-
-
-def _profile(part: DataPart) -> str:
-    return json.dumps({"num_rows": part.documents, "num_labels": len(part.tasks)})

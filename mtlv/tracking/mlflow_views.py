@@ -66,7 +66,8 @@ def view_state(view: View, run_id: Callable[[str], str]) -> dict[str, object]:
         "datasetsFilter": [],
         "selectedColumns": [_column(name) for name in view.columns],
         "columnOrder": [NAME, *map(_column, view.columns)],
-        "columnWidths": {NAME: 340} | {_column(name): _width(name) for name in view.columns},
+        "columnWidths": {NAME: 340}  # in pixels, by the title
+        | {_column(name): min(180, 40 + 8 * len(name.partition(".")[2])) for name in view.columns},
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": charts,
         "compareRunSections": list(_sections(view, sections)),
@@ -80,11 +81,6 @@ def _column(name: str) -> str:
     """Return a column such as `params.k` in the form of the UI."""
     kind, _, key = name.partition(".")
     return f"{kind}.`{key}`"
-
-
-def _width(name: str) -> int:
-    """Return the width of a column in pixels, by its title."""
-    return min(180, 40 + 8 * len(name.partition(".")[2]))
 
 
 def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]:

@@ -81,14 +81,6 @@ def _counts(corpus: Corpus, parts: Sequence[Rows]) -> list[Any] | None:
         return None
 
 
-def _yes(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray:  # noqa: ARG001
-    return _probabilities(2, known, targets, unknown)[:, 1]
-
-
-def _classes(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray:
-    return _probabilities(len(task.classes), known, targets, unknown)
-
-
 def _probabilities(classes: int, known: Any, targets: NDArray, unknown: Any) -> NDArray:
     """Return probabilities [M, C], 0 for classes without a training document."""
     from sklearn.linear_model import LogisticRegression
@@ -108,5 +100,9 @@ def _number(task: Task, known: Any, targets: NDArray, unknown: Any) -> NDArray: 
     return Ridge().fit(known, targets).predict(unknown)
 
 
-FITS: Mapping[str, Fit] = {"binary": _yes, "multiclass": _classes, "regression": _number}
+FITS: Mapping[str, Fit] = {
+    "binary": lambda _, *data: _probabilities(2, *data)[:, 1],
+    "multiclass": lambda task, *data: _probabilities(len(task.classes), *data),
+    "regression": _number,
+}
 """Predictions by kind of task."""

@@ -21,10 +21,6 @@ def macro_average_precision(outputs: NDArray, truth: Flags, known: Flags) -> flo
     )
 
 
-def _macro_f1(outputs: NDArray, truth: Flags, known: Flags) -> float:
-    return f1_macro(Decisions(truth, (outputs >= 0.5) & known, known))
-
-
 def _minus_loss(outputs: NDArray, truth: Flags, known: Flags) -> float:
     p = np.clip(outputs.astype(np.float64), 1e-7, 1 - 1e-7)
     return float(np.log(np.where(truth, p, 1 - p))[known].mean())
@@ -32,7 +28,7 @@ def _minus_loss(outputs: NDArray, truth: Flags, known: Flags) -> float:
 
 RULES: dict[str, Callable[[NDArray, Flags, Flags], float]] = {
     "average_precision": macro_average_precision,
-    "f1_macro": _macro_f1,
+    "f1_macro": lambda p, truth, known: f1_macro(Decisions(truth, (p >= 0.5) & known, known)),
     "loss": _minus_loss,
 }
 """(probabilities, whether the label is yes, and whether it is known, [N, T] each) -> value, higher is better.

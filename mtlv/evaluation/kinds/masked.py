@@ -28,13 +28,9 @@ def _ratio(cells: Floats, above: int, below: int, factor: float = 1.0) -> Floats
     return factor * cells[:, above] / np.maximum(cells[:, below], 1)
 
 
-def _perplexity(cells: Floats) -> Floats:
-    return np.exp(_ratio(cells, NATS, PIECES))
-
-
 METRICS: dict[str, Callable[[Floats], Floats]] = {
     "masked_loss": partial(_ratio, above=NATS, below=PIECES),
-    "perplexity": _perplexity,
+    "perplexity": lambda cells: np.exp(_ratio(cells, NATS, PIECES)),
     "piece_accuracy": partial(_ratio, above=FOUND, below=PIECES),
     "word_accuracy": partial(_ratio, above=WORDS_FOUND, below=WORDS),
     "bits_per_character": partial(_ratio, above=NATS, below=CHARACTERS, factor=1 / np.log(2)),
