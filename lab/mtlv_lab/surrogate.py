@@ -45,10 +45,6 @@ class SurrogateValue(PairSums):
         seen = (sizes == 0) | ((sizes >= low) & (sizes <= high))
         return np.where(seen, super()._value(pairs, sizes), -np.inf)
 
-    def program(self, k: int | None) -> None:
-        """Return None: the program knows no sizes."""
-        return
-
 
 @dataclass(frozen=True)
 class Surrogate:

@@ -138,7 +138,6 @@ def test_groups_of_one_size_say_nothing_of_others():
     assert fitted.value.of(np.stack([one, three])).tolist() == [-np.inf, -np.inf]
     assert np.isfinite(fitted.value.of(np.stack([two, np.zeros_like(two)]))).all()
     assert len(set(best_partition(fitted.value).labels)) == 4
-    assert fitted.value.program(None) is None
 
 
 def test_scores_that_do_not_vary_have_no_skill():

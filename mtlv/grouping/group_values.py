@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +29,7 @@ class Program:
         worth: [V].
         rows: [M, V].
         low, high: [M], bounds of each row.
-        groups: of each variable [V, T]: the tasks that are together if it is 1.
+        groups: of each variable [V, T]: the tasks that are a group if it is 1.
     """
 
     worth: NDArray[np.float64]
@@ -40,11 +39,8 @@ class Program:
     groups: Groups
 
     def labels(self, solution: NDArray[np.float64]) -> tuple[int, ...]:
-        """Return the group of each task: that of the first task with which it is together."""
-        together = np.eye(self.groups.shape[1], dtype=bool)  # [T, T]
-        for group in self.groups[solution > 0.5]:
-            together[np.ix_(group, group)] = True
-        return first_seen(together.argmax(axis=1).tolist())
+        """Return the group of each task."""
+        return first_seen(self.groups[solution > 0.5].argmax(axis=0).tolist())
 
 
 class GroupValue(ABC):
@@ -133,32 +129,8 @@ class PairSums(_Pairs):
         array([6.])
     """
 
-    MOST = 30  # tasks; with more, the program has too many triples
-
     def _shared(self, pairs: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
         return pairs
-
-    def program(self, k: int | None) -> Program | None:
-        """Return the clique partition, without k: x[t, u] = 1 if t and u are in one group.
-
-        Three pairs of three tasks obey x[t, u] + x[u, w] - x[t, w] <= 1 (Grötschel and Wakabayashi,
-        "A cutting plane algorithm for a clustering problem", 1989).
-        """
-        if k is not None or self.alone != 0 or not 3 <= self.items <= self.MOST:
-            return None
-        from scipy.sparse import csr_array
-
-        pairs = list(combinations(range(self.items), 2))
-        number = {pair: column for column, pair in enumerate(pairs)}
-        sides = [(number[t, u], number[u, w], number[t, w]) for t, u, w in combinations(range(self.items), 3)]
-        columns = np.array([row for a, b, c in sides for row in ((a, b, c), (b, c, a), (c, a, b))])
-        ends = np.arange(len(columns) + 1) * 3
-        signs = np.tile([1.0, 1.0, -1.0], len(columns))
-        rows = csr_array((signs, columns.ravel(), ends), shape=(len(columns), len(pairs)))
-        groups = np.zeros((len(pairs), self.items), dtype=bool)
-        np.put_along_axis(groups, np.array(pairs), values=True, axis=1)
-        bounds = np.full(len(columns), -np.inf), np.ones(len(columns))
-        return Program(np.array([self.both[pair] for pair in pairs]), rows, *bounds, groups)
 
 
 class ListedValues(GroupValue):

@@ -141,17 +141,6 @@ def test_dynamic_programming_is_as_good_as_all_partitions(
         assert k in (None, max(found.labels) + 1)
 
 
-def test_the_program_of_sums_is_as_good_as_dynamic_programming(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = [PairSums(random_gains(seed)) for seed in range(50)]
-    exact = [best_partition(value) for value in values]
-    monkeypatch.setattr(search, "MOST", 7)
-    found = [best_partition(value) for value in values]
-    assert {each.how for each in found} == {"a mixed-integer program"}
-    assert all(each.proven for each in found)
-    assert [each.value for each in found] == pytest.approx([each.value for each in exact])
-    assert len({each.labels for each in found}) > 10
-
-
 @pytest.mark.parametrize("k", [None, 3, 4])
 def test_the_program_of_measured_groups_is_as_good_as_dynamic_programming(
     monkeypatch: pytest.MonkeyPatch, k: int | None
