@@ -29,8 +29,5 @@ def classification_report(scores: Scores, names: Sequence[str], thresholds: Mapp
 
 def per_task_csv(metrics: Metrics) -> str:
     """Return a header and a line per task: `task` and all metrics of any task, with 6 decimals."""
-    return csv_text([{"task": name} | _format(task.as_dict()) for name, task in metrics.tasks.items()])
-
-
-def _format(figures: Mapping[str, float]) -> dict[str, object]:
-    return {key: f"{value:.6f}" if isinstance(value, float) else value for key, value in figures.items()}
+    rows = [{"task": name} | task.as_dict() for name, task in metrics.tasks.items()]
+    return csv_text([{k: f"{x:.6f}" if isinstance(x, float) else x for k, x in row.items()} for row in rows])

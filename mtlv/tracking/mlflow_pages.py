@@ -99,16 +99,11 @@ def keep_data(client: MlflowClient, run: str, parts: Sequence[DataPart]) -> None
     inputs = []
     for part in parts:
         profile = json.dumps({"num_rows": part.documents, "num_labels": len(part.tasks)})
-        data = Dataset(part.name, part.digest, *_source(part.source), _schema(part), profile)
+        kind, key = ("http", "url") if part.source.startswith(("http://", "https://")) else ("local", "uri")
+        source = json.dumps({key: part.source})
+        data = Dataset(part.name, part.digest, kind, source, _schema(part), profile)
         inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", part.role)]))
     client.log_inputs(run, inputs)
-
-
-def _source(source: str) -> tuple[str, str]:
-    """Return kind and content of the source, as shown in the UI."""
-    if source.startswith(("http://", "https://")):
-        return "http", json.dumps({"url": source})
-    return "local", json.dumps({"uri": source})
 
 
 def _schema(part: DataPart) -> str:
