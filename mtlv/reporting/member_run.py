@@ -11,10 +11,9 @@ from mtlv.figures.per_task import draw_per_task
 from mtlv.reporting.descriptions import describe_member
 from mtlv.reporting.fold_run import PER_TASK, write_plan
 from mtlv.reporting.groups import write_groups
-from mtlv.reporting.member_result import MemberResult, as_members, error_bars, member_metrics
+from mtlv.reporting.member_result import MemberResult, error_bars, member_metrics
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames, end_tags
-from mtlv.reporting.suite_table import as_csv, make_rows
 from mtlv.tracking import TableFile, Tracker
 
 SPLITTINGS = "report/splittings.json"
@@ -26,7 +25,6 @@ def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
     tracker.tags(run, end_tags(result.outcomes))
     fold_run = result.resolved.children[0]
     write_plan(tracker, run, fold_run, result.outcomes[0], MetricNames(fold_run.plan, result.resolved.tasks))
-    tracker.text(run, as_csv(make_rows(as_members([result]))), "report/table.csv")
     tracker.table(run, _per_task_table(result))
     if result.splittings:
         tracker.table(run, _splittings_table(result))
