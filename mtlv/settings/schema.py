@@ -130,6 +130,7 @@ class RatesSettings(SettingsSection):
 
 class TrainingSettings(SettingsSection):
     later = {  # noqa: RUF012
+        "average_epochs": 1,
         "class_weights": None,
         "cuda_graphs": True,
         "optimizer": "adamw",
@@ -181,6 +182,7 @@ class TrainingSettings(SettingsSection):
         TeachSettings | None,
         Field(description="a mapping with from, gold, temperature and crossfit, or null"),
     ]
+    average_epochs: Count
     select: Literal["last", "best"]
     select_per: Literal["model", "task"]
     patience: MaybeCount

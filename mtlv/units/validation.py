@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from mtlv.units.job import Job
 
 if TYPE_CHECKING:
     import torch
+
+    Weights = Mapping[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class ValidationHook(Hook):
         self._tasks = [inputs.tasks[name] for name in job.unit.model.tasks]
         self._of_heads = {head.name: head.tasks for head in job.unit.model.heads}
         self._shown = "AP" if all_need_thresholds(self._tasks) else "score"
+        self._recent: list[Weights] = []  # weights after the last epochs, if they are averaged
 
     @property
     def done(self) -> bool:  # type: ignore[override]
@@ -90,13 +94,14 @@ class ValidationHook(Hook):
         self.callbacks.on_event(BatchTrained(self.job.name, documents))
 
     def on_epoch(self, losses: EpochLosses) -> None:
-        parts, precision = self._validation, self.job.precision
-        self.curve.append(self.inputs.outputs(self.model, parts, precision=precision))
+        with self._averaged():
+            parts, precision = self._validation, self.job.precision
+            self.curve.append(self.inputs.outputs(self.model, parts, precision=precision))
+            self._judge(self.scores(losses.epoch))
         when = self.callbacks.timestamp_ms(losses.epoch)
         record = EpochRecord(**vars(losses), timestamp_ms=when)
         self.records.append(record)
         scores = self.scores(losses.epoch)
-        self._judge(scores)
         self.callbacks.on_epoch(record, scores)
         self.callbacks.on_event(
             EpochEnded(
@@ -108,6 +113,26 @@ class ValidationHook(Hook):
                 losses.documents / losses.seconds,
             )
         )
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """Give the model the mean of its weights after the last epochs, and then its own weights again."""
+        most = self.job.settings.training.average_epochs
+        if most == 1:
+            yield
+            return
+        weights = {name: tensor.cpu() for name, tensor in self._copy().items()}
+        self._recent = [*self._recent, weights][-most:]
+        self.model.load_state_dict(self._mean_weights())
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(weights)
+
+    def _mean_weights(self) -> Weights:
+        """Return the mean of the weights after the last epochs, or the model's if none are averaged."""
+        recent = self._recent or [self.model.state_dict()]
+        return {name: _mean([weights[name] for weights in recent]) for name in recent[-1]}
 
     def _judge(self, scores: Scores) -> None:
         if self.selection.idle:
@@ -125,6 +150,7 @@ class ValidationHook(Hook):
             "records": [asdict(record) for record in self.records],
             "curve": [{name: _plain(values) for name, values in outputs.items()} for outputs in self.curve],
             "selection": self.selection.take(),
+            "recent": list(self._recent),
         }
 
     def put_back(self, state: Mapping[str, Any]) -> None:
@@ -134,12 +160,13 @@ class ValidationHook(Hook):
             {name: _array(values) for name, values in outputs.items()} for outputs in state["curve"]
         ]
         self.selection.put_back(state["selection"])
+        self._recent = list(state["recent"])
 
     def best_weights(self) -> BestWeights:
         """Return the epochs to keep, with their weights."""
         if not self.selection.best:
             last = len(self.records) - 1
-            weights = {last: self.model.state_dict()}  # not copied: training has ended
+            weights = {last: self._mean_weights()}  # not copied: training has ended
             return BestWeights(last, dict.fromkeys(self.job.unit.model.tasks, last), weights)
         return BestWeights(self.selection.epoch, self.selection.epochs, self.selection.weights)
 
@@ -154,6 +181,14 @@ class ValidationHook(Hook):
     def _scores(self, outputs: Outputs) -> Scores:
         rows = self.job.fold.validation
         return self.inputs.scores(self.job.unit.key, "validation", rows, self._validation, outputs)
+
+
+def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the mean of equal shapes; of equal tensors, such as frozen weights, exactly the first."""
+    import torch
+
+    first, *others = tensors
+    return first if all(torch.equal(first, other) for other in others) else torch.stack([*tensors]).mean(0)
 
 
 def _plain(values: NDArray) -> Any:

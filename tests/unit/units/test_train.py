@@ -41,6 +41,7 @@ VARIANTS = [
     ("architecture=mtl", "training.accumulation=2", "training.schedule=constant", "training.warmup=0"),
     ("architecture=mtl", "training.objective=uncertainty", "training.objective.learning_rate=0.1"),
     ("architecture=mtl", "training.objective=dwa"),
+    ("architecture=mtl", "training.average_epochs=2", "training.select=best", "training.schedule=constant"),
     ("architecture=mtl", "training.objective=random"),
     ("architecture=mtl", "encoder.lora={rank: 4, dropout: 0.2}"),
     ("architecture=mtl", "training.optimizer=adamax", "training.rates={heads: 5, layers: 0.5}"),
@@ -132,6 +133,34 @@ def test_an_interrupted_unit_ends_as_an_undisturbed_one(
     epoch = len(unit.job.fold.train)
     documents = [epoch, EPOCHS * epoch, EPOCHS * epoch]
     assert [heard.documents for heard in told[1:]] == documents, "before and after the resume"
+
+
+def test_averaged_weights_are_validated_tested_and_kept_and_training_goes_on_without_them(
+    suite: Callable, table: Callable, tmp_path: Path
+) -> None:
+    """The mean of the last two of three epochs, which are the last ones of trainings that end earlier."""
+    constant = ("training.schedule=constant", "training.warmup=0")
+    changes = ("architecture=mtl", "encoder.frozen_layers=1", *constant)
+    last: list[Result] = []
+    for epochs in (1, 2, 3):
+        unit = unit_of(suite(table("t"), *changes, f"training.epochs={epochs}"))
+        last.append(unit.train(tmp_path / str(epochs)))
+    unit = unit_of(suite(table("t"), *changes, "training.epochs=3", "training.average_epochs=2"))
+    record, weights = unit.train(tmp_path / "averaged")
+    alone = last[-1][0]
+    assert [epoch.loss for epoch in record.epochs] == [epoch.loss for epoch in alone.epochs]
+    means = {name: (weight + last[1][1][1][name]) / 2 for name, weight in last[2][1][2].items()}
+    assert weights[2].keys() == means.keys()
+    assert all(torch.allclose(weight, means[name], atol=1e-7) for name, weight in weights[2].items())
+    model = module.model_of(unit.job, unit.inputs)
+    model.load_state_dict(means)
+    for part, rows in (("validation", unit.job.fold.validation), ("test", unit.job.fold.test)):
+        documents = unit.inputs.parts(unit.job.unit.model.tasks, rows)
+        outputs = unit.inputs.outputs(model.eval(), documents, precision="fp32")
+        for name, task in getattr(record, part).tasks.items():
+            np.testing.assert_allclose(task.outputs, outputs[name][task.mask], atol=1e-5)
+            assert not np.allclose(task.outputs, getattr(alone, part).tasks[name].outputs, atol=1e-5)
+    assert all(np.array_equal(record.curve[0][name], values) for name, values in alone.curve[0].items())
 
 
 LEARNING_RATE = 1e-3  # of `suite`
