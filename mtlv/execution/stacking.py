@@ -122,6 +122,7 @@ class UnitStack:
         except UnitMissing:
             pass
         self._members.remove(member)
+        self._release()
         self._clock()
         self._clock.units = max(1, len(self._members))
         yield member.job, outcome
@@ -140,9 +141,7 @@ class UnitStack:
                 self._tell("this encoder cannot be computed for several models at once")
                 return
         try:
-            if self._together is None or self._together.steps != steps:
-                self._release()
-                self._together = TogetherSteps(steps)
+            self._together = self._together or TogetherSteps(steps)
             with self._draws_of(self._members[0]):
                 self._together.take(due)
         except torch.cuda.OutOfMemoryError:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.optim.adamw import adamw
 
 from mtlv.data.batches import Batch
 from mtlv.models.base import token_types
 from mtlv.models.fast.stacked import StackedEncoder, outputs_of, stacks
 from mtlv.training.loop import DueStep, Step, StepValues, autocast
+
+PLAIN_ADAMW = (torch.optim.AdamW, (0.9, 0.999), 1e-8, False, False)
 
 
 class TogetherSteps:
@@ -29,10 +33,8 @@ class TogetherSteps:
         self._encoder = StackedEncoder([step.trained.model.encoder for step in steps])
         self._encoder.keep()
         self._optimizer: JointAdamW | None = None
-        optimizers = [step.trained.optimizer for step in steps]
-        self._can_update = all(
-            type(one) is torch.optim.AdamW and not one.defaults["amsgrad"] for one in optimizers
-        )
+        if {_formula(step.trained.optimizer) for step in steps} == {PLAIN_ADAMW}:
+            self._optimizer = JointAdamW(steps, self._encoder)
 
     @staticmethod
     def suit(step: Step) -> bool:
@@ -42,29 +44,16 @@ class TogetherSteps:
     def take(self, due: Sequence[DueStep]) -> None:
         """Take the steps that are due, one of each model in their order."""
         values = self._gradients(due)
-        updated = self._update_at_once([one.progress.step for one in due])
-        for one, its_values in zip(due, values, strict=True):
-            one.step.end(one.batches, one.progress, its_values, updated=updated)
-            one.is_taken = True
-
-    def _update_at_once(self, numbers: Sequence[int]) -> bool:
-        """Change the weights of all models at once, if they have the same rates; return whether they have.
-
-        Otherwise, the gradients of the stack are given to the models.
-        """
-        rates = {_rates(step) for step in self.steps}
-        if self._optimizer is None and len(rates) == 1 and len(set(numbers)) == 1 and self._can_update:
-            self._optimizer = JointAdamW(self.steps, self._encoder)
-        if self._optimizer is not None and len(rates) == 1:
+        if self._optimizer is None:
+            self._encoder.share_gradients()
+        else:
             self._optimizer.step()
-            return True
-        self.release()
-        self._encoder.share_gradients()
-        return False
+        for one, its_values in zip(due, values, strict=True):
+            one.step.end(one.batches, one.progress, its_values, updated=self._optimizer is not None)
+            one.is_taken = True
 
     def release(self) -> None:
         """Let each model change its weights by its own optimizer from now on."""
-        self._can_update = False
         if self._optimizer is not None:
             self._optimizer.release()
             self._optimizer = None
@@ -117,67 +106,94 @@ class TogetherSteps:
 
 
 class JointAdamW:
-    """AdamW of K models with the same rates and number of steps, over the weights of their stack.
+    """AdamW of K models over the weights of their stack, with the rates and the number of steps of each.
 
-    The states of the models' optimizers are parts of its own, so that each can be saved.
+    As `torch.optim.AdamW` (Loshchilov and Hutter, ICLR 2019): for a weight w of model k in its step t, with
+    gradient g, rate r, decay d and
+
+        m = β1 m + (1 - β1) g,    v = β2 v + (1 - β2) g²,
+        w = (1 - r d) w - r / (1 - β1^t) m / (√(v / (1 - β2^t)) + ε).
+
+    m, v and t are parts of the states of the models' optimizers, so that each can be saved. These change the
+    other weights, such as those of heads.
     """
 
     def __init__(self, steps: Sequence[Step], encoder: StackedEncoder) -> None:
         self._optimizers = [step.trained.optimizer for step in steps]
-        self._clip_norm = steps[0].clip_norm
-        self._stacks = [weight for weight, _ in encoder.kept() if weight.requires_grad]
-        parts = {one: weight for weight, ones in encoder.kept() for one in ones}
-        self._others = [
-            [weight for group in optimizer.param_groups for weight in group["params"] if weight not in parts]
-            for optimizer in self._optimizers
+        clip_norms = [math.inf if step.clip_norm is None else step.clip_norm for step in steps]
+        states = [[{"step": 0}, *optimizer.state.values()] for optimizer in self._optimizers]
+        counts = [max(float(state.get("step", 0)) for state in of_model) for of_model in states]
+        device = steps[0].trained.device
+        self._clip_norms, self._counts = torch.tensor([clip_norms, counts], device=device)  # [K] each
+        self._clips, self._has_equal_counts = min(clip_norms) < math.inf, len(set(counts)) == 1
+        places = [
+            {weight: place for place, group in enumerate(one.param_groups) for weight in group["params"]}
+            for one in self._optimizers
         ]
-        groups = []
-        for of_models in zip(*(optimizer.param_groups for optimizer in self._optimizers), strict=True):
-            weights = [parts.get(weight, weight) for group in of_models for weight in group["params"]]
-            groups.append({**of_models[0], "params": list(dict.fromkeys(weights))})
-        self._joint = torch.optim.AdamW(groups, fused=True)
+        self._moments: dict[nn.Parameter, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._blocks: dict[tuple[int, ...], list[nn.Parameter]] = {}  # by the place of each model's group
         for stack, ones in encoder.kept():
             if stack.requires_grad:
-                self._join_states(stack, ones)
-        for optimizer, others in zip(self._optimizers, self._others, strict=True):
-            for weight in others:
-                self._joint.state[weight] = optimizer.state[weight]  # the same, now and later
+                self._moments[stack] = self._join("exp_avg", ones), self._join("exp_avg_sq", ones)
+                of_models = tuple(its.pop(one) for its, one in zip(places, ones, strict=True))
+                self._blocks.setdefault(of_models, []).append(stack)
+        self._others = [list(its) for its in places]
 
-    def _join_states(self, stack: nn.Parameter, ones: Sequence[nn.Parameter]) -> None:
-        """Move the states of some weights into one state, of which they become parts."""
+    def _join(self, name: str, ones: Sequence[nn.Parameter]) -> torch.Tensor:
+        """Move a moment of some weights into one tensor [K, ...], of which theirs become parts."""
         states = [optimizer.state[one] for optimizer, one in zip(self._optimizers, ones, strict=True)]
-        joint = self._joint.state[stack]
-        joint["step"] = states[0]["step"].clone() if states[0] else torch.zeros((), device=stack.device)
-        for name in ("exp_avg", "exp_avg_sq"):
-            before = [state.get(name, torch.zeros_like(one)) for state, one in zip(states, ones, strict=True)]
-            joint[name] = torch.stack([moment.detach() for moment in before])
-            for state, moment in zip(states, joint[name], strict=True):
-                state[name] = moment
-        for state in states:
-            state["step"] = joint["step"]
+        moments = [state.get(name, torch.zeros_like(one)) for state, one in zip(states, ones, strict=True)]
+        joint = torch.stack([moment.detach() for moment in moments])
+        for state, moment, count in zip(states, joint, self._counts, strict=True):
+            state |= {name: moment, "step": count}
+        return joint
 
+    @torch.no_grad()
     def step(self) -> None:
         """Clip the gradient of each model, and change the weights."""
-        if self._clip_norm is not None:
-            self._clip(self._clip_norm)
-        for group, of_model in zip(self._joint.param_groups, self._optimizers[0].param_groups, strict=True):
-            group["lr"] = of_model["lr"]
-        self._joint.step()
-        self._joint.zero_grad(set_to_none=True)
+        if self._clips:
+            self._clip([stack.grad for stack in self._moments if stack.grad is not None])
+        self._counts += 1
+        for places, weights in self._blocks.items():
+            groups = [one.param_groups[place] for one, place in zip(self._optimizers, places, strict=True)]
+            self._update([weight for weight in weights if weight.grad is not None], groups)
+        for stack in self._moments:
+            stack.grad = None
         for optimizer in self._optimizers:
-            optimizer._opt_called = True  # type: ignore[attr-defined]  # its schedule would warn
+            optimizer.step()
 
-    def _clip(self, norm: float) -> None:
-        """Scale the gradient of each model down to a norm if it is longer, as `clip_grad_norm_`."""
-        stacks = [stack.grad for stack in self._stacks if stack.grad is not None]
+    def _update(self, weights: list[Any], groups: Sequence[Mapping[str, Any]]) -> None:
+        """Change weights of the stack by the rates of one group of each model."""
+        gradients = [weight.grad for weight in weights]
+        moments, squares = ([self._moments[weight][number] for weight in weights] for number in (0, 1))
+        (beta1, beta2), eps = groups[0]["betas"], groups[0]["eps"]
+        rates = [(group["lr"], group["weight_decay"]) for group in groups]
+        if self._has_equal_counts and len(set(rates)) == 1:  # one kernel, which reads everything once
+            before = list((self._counts[0] - 1).repeat(len(gradients)))
+            options = dict(zip(("lr", "weight_decay"), rates[0], strict=True), amsgrad=False, maximize=False)
+            options |= {"beta1": beta1, "beta2": beta2, "eps": eps, "fused": True}
+            adamw(weights, gradients, moments, squares, [], before, **options)
+            return
+        torch._foreach_lerp_(moments, gradients, 1 - beta1)
+        torch._foreach_mul_(squares, beta2)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
+        counts = self._counts.double()
+        rate, decay = counts.new_tensor(rates).T
+        factors = torch.stack([1 - rate * decay, rate / (1 - beta1**counts), (1 - beta2**counts).sqrt()])
+        for weight, moment, square in zip(weights, moments, squares, strict=True):
+            left, size, root = factors.float().view(3, -1, *[1] * (weight.ndim - 1))
+            weight.mul_(left).addcdiv_(size * moment, square.sqrt().div_(root).add_(eps), value=-1)
+
+    def _clip(self, gradients: Sequence[torch.Tensor]) -> None:
+        """Scale the gradient of each model down to its norm if it is longer, as `clip_grad_norm_`."""
         others = [[w.grad for w in weights if w.grad is not None] for weights in self._others]
-        squares = torch.stack([stack.flatten(1).norm(dim=1) for stack in stacks]).square().sum(0)
-        of_others = [torch.stack(torch._foreach_norm(gradients)).square().sum() for gradients in others]
-        factors = (norm / ((squares + torch.stack(of_others)).sqrt() + 1e-6)).clamp(max=1)  # [K]
-        for stack in stacks:
-            stack.mul_(factors.view(-1, *[1] * (stack.ndim - 1)))
-        for gradients, factor in zip(others, factors, strict=True):
-            torch._foreach_mul_(gradients, factor)
+        of_others = torch.stack([torch.stack(torch._foreach_norm(its)).norm() for its in others])
+        norms = torch.stack([of_others, *(one.flatten(1).norm(dim=1) for one in gradients)]).norm(dim=0)
+        factors = (self._clip_norms / (norms + 1e-6)).clamp(max=1)  # [K]
+        for gradient in gradients:
+            gradient.mul_(factors.view(-1, *[1] * (gradient.ndim - 1)))
+        for its, factor in zip(others, factors, strict=True):
+            torch._foreach_mul_(its, factor)
 
     def release(self) -> None:
         """Let the optimizers of the models count their own steps."""
@@ -186,11 +202,9 @@ class JointAdamW:
                 state["step"] = state["step"].clone()
 
 
-def _rates(step: Step) -> tuple[float | str | None, ...]:
-    """Return what models must have in common for one optimizer."""
-    optimizer = step.trained.optimizer
-    rates = (group[name] for group in optimizer.param_groups for name in ("lr", "weight_decay"))
-    return (step.clip_norm, str(optimizer.defaults), *rates)
+def _formula(optimizer: torch.optim.Optimizer) -> tuple[Any, ...]:
+    """Return what the update of an optimizer depends on beside its rates."""
+    return (type(optimizer), *map(optimizer.defaults.get, ("betas", "eps", "amsgrad", "maximize")))
 
 
 def _pad(values: torch.Tensor, count: int, length: int) -> torch.Tensor:

@@ -177,14 +177,17 @@ def test_units_with_the_same_rates_have_one_optimizer(
 def test_rates_of_parts_and_other_optimizers_are_kept_in_a_stack(
     jobs_and_inputs: Units, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: list[int], optimizer: str
 ) -> None:
-    """AdamW has one for all; of others, each model has its own."""
+    """AdamW has one for all, whatever their rates; of others, each model has its own."""
     jobs, inputs = jobs_and_inputs
-    changes = {"optimizer": optimizer, "rates": RatesSettings(heads=5.0, layers=0.5), "epochs": 2}
-    training = jobs[0].settings.training.model_copy(update=changes)
-    settings = jobs[0].settings.model_copy(update={"training": training})
+    rates = (1e-3, RatesSettings(heads=5.0, layers=0.5)), (3e-4, RatesSettings(heads=1.0, layers=1.0))
+    settings = []
+    for rate, of_parts in rates:
+        changes = {"optimizer": optimizer, "learning_rate": rate, "rates": of_parts, "epochs": 2}
+        training = jobs[0].settings.training.model_copy(update=changes)
+        settings.append(jobs[0].settings.model_copy(update={"training": training}))
     jobs = [
-        replace(jobs[0], unit=replace(jobs[0].unit, seed=seed), settings=settings, name=f"seed {seed}")
-        for seed in range(2)
+        replace(jobs[0], unit=replace(jobs[0].unit, seed=seed), settings=its, name=f"seed {seed}")
+        for seed, its in enumerate(settings)
     ]
     joint, step = list[int](), JointAdamW.step
 

@@ -122,7 +122,14 @@ def models_of(encoder: Any) -> list[MultiTaskModel]:
     ]
 
 
-def steps_of(model: MultiTaskModel, seed: int) -> Iterator[DueStep]:
+def steps_of(
+    model: MultiTaskModel,
+    seed: int,
+    rate: float = 1e-4,
+    decay: float = 0.01,
+    clip_norm: float | None = 1.0,
+    name: str = "linear",
+) -> Iterator[DueStep]:
     """Twenty steps of batches of their own, of 4 to 7 documents."""
     generator = torch.Generator().manual_seed(seed)
     batches = []
@@ -131,10 +138,17 @@ def steps_of(model: MultiTaskModel, seed: int) -> Iterator[DueStep]:
         targets = {"a": torch.randint(2, (len(rows),), generator=generator)}
         ids, mask = ids_of(model.encoder)[rows], MASK[rows]
         batches.append(Batch(rows.numpy(), ids, mask, int(mask.sum()), targets))
-    optimizer = make_optimizer(model, learning_rate=1e-4, weight_decay=0.01)
-    trained = TrainingState(model, optimizer, schedule(optimizer, "linear", steps=STEPS, warmup=0.1))
+    optimizer = make_optimizer(model, learning_rate=rate, weight_decay=decay)
+    trained = TrainingState(model, optimizer, schedule(optimizer, name, steps=STEPS, warmup=0.1))
     objective = Objective([HeadSpec(("a",))], tasks={"a": TASK}, combine="sum", head_weights=None)
-    return train_by_steps(trained, lambda _: batches, objective=objective, epochs=1)
+    return train_by_steps(trained, lambda _: batches, objective=objective, epochs=1, clip_norm=clip_norm)
+
+
+def assert_same_weights(one: MultiTaskModel, other: MultiTaskModel) -> None:
+    weights = other.state_dict()
+    for key, weight in one.state_dict().items():
+        if not key.endswith(("key.bias", "k_lin.bias")):  # their gradient is 0 but for rounding
+            torch.testing.assert_close(weight, weights[key], rtol=0, atol=1e-5, msg=key)
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ALONE])
@@ -153,7 +167,40 @@ def test_after_twenty_steps_the_weights_are_those_of_training_alone(name: str) -
     for due, expected in zip(due_steps, losses, strict=True):
         torch.testing.assert_close(due.progress.losses, expected, rtol=0, atol=1e-5)
     for one, other in zip(stacked, alone, strict=True):
-        weights = other.state_dict()
-        for key, weight in one.state_dict().items():
-            if not key.endswith(("key.bias", "k_lin.bias")):  # their gradient is 0 but for rounding
-                torch.testing.assert_close(weight, weights[key], rtol=0, atol=1e-5, msg=key)
+        assert_same_weights(one, other)
+
+
+DIFFERENT = ((1e-3, 0.5, None), (1e-4, 0.0, 0.01), (3e-4, 0.1, 0.1))
+SAME = ((1e-3, 0.1, 1.0, "constant"),) * K
+
+
+@pytest.mark.parametrize("choices", [DIFFERENT, SAME], ids=["different", "same"])
+@pytest.mark.parametrize("steps_before", [(0, 0, 0), (4, 1, 8)])
+def test_rates_clipping_and_numbers_of_steps_are_of_each_model(
+    choices: tuple[Any, ...], steps_before: tuple[int, ...]
+) -> None:
+    """Some have taken steps before they meet, as when they resume; when one ends, the others go on alone."""
+    encoder = made(config_of("bert"))
+    alone, stacked = models_of(encoder), models_of(encoder)
+    expected, steps = (
+        [steps_of(model, seed, *choices[seed]) for seed, model in enumerate(models)]
+        for models in (alone, stacked)
+    )
+    for of_model, count in zip(steps, steps_before, strict=True):
+        for _ in range(count):
+            next(of_model)
+    together: TogetherSteps | None = None
+    for due_steps in zip(*steps, strict=False):
+        together = together or TogetherSteps([due.step for due in due_steps])
+        together.take(due_steps)
+        optimizers = [due.step.trained.optimizer for due in due_steps]
+    assert together is not None
+    together.release()
+    for one, other, of_model, its_steps, optimizer in zip(
+        stacked, alone, steps, expected, optimizers, strict=True
+    ):
+        list(of_model)
+        *_, last = its_steps
+        assert_same_weights(one, other)
+        states = last.step.trained.optimizer.state_dict()["state"]
+        torch.testing.assert_close(optimizer.state_dict()["state"], states, rtol=1e-3, atol=1e-8)
