@@ -152,6 +152,12 @@ class MultiTaskModel(nn.Module):
         return bool(self._above)
 
     @property
+    def reader(self) -> Any:
+        """The encoder, or the part of it that reads the output of frozen layers, if these are kept."""
+        on_cpu = next(self.encoder.parameters()).device.type == "cpu"
+        return self._above[0] if self._above and on_cpu else self.encoder
+
+    @property
     def remembers(self) -> bool:
         """Whether a call keeps vectors in the model while it runs, so that no two calls may overlap."""
         return self.keeps_below or self.private is not None

@@ -30,7 +30,7 @@ class TogetherSteps:
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = tuple(steps)
-        self._encoder = StackedEncoder([step.trained.model.encoder for step in steps])
+        self._encoder = StackedEncoder([step.trained.model.reader for step in steps])
         self._encoder.keep()
         self._optimizer: JointAdamW | None = None
         if {_formula(step.trained.optimizer) for step in steps} == {PLAIN_ADAMW}:

@@ -88,6 +88,7 @@ class AboveFrozen(nn.Module):
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor,
         token_type_ids: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
         packing: Packing | None = None,
     ) -> Any:
         """Return the encoder's output for tokens [B, L]; with `packing`, computed without padding."""

@@ -115,23 +115,31 @@ def stack(modules: Sequence[Any]) -> Any:
     """Return a module that computes K modules of one structure, from inputs [K * B, ...].
 
     It is the first one, unchanged but for its linear layers, norms and embeddings; others with weights are
-    computed one after another. Each pass reads the weights of the modules, and gives them gradients.
+    computed one after another. Each pass reads the weights of the modules, and gives them gradients. What is
+    frozen and equal in all is that of the first, computed once for all rows.
     """
     first = modules[0]
-    if len(modules) == 1:
+    if len(modules) == 1 or _are_shared(modules):
         return first
     if type(first) in KINDS:
         return KINDS[type(first)](modules)
     if next(first.parameters(recurse=False), None) is not None:
         return _OneByOne(modules)
-    if next(first.parameters(), None) is None:
-        return first
     twin = view(first)
     twin.source = (first,)  # a tuple: not registered
     for name, part in first._modules.items():
         if part is not None:
             twin._modules[name] = stack([module._modules[name] for module in modules])
     return twin
+
+
+def _are_shared(modules: Sequence[nn.Module]) -> bool:
+    """Whether modules are frozen and have the same weights."""
+    of_weights = zip(*(module.parameters() for module in modules), strict=True)
+    return all(
+        not first.requires_grad and all(one is first or torch.equal(one, first) for one in others)
+        for first, *others in of_weights
+    )
 
 
 def repeat(values: torch.Tensor, count: int) -> torch.Tensor:

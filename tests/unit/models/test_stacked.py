@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 import torch
 from families import FAMILIES, config_of
 from test_packing import MASK, PADDED, N, ids_of, made
+from torch import nn
 
 from mtlv.data.batches import Batch
+from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.models.fast.stacked import StackedEncoder, stacks
+from mtlv.models.layers import lowest
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.loop import DueStep, train_by_steps
@@ -114,12 +117,25 @@ STEPS = 20
 TASK = Task("a")
 
 
-def models_of(encoder: Any) -> list[MultiTaskModel]:
+def models_of(encoders: Sequence[Any], **more: Any) -> list[MultiTaskModel]:
     heads = [HeadSpec(("a",))]
     return [
-        MultiTaskModel(one, heads, tasks={"a": TASK}, features="mean", seed=seed, dropout=0.0)
-        for seed, one in enumerate(different(encoder))
+        MultiTaskModel(one, heads, tasks={"a": TASK}, features="mean", seed=seed, dropout=0.0, **more)
+        for seed, one in enumerate(encoders)
     ]
+
+
+def train_alone(models: Sequence[MultiTaskModel]) -> list[list[torch.Tensor]]:
+    """The losses of each step of each model."""
+    return [list(steps_of(model, seed))[-1].progress.losses for seed, model in enumerate(models)]
+
+
+def train_together(models: Sequence[MultiTaskModel]) -> list[list[torch.Tensor]]:
+    together: TogetherSteps | None = None
+    for due_steps in zip(*(steps_of(model, seed) for seed, model in enumerate(models)), strict=True):
+        together = together or TogetherSteps([due.step for due in due_steps])
+        together.take(due_steps)
+    return [due.progress.losses for due in due_steps]
 
 
 def steps_of(
@@ -154,20 +170,31 @@ def assert_same_weights(one: MultiTaskModel, other: MultiTaskModel) -> None:
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in ALONE])
 def test_after_twenty_steps_the_weights_are_those_of_training_alone(name: str) -> None:
     encoder = made(config_of(name))
-    alone, stacked = models_of(encoder), models_of(encoder)
-    losses: list[list[torch.Tensor]] = []
-    for seed, model in enumerate(alone):
-        for due in steps_of(model, seed):
-            progress = due.progress
-        losses.append(progress.losses)
-    together: TogetherSteps | None = None
-    for due_steps in zip(*(steps_of(model, seed) for seed, model in enumerate(stacked)), strict=True):
-        together = together or TogetherSteps([due.step for due in due_steps])
-        together.take(due_steps)
-    for due, expected in zip(due_steps, losses, strict=True):
-        torch.testing.assert_close(due.progress.losses, expected, rtol=0, atol=1e-5)
+    alone, stacked = models_of(different(encoder)), models_of(different(encoder))
+    torch.testing.assert_close(train_together(stacked), train_alone(alone), rtol=0, atol=1e-5)
     for one, other in zip(stacked, alone, strict=True):
         assert_same_weights(one, other)
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize(("name", "count"), [("bert", 1), ("bert", 2), ("roberta", 1), ("modernbert", 1)])
+def test_frozen_layers_are_computed_once_for_all(name: str, count: int, is_kept: bool) -> None:
+    """In each step by those of the first model, or once for each document."""
+    encoder = made(config_of(name))
+    alone, stacked = (
+        models_of([copy.deepcopy(encoder) for _ in range(K)], frozen_layers=count, below=below)
+        for below in (None, FrozenCache(10**6) if is_kept else None)
+    )
+    computed: list[int] = []
+    for number, model in enumerate(stacked):
+        linear = next(part for part in lowest(model.encoder, 1)[-1].modules() if isinstance(part, nn.Linear))
+        linear.register_forward_hook(lambda *_, number=number: computed.append(number))
+    torch.testing.assert_close(train_together(stacked), train_alone(alone), rtol=0, atol=1e-5)
+    for one, other in zip(stacked, alone, strict=True):
+        assert_same_weights(one, other)
+    assert stacks(alone[0].encoder)
+    # one more is of the padding of smaller batches; ModernBERT's output is not kept
+    assert computed == [0] * (len(MASK) + 1 if is_kept and name != "modernbert" else STEPS)
 
 
 DIFFERENT = ((1e-3, 0.5, None), (1e-4, 0.0, 0.01), (3e-4, 0.1, 0.1))
@@ -181,7 +208,7 @@ def test_rates_clipping_and_numbers_of_steps_are_of_each_model(
 ) -> None:
     """Some have taken steps before they meet, as when they resume; when one ends, the others go on alone."""
     encoder = made(config_of("bert"))
-    alone, stacked = models_of(encoder), models_of(encoder)
+    alone, stacked = models_of(different(encoder)), models_of(different(encoder))
     expected, steps = (
         [steps_of(model, seed, *choices[seed]) for seed, model in enumerate(models)]
         for models in (alone, stacked)
