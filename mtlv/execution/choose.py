@@ -21,6 +21,10 @@ from mtlv.units.job import Job, each_once, needed_keys
 from mtlv.units.model import stack_size
 
 PROCESS_BYTES = 4e9  # of main memory for one more process: PyTorch, and BERT-base in training
+UNSTACKED = (
+    "units are trained one by one, not in stacks: `execution.stack` is for one process of this machine "
+    "(`execution.processes: 1`, `execution.engine: local`)"
+)
 DOCUMENTS_WORTH_A_PROCESS = 10_000  # documents times epochs below which its start costs more than it saves
 
 
@@ -45,10 +49,12 @@ def executor_of(
     execution = jobs[0].settings.execution
     devices = {resolve_device(job.settings.training.device).type for job in jobs}
     runner = UnitRunner(cache.inputs, store, callback, needed_keys(jobs))
+    stack = stack_size(execution, devices)
+    if stack != 1 and (execution.engine == "ray" or execution.processes not in ("auto", 1)):
+        callback(NoteGiven(UNSTACKED))
     if execution.engine == "ray":
         check_lasting(store.root, jobs[0].settings.tracking.uri)
         return ray_executor(runner, cache, jobs, execution, devices)
-    stack = stack_size(execution, devices)
     useful = (
         1
         if "cuda" in devices or stack != 1

@@ -213,7 +213,9 @@ class StackingExecutor(LocalExecutor):
         return record or super()._attempt(job, on_epoch)
 
     def _stack_of(self, job: Job) -> list[Job]:
-        """Return a unit and those that can be trained with it."""
+        """Return a unit and those that can be trained with it; none that another process has."""
+        if self.store.busy(job.unit.key):
+            return [job]
         if reason := why_alone(job):
             if reason not in self._reasons:
                 self._reasons.add(reason)
@@ -224,7 +226,10 @@ class StackingExecutor(LocalExecutor):
             other
             for key, other in self._unfinished.items()
             if key != job.unit.key and self._expected[key] > 0 and key not in self.failed
-            if alike(other) == common and not why_alone(other) and self._runner.ready(other)
+            if alike(other) == common
+            and not why_alone(other)
+            and self._runner.ready(other)
+            and not self.store.busy(key)
         )
         return [job, *islice(others, self._most(job) - 1)]
 

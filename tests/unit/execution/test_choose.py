@@ -58,6 +58,12 @@ def test_auto_is_several_processes_for_much_work_on_cpus_with_memory_and_cores(
     assert bool(watcher.notes) == (kind is HelpedExecutor)
 
 
+def test_several_processes_train_no_stacks_and_say_so(chosen: Callable) -> None:
+    executor, watcher = chosen("execution.processes=2", "execution.stack=4")
+    assert type(executor) is HelpedExecutor
+    assert sum("`execution.stack`" in note for note in watcher.notes) == 1
+
+
 def test_units_that_wait_for_each_other_get_one_process(chosen: Callable) -> None:
     stages = "stages=[{name: one, architecture: mtl}, {name: two, architecture: mtl}]"
     executor, _ = chosen("architecture=mtl", "training.epochs=1000", stages)

@@ -21,7 +21,7 @@ from mtlv.errors import TrainingError
 from mtlv.events import ignore
 from mtlv.execution.executor import ignore_epoch
 from mtlv.execution.runner import UnitRunner
-from mtlv.execution.stacking import UnitStack
+from mtlv.execution.stacking import StackingExecutor, UnitStack
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Unit
@@ -242,6 +242,22 @@ def test_a_unit_that_another_process_has_is_left_out(jobs_and_inputs: Units, tmp
         outcomes = train_stack(runner, jobs)
     assert outcomes[jobs[2].name] is None
     assert sum(isinstance(outcome, UnitRecord) for outcome in outcomes.values()) == len(jobs) - 1
+
+
+def test_stacks_are_of_units_that_no_other_process_has(
+    jobs_and_inputs: Units, tmp_path: Path, taken: list[int]
+) -> None:
+    """So two processes that share a store train stacks, not what is left of those of the other."""
+    jobs, inputs = jobs_and_inputs
+    executor = StackingExecutor(runner_of(inputs, tmp_path), jobs, threads=None, size=3)
+    executor.expect(jobs)
+    store = executor.store
+    with store.lock_unit(jobs[0].unit.key), store.lock_unit(jobs[2].unit.key):
+        assert executor.train_next()
+        assert [store.has(job.unit.key) for job in jobs] == [False, True, False, True, True]
+    executor.run(jobs[2])
+    assert [store.load(job.unit.key).stack for job in jobs] == [2, 3, 2, 3, 3]
+    assert set(taken) == {2, 3}
 
 
 def test_an_interrupted_stack_goes_on_with_other_members(
