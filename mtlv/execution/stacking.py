@@ -36,7 +36,7 @@ def why_alone(job: Job) -> str:
     """Return what keeps a unit from being in a stack; empty if nothing does."""
     from mtlv.training.objective import looks_ahead
 
-    training, encoder = job.settings.training, job.settings.encoder
+    training = job.settings.training
     balancer, head_loss = BALANCERS[training.objective.name], OBJECTIVES[training.head_loss]
     reasons = {
         "masked words": any(
@@ -46,7 +46,6 @@ def why_alone(job: Job) -> str:
         "`training.gradient_checkpointing`": training.gradient_checkpointing,
         "`training.draw: rounds`": training.draw == "rounds" and job.rows is not None,
         "`training.objective`": looks_ahead(head_loss, balancer),
-        "`encoder.lora`": encoder.lora is not None,
         "`architecture.private_layers`": any(head.private for head in job.unit.model.heads),
     }
     return next((reason for reason, keeps in reasons.items() if keeps), "")

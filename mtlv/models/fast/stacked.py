@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from mtlv.models.fast.packing import JaggedPacking, agrees, encode, positions
 from mtlv.models.layers import view
+from mtlv.models.lora import A, AdaptedLinear, B
 
 OTHER = 1.1
 """Factor between the weights of two encoders that are tried."""
@@ -31,14 +32,24 @@ class _Stacked(nn.Module):
 
     def _weight(self, name: str) -> torch.Tensor | None:
         """Return a weight of all modules [K, ...]; None if they have none."""
-        if name in self._parameters or getattr(self.parts[0], name) is None:
+        first, *others = (getattr(part, name) for part in self.parts)
+        if name in self._parameters or first is None:
             return self._parameters.get(name)
-        return torch.stack([getattr(part, name) for part in self.parts])
+        if all(one is first for one in others):
+            return first.expand(len(self.parts), *first.shape)
+        return torch.stack([first, *others])
 
     def keep(self) -> None:
-        """Keep the weights in tensors of the stack, of which those of the modules become parts."""
+        """Keep the weights in tensors of the stack, of which those of the modules become parts.
+
+        Frozen ones that are equal become the same weight.
+        """
         for name, weight in self.parts[0].named_parameters(recurse=False):
             weights = [getattr(part, name) for part in self.parts]
+            if _are_shared(weights):
+                for part in self.parts:
+                    setattr(part, name, weight)
+                continue
             stack = nn.Parameter(torch.stack([one.detach() for one in weights]), weight.requires_grad)
             for one, place in zip(weights, stack.detach(), strict=True):
                 one.data = place
@@ -92,6 +103,16 @@ class _Embedding(_Stacked):
         return torch.where((ids == embedding.padding_idx)[..., None], vectors.detach(), vectors)
 
 
+class _AdaptedLinear(_Linear):
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        first, a, b = self.parts[0], self._weight(A), self._weight(B)
+        assert isinstance(first, AdaptedLinear)
+        assert a is not None
+        assert b is not None
+        low = torch.bmm(self._by_part(first.lora_dropout(values)), a.mT)  # [K, N, rank]
+        return super().forward(values) + first.lora_scale * torch.bmm(low, b.mT).view(*values.shape[:-1], -1)
+
+
 class _OneByOne(nn.Module):
     """K modules of another kind, computed one after another."""
 
@@ -106,6 +127,7 @@ class _OneByOne(nn.Module):
 
 KINDS: Mapping[type[nn.Module], Callable[[Sequence[nn.Module]], nn.Module]] = {
     nn.Linear: _Linear,
+    AdaptedLinear: _AdaptedLinear,
     nn.LayerNorm: _LayerNorm,
     nn.Embedding: _Embedding,
 }
@@ -119,7 +141,8 @@ def stack(modules: Sequence[Any]) -> Any:
     frozen and equal in all is that of the first, computed once for all rows.
     """
     first = modules[0]
-    if len(modules) == 1 or _are_shared(modules):
+    weights = zip(*(module.parameters() for module in modules), strict=True)
+    if len(modules) == 1 or all(map(_are_shared, weights)):
         return first
     if type(first) in KINDS:
         return KINDS[type(first)](modules)
@@ -133,13 +156,10 @@ def stack(modules: Sequence[Any]) -> Any:
     return twin
 
 
-def _are_shared(modules: Sequence[nn.Module]) -> bool:
-    """Whether modules are frozen and have the same weights."""
-    of_weights = zip(*(module.parameters() for module in modules), strict=True)
-    return all(
-        not first.requires_grad and all(one is first or torch.equal(one, first) for one in others)
-        for first, *others in of_weights
-    )
+def _are_shared(weights: Sequence[nn.Parameter]) -> bool:
+    """Whether weights are frozen and equal."""
+    first, *others = weights
+    return not first.requires_grad and all(one is first or torch.equal(one, first) for one in others)
 
 
 def repeat(values: torch.Tensor, count: int) -> torch.Tensor:

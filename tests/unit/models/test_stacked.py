@@ -16,6 +16,7 @@ from mtlv.data.batches import Batch
 from mtlv.models.fast.frozen_cache import FrozenCache
 from mtlv.models.fast.stacked import StackedEncoder, stacks
 from mtlv.models.layers import lowest
+from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training.loop import DueStep, train_by_steps
@@ -195,6 +196,16 @@ def test_frozen_layers_are_computed_once_for_all(name: str, count: int, is_kept:
     assert stacks(alone[0].encoder)
     # one more is of the padding of smaller batches; ModernBERT's output is not kept
     assert computed == [0] * (len(MASK) + 1 if is_kept and name != "modernbert" else STEPS)
+
+
+def test_adapters_are_of_each_model_and_what_they_adapt_is_one() -> None:
+    encoder, lora = made(config_of("bert")), LoRA(2, 4.0)
+    alone, stacked = (models_of([copy.deepcopy(encoder) for _ in range(K)], lora=lora) for _ in range(2))
+    torch.testing.assert_close(train_together(stacked), train_alone(alone), rtol=0, atol=1e-5)
+    for one, other in zip(stacked, alone, strict=True):
+        assert_same_weights(one, other)
+    weights = {model.encoder.encoder.layer[0].output.dense.weight for model in stacked}
+    assert len(weights) == 1
 
 
 DIFFERENT = ((1e-3, 0.5, None), (1e-4, 0.0, 0.01), (3e-4, 0.1, 0.1))
