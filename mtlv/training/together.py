@@ -16,6 +16,7 @@ from mtlv.models.base import token_types
 from mtlv.models.fast.stacked import StackedEncoder, outputs_of, stacks
 from mtlv.training.loop import DueStep, Step, StepValues, autocast
 
+# Its class, betas, epsilon, and neither `amsgrad` nor `maximize`.
 PLAIN_ADAMW = (torch.optim.AdamW, (0.9, 0.999), 1e-8, False, False)
 
 
@@ -156,14 +157,15 @@ class JointAdamW:
         self._counts += 1
         for places, weights in self._blocks.items():
             groups = [one.param_groups[place] for one, place in zip(self._optimizers, places, strict=True)]
-            self._update([weight for weight in weights if weight.grad is not None], groups)
+            if ready := [weight for weight in weights if weight.grad is not None]:
+                self._update(ready, groups)
         for stack in self._moments:
             stack.grad = None
         for optimizer in self._optimizers:
             optimizer.step()
 
     def _update(self, weights: list[Any], groups: Sequence[Mapping[str, Any]]) -> None:
-        """Change weights of the stack by the rates of one group of each model."""
+        """Change weights [K, ...] by the rates of a group of each model."""
         gradients = [weight.grad for weight in weights]
         moments, squares = ([self._moments[weight][number] for weight in weights] for number in (0, 1))
         (beta1, beta2), eps = groups[0]["betas"], groups[0]["eps"]
@@ -179,9 +181,11 @@ class JointAdamW:
         torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
         counts = self._counts.double()
         rate, decay = counts.new_tensor(rates).T
-        factors = torch.stack([1 - rate * decay, rate / (1 - beta1**counts), (1 - beta2**counts).sqrt()])
+        factors = torch.stack(
+            [1 - rate * decay, rate / (1 - beta1**counts), (1 - beta2**counts).sqrt()]
+        ).float()
         for weight, moment, square in zip(weights, moments, squares, strict=True):
-            left, size, root = factors.float().view(3, -1, *[1] * (weight.ndim - 1))
+            left, size, root = factors.view(3, -1, *[1] * (weight.ndim - 1))
             weight.mul_(left).addcdiv_(size * moment, square.sqrt().div_(root).add_(eps), value=-1)
 
     def _clip(self, gradients: Sequence[torch.Tensor]) -> None:

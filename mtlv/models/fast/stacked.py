@@ -32,9 +32,9 @@ class _Stacked(nn.Module):
 
     def _weight(self, name: str) -> torch.Tensor | None:
         """Return a weight of all modules [K, ...]; None if they have none."""
-        first, *others = (getattr(part, name) for part in self.parts)
-        if name in self._parameters or first is None:
+        if name in self._parameters or getattr(self.parts[0], name) is None:
             return self._parameters.get(name)
+        first, *others = (getattr(part, name) for part in self.parts)
         if all(one is first for one in others):
             return first.expand(len(self.parts), *first.shape)
         return torch.stack([first, *others])
