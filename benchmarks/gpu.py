@@ -3,9 +3,10 @@
     python benchmarks/gpu.py --out gpu-results --data FOLDER/indiana_reports.csv
 
 Each step has its own time limit: `tests` (tests/gpu), `speed` (training of BERT-base with random weights,
-batches of 16 and 128, compared with the Trainer), `suite` (19 single-task models of BERT-base compared with
-one model of all tasks, in stacks, one by one and in processes, with and without CUDA graphs), `stacks` (the
-same with `minilm`) and `train` (Open-I with `minilm` in the remaining time, see `gpu_training.py`).
+batches of 16 and 128, compared with the Trainer, without CUDA graphs and with parts compiled by
+`torch.compile`), `suite` (19 single-task models of BERT-base compared with one model of all tasks, in stacks,
+by the Trainer, one by one and with a process for each, see `gpu_suite.py`), `stacks` (the same with `minilm`)
+and `train` (Open-I with `minilm` in the remaining time, see `gpu_training.py`).
 `inference` and `sweep` run only if --steps names them. If a step fails, this is reported and the next step
 runs. MLflow is not needed.
 
@@ -103,8 +104,8 @@ def steps_of(work: Path, encoder: str) -> dict[str, Step]:
     return {
         "tests": Step(2, (tests,)),
         "speed": Step(5, (*random, *training)),
-        "suite": Step(5, (*random, script("gpu_suite", *bert)), 300),
-        "stacks": Step(4, (script("gpu_suite", *data, "--encoder", encoder),), 120),
+        "suite": Step(7, (*random, script("gpu_suite", *bert)), 300),
+        "stacks": Step(5, (script("gpu_suite", *data, "--encoder", encoder),), 200),
         "train": Step(60, (script("gpu_training", *data, "--encoder", encoder),)),
         "inference": Step(4, (*random, script("inference", *bert, *size))),
         "sweep": Step(10, (*random, script("gpu_suite", *bert, "--sweep")), 600),

@@ -11,7 +11,7 @@ import copy
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -31,7 +31,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Task
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.hooks import Hook
-from mtlv.training.loop import train
+from mtlv.training.loop import train_by_steps
 from mtlv.training.memory import keep_freed_memory
 from mtlv.training.objective import Objective
 from mtlv.training.optim import make_optimizer, resolve_device, resolve_precision, schedule
@@ -69,7 +69,13 @@ def multi_task(work: Work) -> MultiTaskModel:
     return MultiTaskModel(module, heads, tasks=tasks, features="mean", seed=0).to(work.device)
 
 
-def learn(
+def learn(*arguments: Any, **more: Any) -> None:
+    """Train a model in place, with the arguments of `learn_by_steps`."""
+    for _ in learn_by_steps(*arguments, **more):
+        pass
+
+
+def learn_by_steps(
     model: MultiTaskModel,
     batches: Callable[[int], Iterable[Batch]],
     *,
@@ -79,21 +85,23 @@ def learn(
     precision: str = "fp32",
     hooks: Sequence[Hook] = (),
     graphed: MakeGraphed | None = None,
-) -> None:
+) -> Iterator[object]:
     """Train a model in place with this package's loop, and the optimizer and objective of a plain run.
+
+    Yields before each optimizer step, which is taken on continuing.
 
     Args:
         model: the model, on its device.
         batches: function of an epoch's number that returns its batches.
         rate: learning rate.
         steps: number of steps of the schedule.
-        epochs, precision, hooks, graphed: as for `mtlv.training.loop.train`.
+        epochs, precision, hooks, graphed: as for `mtlv.training.loop.train_by_steps`.
     """
     optimizer = make_optimizer(model, learning_rate=rate, weight_decay=0.01)
     heads = list(model.specs.values())
     tasks = {name: Task(name) for head in heads for name in head.tasks}
     aim = Objective(heads, tasks=tasks, combine="sum", head_weights=None)
-    train(
+    return train_by_steps(
         TrainingState(model, optimizer, schedule(optimizer, "linear", steps=steps, warmup=0.1)),
         batches,
         objective=aim.to(next(model.parameters()).device),
@@ -154,6 +162,7 @@ def arguments(description: str | None, peers: Iterable[str]) -> argparse.Namespa
     parser.add_argument("--batch-size", type=int, default=USUAL)
     parser.add_argument("--repeats", type=int, default=sized(3, 1))
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--precision", default="auto", choices=("auto", "fp32", "bf16"))
     parser.add_argument("--only", choices=[*peers, PROFILE], help="run one peer, print JSON")
     return parser.parse_args()
 
@@ -174,7 +183,7 @@ def prepare(args: argparse.Namespace) -> Work:
     )
     index = np.random.default_rng(0).permutation(len(corpus))[: args.documents]
     device = resolve_device(args.device)
-    precision = resolve_precision("auto", device)
+    precision = resolve_precision(args.precision, device)
     targets = corpus.matrix().astype(np.float32)
     return Work(corpus, encoder, tokens, targets, index, args.batch_size, args.max_length, device, precision)
 

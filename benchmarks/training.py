@@ -7,7 +7,8 @@ supports it), and a plain loop that pads every document to the maximum length in
 trains on the same documents from the same weights, in a separate process. The order of the peers rotates with
 each repeat; medians are shown. Without --data, the generated corpus is used, for which claims on a CPU have
 no limits. On a CPU, each trains one epoch. On a GPU, each trains two, because the first contains one-time
-costs (loading of kernels, recording of CUDA graphs), and this package is also measured without CUDA graphs;
+costs (loading of kernels, recording of CUDA graphs), and this package is also measured without CUDA graphs,
+and with them and the parts of layers between matrix products and norms compiled by `torch.compile`;
 claims are of the second epoch. The details contain the limit: documents per second if only matrix products
 were computed, at the measured speed of one such product. The profile of this package is by operation. Writes
 results/training-DEVICE-PRECISION.json. About 5 minutes on 2 idle cores with --documents 320. For BERT-base,
@@ -59,6 +60,8 @@ from mtlv.training.hooks import EpochLosses, Hook
 RATE = 2e-4
 PROFILED = 96  # documents
 LAUNCHED = f"{OURS}, without CUDA graphs, {ON_GPU}"
+COMPILED = f"{OURS}, parts compiled, {ON_GPU}"
+PARTS = "Output", "Intermediate"  # ends of names of modules: dropout, residual and norm; GELU
 DEFAULTS, PADDED = "Trainer, defaults", "padded to the maximum, fp32"
 SECOND = ", second epoch"  # suffix of a peer's name
 GROUPED = {"train_sampling_strategy": "group_by_length"}
@@ -83,9 +86,13 @@ def epochs_of(work: Work) -> int:
     return 2 if work.device.type == "cuda" else 1
 
 
-def ours(work: Work, *, graphs: bool = True) -> list[float]:
+def ours(work: Work, *, graphs: bool = True, compiles: bool = False) -> list[float]:
     """Return the seconds of each epoch of this package's loop: fused AdamW, the device's precision."""
     model, epochs = multi_task(work), epochs_of(work)
+    for part in model.encoder.modules() if compiles else ():
+        if type(part).__name__.endswith(PARTS):
+            torch._dynamo.config.recompile_limit = 64  # in training, in predictions, with weights in bf16, ...
+            part.compile(dynamic=True)  # in place
     graphs = graphs and work.device.type == "cuda"
     multiple = model.multiple if graphs else 1
     documents = PartDocuments(work.tokens, dense(work.corpus.targets), work.index, multiple)
@@ -179,6 +186,7 @@ def padded(work: Work) -> list[float]:
 PEERS: dict[str, Callable[[Work], list[float]]] = {
     OURS: ours,
     LAUNCHED: partial(ours, graphs=False),
+    COMPILED: partial(ours, compiles=True),
     DEFAULTS: trainer(),
     "Trainer, length grouping": trainer(**GROUPED),
     "Trainer, length grouping, bf16": trainer(**GROUPED, bf16=True),
@@ -249,6 +257,7 @@ def claims(result: Result, found: dict[str, Any]) -> list[Claim]:
         names = [name + last for name in (OURS, LAUNCHED) if name + last in result.values[row]]
         fastest = max(names, key=lambda name: median(result.values[row][name]), default="")
         claimed += [utilisation(result, found, name, size, held=name == fastest) for name in names]
+        claimed.append(Claim(f"{text} the same with parts compiled", None, against(COMPILED + last)))
     return claimed
 
 
