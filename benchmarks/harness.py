@@ -9,6 +9,7 @@ Environment variables:
     MTLV_BENCH_OUT=FOLDER: write to FOLDER instead of results/, for trials with other arguments.
     MTLV_BENCH_JOURNAL=FILE (set by `gpu.py`): append the output of each process to FILE as soon as it ends,
         and resume from there; leave out a peer that fails or takes longer than MTLV_BENCH_PATIENCE seconds.
+    MTLV_BENCH_CPU=1: measure training in CPU seconds, for a machine with other work; with OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ QUICK = os.environ.get("MTLV_BENCH_QUICK")
 JOURNAL = os.environ.get("MTLV_BENCH_JOURNAL")
 PATIENCE = float(os.environ.get("MTLV_BENCH_PATIENCE", "inf"))
 RESULTS = Path(QUICK or os.environ.get("MTLV_BENCH_OUT") or Path(__file__).parent / "results")
+clock = time.process_time if os.environ.get("MTLV_BENCH_CPU") else time.perf_counter
+"""Clock of training."""
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from harness import Claim, Result, alone, interleaved, parser_of, sized
+from harness import Claim, Result, alone, clock, interleaved, parser_of, sized
 
 from mtlv.data import catalog
 from mtlv.data.batches import Batch
@@ -231,7 +231,7 @@ def outcome(
         stem: first part of the name.
         what: what is measured, for the title.
         setting: values of the arguments.
-        place: `device`, `precision` and `corpus`.
+        place: what `location_of` returns.
         seconds: peer -> seconds of its repeats.
     """
     count = int(setting["documents"])
@@ -269,8 +269,9 @@ def held(result: Result, text: str, limit: float, value: float | None) -> Claim:
 
 
 def location_of(work: Work) -> dict[str, str]:
-    """Return the names of device, precision and corpus."""
-    return {"device": work.device.type, "precision": work.precision, "corpus": work.corpus.name}
+    """Return the names of device, precision and corpus, of the clock and of the processor's instructions."""
+    names = {"device": work.device.type, "precision": work.precision, "corpus": work.corpus.name}
+    return names | {"clock": clock.__name__, "instructions": torch.backends.cpu.get_cpu_capability()}
 
 
 def case(result: Result) -> str:
