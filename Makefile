@@ -16,7 +16,7 @@ COMPILED := PYTHONDONTWRITEBYTECODE=
 PACKAGE := pyproject.toml setup.py constraints.txt mtlv/_version.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test slow lint mass docs audit bench gpu clean
+.PHONY: help install quickstart test slow lint mass docs audit bench gpu openi clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
@@ -111,6 +111,14 @@ endif
 # Results are in gpu-results. Again, it continues where it was interrupted: MTLV_OPENI=FOLDER/indiana_reports.csv make gpu
 gpu: $(VENV)/.bench  ## On a GPU: its tests, speed claims and real training, in 25 minutes.
 	$(BIN)/python benchmarks/gpu.py
+
+# Again, it continues where it was interrupted. Other settings: make openi SETTINGS="seed=0 execution.stack=8"
+OPENI := experiments/openi-minilm
+openi: $(VENV)/.mtlv  ## On a GPU: the whole comparison on Open-I with stacks of models, its page, its seconds.
+	@begun=$$(date +%s); \
+	$(BIN)/mtlv run $(OPENI)/config-stacks.yml $(if $(MTLV_OPENI),data.path=$(MTLV_OPENI)) $(SETTINGS) || exit $$?; \
+	$(BIN)/python $(OPENI)/seconds.py "$$(ls -t mtlv-compare/openi-minilm-stacks*/comparison.json | head -1)" \
+	  $$(( $$(date +%s) - begun ))
 
 clean:  ## Remove environments, caches and builds; leaves runs (mlflow.db, mtlv-store) alone.
 	rm -rf $(VENV) .venv-sklearn-extra build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
