@@ -9,7 +9,7 @@ quartiles. "once more" turns nothing off: its ratio shows the noise. What is set
 is compared between processes. A path that saves less than 5% of its step is a candidate for removal.
 Frozen layers have a benchmark of their own, `frozen.py`, and threads, `waiting.py`.
 Writes results/ablation-PRECISION.json. For a processor without AVX-512, set ATEN_CPU_CAPABILITY=avx2 and
-ONEDNN_MAX_CPU_ISA=AVX2, and --precision fp32.
+ONEDNN_MAX_CPU_ISA=AVX2, MKL_ENABLE_INSTRUCTIONS=AVX2 and --precision fp32.
 """
 
 from __future__ import annotations
@@ -96,7 +96,6 @@ TRAINING: Mapping[str, Off] = {
 PREDICTION: Mapping[str, Off] = {
     OURS: nullcontext,
     AGAIN: nullcontext,
-    "attention of PyTorch": off((attention, "_fast_in_bf16", lambda *_: False)),
     "norms and sums in fp32": off((predict, "_narrow", lambda *_: nullcontext())),
 }
 
@@ -192,7 +191,7 @@ def main() -> int:
     }
     result = result_of(work, rows)
     result.setting = {key: value for key, value in vars(args).items() if key not in ("data", "only")}
-    result.setting |= location_of(work) | {"steps": STEPS, "threads": 1}
+    result.setting |= location_of(work) | {"steps": STEPS, "threads": 1, "clock": "process_time"}
     result.profile = shares(spent(lambda: step_seconds(work, {OURS: nullcontext}), work))
     return publish(result)
 

@@ -1,7 +1,7 @@
-"""Seconds of each run of a comparison, in Markdown: python seconds.py mtlv-compare/NAME/comparison.json [WALL]
+"""Seconds of each run of a comparison: python seconds.py mtlv-compare/NAME/comparison.json [WALL]
 
-Sums over folds and seeds, with validation and test. Models of a stack share its seconds equally, so the sums
-add up. WALL are the seconds of the command that made the comparison, if none of the models was trained before.
+Prints sums over folds and seeds in Markdown. Models of a stack share its seconds equally, so the sums add up.
+WALL are the seconds of the command that made the comparison, which says most if it trained all models.
 """
 
 import json

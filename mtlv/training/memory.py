@@ -44,9 +44,8 @@ def keep_freed_memory() -> bool:
 def keep_gradients(model: nn.Module) -> Iterator[None]:
     """Write the gradients of large embeddings to the same memory in every step.
 
-    PyTorch allocates a gradient of the whole vocabulary per step, which the system returns page by page: a
-    fifth of a step of MiniLM. Here a backward pass gives a sparse gradient, which is added to a tensor that
-    is kept. The values are equal.
+    PyTorch allocates a gradient of the whole vocabulary per step, which the system returns page by page. Here
+    a backward pass gives a sparse gradient, which is added to a tensor that is kept. The values are equal.
     """
     large = [
         module

@@ -1,4 +1,4 @@
-"""Attention on a CPU: with fast dropout, and faster than PyTorch's in predictions with bf16."""
+"""Attention on a CPU with fast dropout."""
 
 from __future__ import annotations
 
@@ -7,17 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional
 
 from mtlv.models.fast.dropout import drop
 
 ATTENTION = "mtlv"  # name in Transformers' registry
-VECTOR = 32
-"""Numbers of keys for which a softmax in bf16 is fast are multiples of this: 32 values fill a vector of
-AVX-512."""
-LONGEST = 512
-"""Maximum tokens of a document whose attention is computed as whole matrices: PyTorch's kernel is as fast for
-2,048, and needs less memory."""
 
 
 def attention(
@@ -33,7 +26,7 @@ def attention(
 ) -> tuple[torch.Tensor, None]:
     """Compute attention for Transformers.
 
-    Uses `sdpa` on other devices, and without dropout, except for short documents in bf16 without gradients.
+    Uses `sdpa` on other devices, and without dropout.
 
     Args:
         module: attention module of the layer.
@@ -60,42 +53,16 @@ def attention(
     if attention_mask is None:  # `sdpa` then uses causal attention depending on `is_causal`, also for None
         asked = more.get("is_causal")
         unlike |= getattr(module, "is_causal", True) if asked is None else asked
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if dropout == 0 and _fast_in_bf16(query, key) and not unlike:
-        return _in_bf16(query, key, value, attention_mask, scale), None
     if dropout == 0 or query.device.type != "cpu" or unlike:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
         )
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     scores = torch.matmul(query * scale, key.transpose(-1, -2))  # [B, heads, L, L]
     if attention_mask is not None:
         scores = scores + _additive(attention_mask, scores.dtype)
     shares = drop(scores.softmax(-1), dropout)
     return torch.matmul(shares, value).transpose(1, 2).contiguous(), None
-
-
-def _fast_in_bf16(query: torch.Tensor, key: torch.Tensor) -> bool:
-    here = query.device.type == "cpu" and query.dtype == torch.bfloat16 and not torch.is_grad_enabled()
-    return here and key.shape[2] <= LONGEST
-
-
-def _in_bf16(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scale: float
-) -> torch.Tensor:
-    """Return [B, L, heads, H / heads] of `attention`, with keys padded to a multiple of `VECTOR`.
-
-    In bf16 throughout, also where autocast would compute the softmax in fp32.
-    """
-    documents, heads, length, _ = query.shape
-    more = -length % VECTOR
-    added = query.new_zeros(documents, 1, 1, length) if mask is None else _additive(mask, query.dtype)
-    added = functional.pad(added, (0, more), value=torch.finfo(query.dtype).min)
-    added = added.expand(documents, heads, -1, -1).flatten(0, 1)
-    keys, values = (functional.pad(tensor, (0, 0, 0, more)).flatten(0, 1) for tensor in (key, value))
-    with torch.autocast("cpu", enabled=False):
-        scores = torch.baddbmm(added, query.flatten(0, 1), keys.mT, alpha=scale)  # [B * heads, L, L + more]
-        vectors = torch.bmm(scores.softmax(-1), values)
-    return vectors.unflatten(0, (documents, heads)).transpose(1, 2).contiguous()
 
 
 def _additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -1,14 +1,12 @@
-"""Attention on a CPU: with dropout, and in predictions with bf16."""
+"""Attention on a CPU with dropout."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 
-from mtlv.models.fast import attention as module_under_test
-from mtlv.models.fast.attention import LONGEST, attention
+from mtlv.models.fast.attention import attention
 
 
 def bidirectional() -> nn.Module:
@@ -63,63 +61,3 @@ def test_attention_with_a_vanishing_rate_is_that_of_sdpa() -> None:
         ours, _ = attention(bidirectional(), query, key, value, given, dropout=1e-9, scaling=0.3)
         theirs, _ = attention(bidirectional(), query, key, value, given, dropout=0.0, scaling=0.3)
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("length", [1, 17, 32, 33, 64])
-@pytest.mark.parametrize("masked", ["padding", "windows", "none"])
-@pytest.mark.parametrize("scaling", [None, 0.3])
-def test_in_bf16_without_gradients_it_is_that_of_sdpa(
-    length: int, masked: str, scaling: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    torch.manual_seed(0)
-    query, key, value = torch.randn(3, 2, 4, length, 8).bfloat16().unbind()
-    near = (torch.arange(length)[:, None] - torch.arange(length)).abs() < 5
-    masks = {"padding": padding([length, (length + 1) // 2], length), "windows": near.expand(2, 1, -1, -1)}
-    mask = masks.get(masked)
-    wanted = functional.scaled_dot_product_attention(
-        query.float(), key.float(), value.float(), attn_mask=mask, scale=scaling
-    )
-    monkeypatch.setattr(functional, "scaled_dot_product_attention", None)
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        found, _ = attention(bidirectional(), query, key, value, mask, scaling=scaling)
-    assert found.dtype == torch.bfloat16
-    torch.testing.assert_close(found.float(), wanted.transpose(1, 2), rtol=0.02, atol=0.02)
-
-
-def test_in_bf16_padding_changes_no_bit() -> None:
-    torch.manual_seed(0)
-    query, key, value = torch.randn(3, 2, 4, 40, 8).bfloat16().unbind()
-    mask = padding([40, 23], 40)
-    with torch.no_grad():
-        first, _ = attention(bidirectional(), query, key, value, mask)
-        key[1, :, 23:], value[1, :, 23:] = 1e4, -1e4
-        second, _ = attention(bidirectional(), query, key, value, mask)
-    assert torch.equal(first, second)
-
-
-@pytest.mark.parametrize(
-    ("length", "kind", "gradients", "causal", "ours"),
-    [
-        (8, torch.bfloat16, False, False, True),
-        (LONGEST, torch.bfloat16, False, False, True),
-        (LONGEST + 1, torch.bfloat16, False, False, False),
-        (8, torch.float32, False, False, False),
-        (8, torch.bfloat16, True, False, False),
-        (8, torch.bfloat16, False, True, False),
-    ],
-)
-def test_sdpa_computes_long_documents_fp32_gradients_and_causal_encoders(
-    length: int,
-    kind: torch.dtype,
-    gradients: bool,
-    causal: bool,
-    ours: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls: list[int] = []
-    own = module_under_test._in_bf16
-    monkeypatch.setattr(module_under_test, "_in_bf16", lambda *given: calls.append(1) or own(*given))
-    query, key, value = torch.randn(3, 1, 2, length, 8).to(kind).unbind()
-    with torch.set_grad_enabled(gradients):
-        attention(bidirectional(), query, key, value, None, is_causal=causal)
-    assert bool(calls) == ours
