@@ -91,7 +91,7 @@ class UnitInputs:
         for source, start in self._sources(names):
             here = rows[(rows >= start) & (rows < start + len(source))]
             here = self._known(here, [name for name in source.names if name in names])
-            count += len(self.tokens.rows(here))
+            count += len(here) if self.tokens.cuts is None else int(self.tokens.cuts.counts[here].sum())
         return count
 
     def _known(self, rows: NDArray[np.int64], names: Iterable[str]) -> NDArray[np.int64]:
