@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mtlv.data import catalog
 from mtlv.errors import ConfigError, GroupingError, PlanError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mtlv.settings import Member, Settings, Suite
     from mtlv.settings.load import FindProblems
     from mtlv.units.corpora import Corpora
-    from mtlv.units.input_cache import InputCache
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ def check_suite(suite: Suite, corpora: Corpora | None = None) -> SuiteCheck:
     Raises:
         ConfigError: there are problems; contains every problem of every member, one per line.
     """
-    data = KnownData(corpora)
-    outliner = Outliner(cast("InputCache", data), suite.members)  # it asks only for tasks
+    data = KnownData(corpora=corpora)
+    outliner = Outliner(data, suite.members)
     checks, problems = [], []
     for member in suite.members:
         member_problems = list(problems_of(member.settings, (), data))

@@ -15,7 +15,8 @@ from mtlv.errors import MtlvError
 from mtlv.plan import Task, select_tasks
 from mtlv.settings.data_schema import SOURCE_KEYS
 from mtlv.settings.problems import Problem
-from mtlv.units.corpora import Corpora, options_of, read_folds, surely_splits
+from mtlv.units.corpora import options_of, read_folds, surely_splits
+from mtlv.units.input_cache import InputCache
 
 if TYPE_CHECKING:
     from mtlv.data.options import DataOptions
@@ -43,7 +44,7 @@ class _Known:
     errors: tuple[MtlvError, ...] = ()
 
 
-class KnownData(Corpora):
+class KnownData(InputCache):
     """Tasks and problems of the corpora of a suite, each read once for all members."""
 
     def tasks(self, settings: Settings) -> tuple[Task, ...]:
