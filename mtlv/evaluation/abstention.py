@@ -92,12 +92,13 @@ def error_limits(validation: Decisions) -> Limits:
 
 
 def made_on_test(
-    validation: Mapping[str, Decisions], test: Mapping[str, Decisions], error: float
+    limits: Mapping[str, Limits], test: Mapping[str, Decisions], error: float
 ) -> NDArray[np.bool_] | None:
     """Return whether each decision on test is wrong, of those that a wanted error leaves; None without any.
 
-    Tasks without a limit for the error abstain from everything, as in `mtlv predict`.
+    Tasks without a limit for the error abstain from everything, as in `mtlv predict`. `limits` are those of
+    the validation documents, by task.
     """
-    least = {name: least_confidence(error_limits(part), error) for name, part in validation.items()}
+    least = {name: least_confidence(of_task, error) for name, of_task in limits.items()}
     parts = [test[name].accepted(value) for name, value in least.items() if value is not None]
     return np.concatenate(parts) if any(part.size for part in parts) else None

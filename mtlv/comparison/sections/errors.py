@@ -14,7 +14,13 @@ from mtlv.comparison.label_review import label_review
 from mtlv.comparison.parts import finite_mean, of_run
 from mtlv.comparison.parts.channels import PANELS, dots, number, of_rows, small_multiples, tip
 from mtlv.comparison.pooled_scores import one_after_the_other
-from mtlv.evaluation.abstention import Decisions, decisions_by_task, made_on_test, risk_over_coverage
+from mtlv.evaluation.abstention import (
+    Decisions,
+    decisions_by_task,
+    error_limits,
+    made_on_test,
+    risk_over_coverage,
+)
 from mtlv.evaluation.calibration import known_pairs
 from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, mean_and_sd
 from mtlv.evaluation.curves import precision_recall_steps
@@ -182,16 +188,16 @@ def _abstention(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Blo
         points += [of_run(run) | {"coverage": end / risk.size, "risk": float(risk[end - 1])} for end in ends]
         rows.append(of_run(run) | _selective_row(comparison, tested))
     tips = [tip("name", "run"), tip("coverage", "coverage", ".3f"), tip("risk", "risk", ".4f")]
+    colour, dashes = run_lines(comparison)
     spec = {
         "width": "container",
         "height": 260,
-        "encoding": {"x": _axis("coverage", "coverage"), "y": number("risk"), "tooltip": tips}
-        | run_lines(comparison)[0],
+        "encoding": {"x": _axis("coverage", "coverage"), "y": number("risk"), "tooltip": tips} | colour,
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": dashes},
+            {"mark": dots(70, opacity=0)},
+        ],
     }
-    spec["layer"] = [
-        {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": run_lines(comparison)[1]},
-        {"mark": dots(70, opacity=0)},
-    ]
     columns = [
         TableColumn("name", "run", kind="text"),
         TableColumn("error", "error"),
@@ -222,11 +228,10 @@ def _selective_row(
     joined = [Decisions.joined(by_task.values()) for _, by_task in tested]
     area, spread = mean_and_sd([float(risk_over_coverage(part).mean()) for part in joined])
     row = {"error": fmean(part.wrong.mean() for part in joined), "area": area, "sd": spread}
+    validation = [_decisions(comparison, child, "validation") for child, _ in tested]
+    limits = [{name: error_limits(part) for name, part in by_task.items()} for by_task in validation]
     for error in WANTED_ERRORS:
-        made = [
-            made_on_test(_decisions(comparison, child, "validation"), by_task, error)
-            for child, by_task in tested
-        ]
+        made = [made_on_test(of, by_task, error) for of, (_, by_task) in zip(limits, tested, strict=True)]
         known = [(wrong, part) for wrong, part in zip(made, joined, strict=True) if wrong is not None]
         if len(known) == len(tested):
             row[f"coverage {error}"] = fmean(wrong.size / part.wrong.size for wrong, part in known)

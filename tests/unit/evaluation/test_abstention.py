@@ -106,7 +106,7 @@ def test_bounds_hold_on_other_documents():
 
 
 def test_tasks_without_a_limit_make_no_decision():
-    sure, unsure = decisions([0.9] * 200, [0] * 200), decisions([0.9] * 20, [0] * 20)
+    sure, unsure = (error_limits(decisions([0.9] * count, [0] * count)) for count in (200, 20))
     test = {"a": decisions([0.95, 0.8], [True, False]), "b": decisions([0.95], [False])}
     assert made_on_test({"a": sure, "b": unsure}, test, 0.05).tolist() == [True, False]
     assert made_on_test({"b": unsure}, test, 0.05) is None
