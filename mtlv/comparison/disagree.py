@@ -29,8 +29,8 @@ def disagreement(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Di
     outputs: dict[str, tuple[Sequence[Task], PooledScores]] = {}
     for run in runs:
         learned = [task for task in tasks if task.name in tasks_of(run)]
-        pooled = by_document(run, learned) if learned else None
-        if pooled is not None:
+        pooled = by_document([child.test for child in run.children if child.test is not None], learned)
+        if learned and len(pooled.tasks) == len(learned):
             outputs[run.key] = learned, pooled
     pairs = {
         (a.key, b.key): _documents(*outputs[a.key], outputs[b.key][1])

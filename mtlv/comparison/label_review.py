@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 
 from mtlv.comparison.blocks import Row, TableBlock, TableColumn
 from mtlv.comparison.output_readers import Floats
+from mtlv.comparison.pooled_scores import PooledTask, by_document
 from mtlv.evaluation.compared_runs import Comparison, TaskInfo
 from mtlv.formatting import list_first, many
 from mtlv.plan import Scores
 
 ROWS = 50  # maximum of a table
 EXCERPT = 1_000  # maximum characters of a text
-UNKNOWN = -1  # target of a document without a label
 ERRORS = (
     "errors_labels",
     "Likely label errors",
@@ -31,16 +32,16 @@ UNLABELLED = (
 )
 
 Classes = NDArray[np.int64]
-Reviewed = tuple[TaskInfo, Floats, Classes, Classes]
-"""A task, mean probabilities [D, C] of D documents, the number of models [D] behind them, and targets [D]."""
+Reviewed = tuple[TaskInfo, PooledTask]
+"""A task with mean probabilities [D, C] of D documents, also of one that is yes or no."""
 
 
 def label_review(comparison: Comparison) -> list[TableBlock]:
     """Return the tables that have rows, of the runs on the baseline's data that are shown at first."""
-    parts = _parts(comparison)
-    ids = sorted({i for scores in parts for i in scores.ids})
-    tasks = list(_reviewed(comparison, parts, ids))
-    texts = comparison.texts
+    with_classes = [task for task in comparison.tasks if task.kind in ("binary", "multiclass")]
+    pooled = by_document(_parts(comparison), with_classes)
+    ids, texts = pooled.ids, comparison.texts
+    tasks = [(task, _by_class(pooled.tasks[task.name])) for task in with_classes if task.name in pooled.tasks]
     judged = f" At most {ROWS}, of {many(len(ids), 'validation or test document')} of all runs and seeds."
     if texts:
         never = len(texts.keys() - set(ids))
@@ -97,44 +98,33 @@ def _parts(comparison: Comparison) -> list[Scores]:
     return [part for part in parts if part is not None]
 
 
-def _reviewed(comparison: Comparison, parts: list[Scores], ids: list[str]) -> Iterator[Reviewed]:
-    """Yield each task with classes, with its scores for the documents `ids`."""
-    place = {i: row for row, i in enumerate(ids)}
-    rows = [np.array([place[i] for i in scores.ids], np.int64) for scores in parts]
-    with_classes = [task for task in comparison.tasks if task.kind in ("binary", "multiclass")]
-    for task in with_classes:
-        sums, counts = np.zeros((len(ids), len(task.classes) or 2)), np.zeros(len(ids), np.int64)
-        targets = np.full(len(ids), UNKNOWN)
-        for documents, part in zip(rows, parts, strict=True):
-            scores = part.tasks.get(task.name)
-            if scores is not None:
-                yes = scores.outputs
-                sums[documents] += yes if yes.ndim == 2 else np.stack([1.0 - yes, yes], axis=1)
-                counts[documents] += 1
-                targets[documents[scores.mask]] = scores.targets[scores.mask]
-        yield task, sums / np.maximum(counts, 1)[:, None], counts, targets
+def _by_class(pooled: PooledTask) -> PooledTask:
+    yes = pooled.outputs
+    return pooled if yes.ndim == 2 else replace(pooled, outputs=np.stack([1 - yes, yes], axis=1))
 
 
-def _errors(ids: list[str], tasks: list[Reviewed]) -> list[Row]:
+def _errors(ids: Sequence[str], tasks: Sequence[Reviewed]) -> list[Row]:
     ranked = []
-    for task, probabilities, models, targets in tasks:
-        names, known = task.classes or ("no", "yes"), np.flatnonzero(targets != UNKNOWN)
-        suspected, margins = suspected_classes(probabilities[known], targets[known])
+    for task, pooled in tasks:
+        names, known = task.classes or ("no", "yes"), np.flatnonzero(pooled.known)
+        probabilities, targets = pooled.outputs[known], pooled.targets[known].astype(np.int64)
+        suspected, margins = suspected_classes(probabilities, targets)
         count = min(ROWS, int(np.isfinite(margins).sum()))
         for place in np.argsort(margins, kind="stable")[:count].tolist():
-            n = known[place]
+            n, given = known[place], targets[place]
             row: dict[str, Any] = {"document": ids[n], "task": task.name}
-            row |= {"given": names[targets[n]], "suspected": names[suspected[place]]}
-            row |= {"probability of given": float(probabilities[n, targets[n]]), "models": int(models[n])}
-            ranked.append((margins[place], row))
+            row |= {"given": names[given], "suspected": names[suspected[place]]}
+            row |= {"probability of given": float(probabilities[place, given])}
+            ranked.append((margins[place], row | {"models": int(pooled.counts[n])}))
     return [row for _, row in sorted(ranked, key=lambda pair: pair[0])[:ROWS]]
 
 
-def _unlabelled(ids: list[str], tasks: list[Reviewed]) -> list[Row]:
+def _unlabelled(ids: Sequence[str], tasks: Sequence[Reviewed]) -> list[Row]:
     sums, missing = np.zeros(len(ids)), [list[str]() for _ in ids]
-    for task, p, _, targets in tasks:
+    for task, pooled in tasks:
+        p = pooled.outputs
         entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(p.shape[1])
-        for n in np.flatnonzero((targets == UNKNOWN) & (entropy > 0)).tolist():  # 0: of another corpus
+        for n in np.flatnonzero(~pooled.known & (entropy > 0)).tolist():  # 0: of another corpus
             sums[n] += entropy[n]
             missing[n].append(task.name)
     means = {n: sums[n] / len(names) for n, names in enumerate(missing) if names}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mtlv.comparison.blocks import ShownOutput
 from mtlv.evaluation.kinds.entities import entity_f1
 from mtlv.evaluation.kinds.masked import FOUND, PIECES
-from mtlv.plan import Task, TaskScores
+from mtlv.plan import Task
 from mtlv.plan.spans import Span
 
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ class OutputReader(Protocol):
     distance_title: str
     """Description of the distance between two outputs, shown to users."""
 
-    def combine(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+    def combine(self, outputs: NDArray, place: NDArray[np.int64], documents: int) -> NDArray:
         """Combine outputs of M rows, of documents `place`, into one per document: [D, ...]."""
         ...
 
@@ -45,16 +45,14 @@ class OutputReader(Protocol):
 
 
 class _Means:
-    """Mean over the children that tested a document; NaN if none did."""
+    """Mean over the models that scored a document; NaN if none did."""
 
-    def combine(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
-        outputs = np.asarray(scores.outputs, np.float64)
-        columns = outputs.reshape(len(outputs), -1)
-        count = np.bincount(place, weights=scores.mask, minlength=documents)
+    def combine(self, outputs: NDArray, place: NDArray[np.int64], documents: int) -> NDArray:
+        columns = outputs.reshape(len(outputs), -1).T
         # `np.add.at` is much slower.
-        sums = [np.bincount(place, np.where(scores.mask, column, 0), documents) for column in columns.T]
-        above = np.stack(sums, axis=1)
-        means = np.divide(above, count[:, None], out=np.full(above.shape, np.nan), where=count[:, None] > 0)
+        sums = np.stack([np.bincount(place, column, documents) for column in columns], axis=1)
+        with np.errstate(invalid="ignore"):
+            means = sums / np.bincount(place, minlength=documents)[:, None]
         return means.reshape(documents, *outputs.shape[1:])
 
 
@@ -124,19 +122,18 @@ class MaskedReader(_Means):
 
 
 class SpanReader:
-    """Spans; with several children, those found by more than half of them."""
+    """Spans; with several models, those found by more than half of them."""
 
     distance_title = "1 − F1 between the spans they found"
 
-    def combine(self, scores: TaskScores, place: NDArray[np.int64], documents: int) -> NDArray:
+    def combine(self, outputs: NDArray, place: NDArray[np.int64], documents: int) -> NDArray:
         counts: list[Counter[Span]] = [Counter() for _ in range(documents)]
-        for at, spans, known in zip(place.tolist(), scores.outputs, scores.mask, strict=True):
-            if known:
-                counts[at].update(set(spans))
-        children = np.bincount(place, weights=scores.mask, minlength=documents)
+        for at, spans in zip(place.tolist(), outputs, strict=True):
+            counts[at].update(set(spans))
+        models = np.bincount(place, minlength=documents)
         rows = np.empty(documents, object)
         for at, count in enumerate(counts):
-            rows[at] = tuple(sorted(span for span, times in count.items() if 2 * times > children[at]))
+            rows[at] = tuple(sorted(span for span, times in count.items() if 2 * times > models[at]))
         return rows
 
     def distances(self, left: NDArray, right: NDArray, truth: NDArray) -> Floats:

@@ -1,4 +1,4 @@
-"""Scores of a run, pooled over its folds and seeds."""
+"""Scores of one or several runs, pooled over folds and seeds."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from mtlv.plan import Scores, Task, TaskScores
 
 @dataclass(frozen=True)
 class PooledTask:
-    """Outputs [D, ...] of a run for D documents, their targets [D], and a mask of those with a target [D]."""
+    """Mean outputs [D, ...] for D documents, their targets [D], a mask of those with a target [D], and of how
+    many outputs each is the mean [D].
+    """
 
     outputs: NDArray
     targets: NDArray
     known: NDArray[np.bool_]
+    counts: NDArray[np.int64]
 
     def rows(self, chosen: NDArray[np.int64]) -> PooledTask:
         """Return those of some documents, in this order."""
-        return PooledTask(self.outputs[chosen], self.targets[chosen], self.known[chosen])
+        return PooledTask(self.outputs[chosen], self.targets[chosen], self.known[chosen], self.counts[chosen])
 
 
 @dataclass(frozen=True)
 class PooledScores:
-    """Outputs of a run by document."""
+    """Outputs by document."""
 
     ids: tuple[str, ...]  # ids of the D documents, sorted
     tasks: Mapping[str, PooledTask]  # outputs by task name
@@ -57,20 +60,24 @@ def _below(parts: Sequence[TaskScores]) -> TaskScores:
     )
 
 
-def by_document(run: ComparedRun, tasks: Sequence[Task]) -> PooledScores | None:
-    """Pool the test outputs of `tasks` over the children, by document."""
-    scores = one_after_the_other(run, "test")
-    if scores is None or any(task.name not in scores.tasks for task in tasks):
-        return None
-    ids, place = np.unique(np.array(scores.ids), return_inverse=True)
-    outputs = {task.name: _of_task(task, scores.tasks[task.name], place, len(ids)) for task in tasks}
-    return PooledScores(tuple(ids.tolist()), outputs)
+def by_document(parts: Sequence[Scores], tasks: Sequence[Task]) -> PooledScores:
+    """Pool the outputs of those of `tasks` that have any, by document."""
+    ids = sorted({id_ for part in parts for id_ in part.ids})
+    at = {id_: row for row, id_ in enumerate(ids)}
+    pooled = {}
+    for task in tasks:
+        scored = [part for part in parts if task.name in part.tasks]
+        if scored:
+            place = np.array([at[id_] for part in scored for id_ in part.ids], np.int64)
+            scores = _below([part.tasks[task.name] for part in scored])
+            pooled[task.name] = _of_task(task, scores, place, len(ids))
+    return PooledScores(tuple(ids), pooled)
 
 
 def _of_task(task: Task, scores: TaskScores, place: NDArray[np.int64], documents: int) -> PooledTask:
-    outputs = READINGS[task.kind].combine(scores, place, documents)
+    outputs = READINGS[task.kind].combine(scores.outputs, place, documents)
     known = np.zeros(documents, bool)
     known[place[scores.mask]] = True
     targets = np.empty(documents, scores.targets.dtype)
-    targets[place[scores.mask]] = scores.targets[scores.mask]  # the same in all children
-    return PooledTask(outputs, targets, known)
+    targets[place[scores.mask]] = scores.targets[scores.mask]  # the same in all parts
+    return PooledTask(outputs, targets, known, np.bincount(place, minlength=documents))

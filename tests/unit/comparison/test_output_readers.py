@@ -7,24 +7,24 @@ import pytest
 
 from mtlv.comparison.output_readers import READINGS, describe_distances
 from mtlv.data.targets import spans_column
-from mtlv.plan import Task, TaskScores
+from mtlv.plan import Task
 from mtlv.plan.spans import Span
 
 A, B = Span(0, 1, "X"), Span(2, 4, "X")
 PLACE = np.array([0, 1, 0, 1])  # two documents, each of two children
 
 
-def test_probabilities_and_numbers_are_means_of_the_children_that_know() -> None:
-    scores = TaskScores(np.array([0.2, 0.4, 0.6, 0.9]), np.zeros(4), np.array([True, False, True, True]))
+def test_probabilities_and_numbers_are_means_of_the_models_that_scored_a_document() -> None:
+    outputs, place = np.array([0.2, 0.6, 0.9]), np.array([0, 0, 1])
     for kind in ("binary", "regression"):
-        assert READINGS[kind].combine(scores, PLACE, 3)[:2].tolist() == pytest.approx([0.4, 0.9])
-        assert np.isnan(READINGS[kind].combine(scores, PLACE, 3)[2])
+        assert READINGS[kind].combine(outputs, place, 3)[:2].tolist() == pytest.approx([0.4, 0.9])
+        assert np.isnan(READINGS[kind].combine(outputs, place, 3)[2])
 
 
 def test_classes() -> None:
     reading, task = READINGS["multiclass"], Task("r", "multiclass", classes=("no", "yes"))
     outputs = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5]])
-    means = reading.combine(TaskScores(outputs, np.zeros(4), np.ones(4, bool)), PLACE, 2)
+    means = reading.combine(outputs, PLACE, 2)
     assert means.tolist() == [[0.5, 0.5], [0.5, 0.5]]
     other = np.array([[0.0, 1.0], [0.5, 0.5]])
     assert reading.distances(means, other, np.zeros(2)).tolist() == [0.5, 0.0]
@@ -40,7 +40,7 @@ def test_numbers_are_apart_by_the_range_of_the_true_ones() -> None:
 def test_spans_that_most_children_found() -> None:
     reading = READINGS["tagging"]
     outputs = spans_column([[A, B], [A], [A], []])
-    found = reading.combine(TaskScores(outputs, outputs, np.ones(4, bool)), PLACE, 2)
+    found = reading.combine(outputs, PLACE, 2)
     assert found.tolist() == [(A,), ()]  # half is not most
     other = spans_column([[A, B], []])
     assert reading.distances(found, other, other).tolist() == pytest.approx([1 - 2 / 3, 0.0])

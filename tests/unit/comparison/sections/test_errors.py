@@ -200,9 +200,8 @@ def test_cells_without_a_target_count_nowhere(comparison):
         return replace(child, test=replace(child.test, tasks=tasks))
 
     gone = replace(run, children=tuple(map(masked, run.children)))
-    means = by_document(gone, comparison.tasks).tasks[task]
-    assert np.isnan(means.outputs).all()
-    assert not means.known.any()
+    pooled = by_document([child.test for child in gone.children], comparison.tasks).tasks[task]
+    assert not pooled.known.any()
     section = errors.build(replace(comparison, runs=(gone, comparison.runs[1])))
     rows = block(section, "errors_documents").pairs["r0", "r1"]
     assert all(task not in [name for name, *_ in row.scores] for row in rows)
