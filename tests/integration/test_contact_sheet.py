@@ -75,7 +75,7 @@ def by_vega(folder: Path) -> list[Path]:
 def test_every_kind_of_picture_is_drawn_on_one_sheet(screenshots: Path, tmp_path: Path):
     pictures = [*by_matplotlib(tmp_path), *by_vega(tmp_path)]
     assert len(pictures) > 28
-    assert {"page_transfer_matrix", "page_transfer_graph"} <= {path.stem for path in pictures}
+    assert "page_transfer_matrix" in {path.stem for path in pictures}
     shown = []
     for path in pictures:
         with Image.open(path) as image:

@@ -43,7 +43,6 @@ class TransferText:
     partner: str  # noun for a column in sentences
     alone: str  # training of the baseline
     after: str  # training of a cell
-    arrow: str  # start and end of an arrow
 
 
 INTERMEDIATE = TransferText(
@@ -53,7 +52,6 @@ INTERMEDIATE = TransferText(
     "intermediate task",
     "trained on the target alone",
     "trained on the intermediate task first, then on the target",
-    "from the intermediate task to the target",
 )
 LEARNED_WITH = TransferText(
     "pairs",
@@ -62,7 +60,6 @@ LEARNED_WITH = TransferText(
     "partner",
     "learned alone",
     "learned together with the other task",
-    "from the added task to the measured task",
 )
 
 

@@ -1,4 +1,4 @@
-"""Transfer between tasks: the matrix, the graph, and the best partner of each task."""
+"""Transfer between tasks: the matrix, and the best partner of each task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 
 from mtlv.comparison.blocks import Block, Section, TableBlock, TableColumn, TextBlock
 from mtlv.comparison.parts import join_with_and
-from mtlv.comparison.sections.transfer.graph import graph
 from mtlv.comparison.sections.transfer.matrix import matrix
 from mtlv.evaluation.compared_runs import Comparison
 from mtlv.evaluation.partners import NONE_HELPS, Partner, as_records, best_partners, interval_text
@@ -40,12 +39,10 @@ def transfer_section(transfers: Transfers, *, of: str = "", number: int = 1) -> 
     id = wording.id if number == 1 else f"{wording.id}_{number}"
     partners = best_partners(transfers)
     caution = dependence(transfers)
-    drawn = graph(transfers, cells, id)
     blocks: list[Block] = [
         TextBlock(f"{_finding(partners, transfers)} {chance(cells)}".lstrip(), "finding"),
         *([TextBlock(text) for text in (not_learned(transfers), caution) if text]),
         matrix(transfers, cells, id),
-        *([drawn] if drawn else []),
         _table(transfers, partners, id),
     ]
     title = f"{wording.title}: {of}" if of else wording.title

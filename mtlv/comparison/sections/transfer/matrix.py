@@ -61,7 +61,7 @@ def _row(source: str, target: str, cell: TransferEffect | None, kind: str, shown
     return {"source": source, "target": target, "kind": kind, "shown": shown} | numbers(cell)
 
 
-def tips(transfers: Transfers) -> list[dict[str, str]]:
+def _tips(transfers: Transfers) -> list[dict[str, str]]:
     """Return the lines of a cell's tooltip, as fractions like everywhere on the page."""
     return [
         tip("target"),
@@ -128,7 +128,7 @@ def _cells(transfers: Transfers, effects: Sequence[TransferEffect]) -> dict[str,
         "encoding": {
             "x": _axis(transfers.sources, transfers.wording.columns),
             "y": _targets(transfers, None),
-            "tooltip": tips(transfers),
+            "tooltip": _tips(transfers),
         },
         "layer": [
             only("kind", UNMEASURED, {"mark": {"type": "rect", "color": GREY, "opacity": 0.35}}),

@@ -1,4 +1,4 @@
-"""The section on transfers: its matrix, its graph, and the best partner of each target."""
+"""The section on transfers: its matrix, and the best partner of each target."""
 
 from __future__ import annotations
 
@@ -62,18 +62,7 @@ def test_neutral_cells_are_hatched():
     assert svg(figure).count(f'stroke="{HATCH}"') == 4 * neutral  # two lines in each of two corners
 
 
-def test_the_graph_has_an_arrow_for_each_verdict_and_clean_numbers():
-    transfers = a_matrix()
-    figure = block(transfer_section(transfers), "transfer_graph")
-    assert len(figure.rows) == 29
-    assert not {"x0", "angle", "width"} & set(figure.rows[0])
-    assert {"helps", "harms", "neutral", *transfers.names} <= set(words(figure))
-    picture = svg(figure)
-    for colour in ("#009E73", "#D55E00", "#9AA0A6"):
-        assert colour in picture
-
-
-def test_means_alone_make_a_dotted_matrix_and_no_graph():
+def test_means_alone_make_a_dotted_matrix():
     section = transfer_section(published(PUBMEDBERT))
     assert [block.id for block in section.blocks if isinstance(block, (FigureBlock, TableBlock))] == [
         "transfer_matrix",
@@ -146,7 +135,7 @@ def test_names_with_markup_stay_names(comparison_of):
     alone = {(0, seed): 0.5 + 0.1 * seed for seed in range(3)}
     after = {("s", name): {(0, 0): 0.6, (0, 1): 0.71, (0, 2): 0.8}}
     section = transfer_section(Transfers((name,), ("s",), {name: alone}, after))
-    assert name in words(block(section, "transfer_graph"))
+    assert name in words(block(section, "transfer_matrix"))
     assert name not in page_html(comparison_of(runs=1, children=1), [section])
 
 
@@ -156,8 +145,7 @@ def test_what_was_not_learned_is_named_and_in_no_claim():
     section = transfer_section(replace(transfers, unlearned=frozenset({lost})))
     assert f"Not learned: {lost}; no better than a constant answer" in section.blocks[1].text
     assert lost not in section.blocks[0].text
-    arrows = block(section, "transfer_graph").rows
-    assert arrows
-    assert all(lost not in (row["source"], row["target"]) for row in arrows)
+    cells = [row for row in block(section, "transfer_matrix").rows if row["kind"] == "measured"]
+    assert {row["verdict"] for row in cells if lost in (row["source"], row["target"])} == {"unknown"}
     rows = {row["target"]: row for row in block(section, "transfer_partners").rows}
     assert (rows[lost]["partner"], rows[lost]["follows"]) == (None, "not learned")
