@@ -135,6 +135,22 @@ def test_groups_are_chips_and_many_tasks_are_folded(open_page, tmp_path: Path, c
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_texts_of_documents_are_read_on_a_phone_and_on_paper(open_page, page_file: Path):
+    page = open_page(page_file, viewport={"width": 390, "height": 800})
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    table = page.locator("#table-errors_labels")
+    assert table.locator(".scroll").evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    text, document = (table.locator(f"tbody tr:first-child [data-key={key}]") for key in ("text", "document"))
+    assert text.bounding_box()["y"] > document.bounding_box()["y"]
+    assert document.evaluate("(cell) => getComputedStyle(cell, '::before').content") == '"document: "'
+    page.emulate_media(media="print")
+    assert text.bounding_box()["y"] > document.bounding_box()["y"]
+    assert page.locator("#table-tasks thead button").first.evaluate(
+        "(button) => [button, button.closest('thead')].map((node) => getComputedStyle(node)).map("
+        "(style) => style.display === 'contents' || style.breakInside === 'avoid').every(Boolean)"
+    ), "the head of a table is repeated on each sheet"
+
+
 def test_sorting_by_mouse_and_by_keyboard(open_page, page_file: Path):
     page = open_page(page_file)
     head = page.locator("#table-overview th", has_text="F1 macro")

@@ -73,7 +73,8 @@ function sortable(columns, rows, label) {
   const order = { column: null, falling: false };
   const body = el("tbody");
   const heads = columns.map((column) => heading(column, order, () => refresh()));
-  const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body);
+  const texts = columns.some(({ key }) => key === "text") ? "texts" : null;
+  const table = el("table", { class: texts }, el("thead", {}, el("tr", {}, ...heads)), body);
   const box = scrolling(table, label);
   function refresh() {
     columns.forEach((column, i) => {
