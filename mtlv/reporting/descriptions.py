@@ -135,7 +135,7 @@ def describe_fold_run(result: FoldResult, files: Iterable[str]) -> str:
     return cut([text, tasks, where(files)])
 
 
-def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], files: Iterable[str]) -> str:
+def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row]) -> str:
     """Describe the results of a suite's members."""
     column = _first(results[0].outcomes[0].metrics.plan)[0]
     text = f"{many(len(results), 'member')} of a suite on the test part{_spread(results[0])}."
@@ -145,7 +145,7 @@ def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row], fi
     text = " ".join([text, *warnings(learnings, plain)])
     table = fitting(airy(as_markdown(rows)))
     more = "For statistics, curves and errors: `mtlv compare`."
-    return cut([text, table, where(files), more])
+    return cut([text, table, where(["comparison.md"]), more])
 
 
 def describe_experiment(data: str, tasks: int, views: Iterable[View], comparison: RunSpec | None) -> str:
@@ -160,7 +160,7 @@ def describe_experiment(data: str, tasks: int, views: Iterable[View], comparison
             f"Which of the {tasks} tasks of `{data}` should be learned together? {answer}",
             "- A row is a member of a suite: one architecture, encoder and setting. Its metrics are means "
             "over its folds and seeds, whose runs are nested below it (**+**).\n"
-            "- `comparison of ...` has the page, the table and the figure of a whole suite.\n"
+            "- `comparison of ...` has the page and the table of a whole suite.\n"
             f"- Prepared columns and charts, also under **Views**: {shown_views}.\n"
             "- Select members and press **Compare** to plot their curves together.\n"
             "- For other runs on one page: `mtlv compare`.",

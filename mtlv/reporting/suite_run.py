@@ -29,11 +29,11 @@ def _distinct(values: Iterable[str]) -> str:
 
 
 def write_comparison(tracker: Tracker, run: str, results: Sequence[MemberResult]) -> None:
-    """Log the suite's table and groups; its figures are on the page of `mtlv compare`."""
+    """Log the suite's table and groups."""
     rows = make_rows(as_members(results))
     tracker.text(run, as_markdown(rows), "comparison.md")
     tracker.text(run, as_csv(rows), "comparison.csv")
     grouped = {result.name: result.resolved.children[0].groups for result in results}
     groups = {name: task_groups.groups for name, task_groups in grouped.items() if task_groups is not None}
     tracker.text(run, json.dumps(groups, indent=1, ensure_ascii=False), "groups.json")
-    tracker.describe(run, describe_comparison(results, rows, ["comparison.md"]))
+    tracker.describe(run, describe_comparison(results, rows))
