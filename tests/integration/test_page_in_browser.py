@@ -352,8 +352,7 @@ def test_conclusions_are_read_at_first_and_the_rest_is_folded(open_page, page_fi
     assert page.evaluate("document.documentElement.scrollHeight") < 12_000
     assert page.locator("#table-answer").is_visible()
     assert page.locator("#figure-cost svg").is_visible()
-    finding = page.locator("#overview .finding")
-    assert finding.is_visible()
+    assert page.locator("#tasks .finding").is_visible()
     table = page.locator("#table-overview")
     assert table.is_hidden()
     page.locator("#overview > .fold > summary").click()
@@ -636,7 +635,7 @@ def test_conclusions_give_way_while_the_switches_say_otherwise(
     chips.get_by_text(first, exact=True).click()
     expect(note).to_be_visible()
     expect(said.first).to_be_hidden()
-    expect(page.locator("#overview .finding")).to_be_hidden()
+    expect(page.locator("#tasks .finding")).to_be_hidden()
     name = next(run.name for run in comparison.runs if run.key == comparison.baseline)
     assert f"all {len(comparison.runs)} runs" in note.inner_text()
     assert f"“{name}” as the baseline" in note.inner_text()

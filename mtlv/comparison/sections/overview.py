@@ -1,4 +1,4 @@
-"""One row per run with metrics, spread and cost, and a sentence on which run is ahead."""
+"""One row per run with metrics, spread and cost."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Row, Section, TableBlock, TableColumn, TextBlock
-from mtlv.comparison.pairwise_tests import compare_main_scores
 from mtlv.comparison.parts import (
     capital,
     finite_mean,
     finite_mean_and_sd,
-    join_with_and,
     learned_nothing,
     of_run,
     open_ends,
 )
 from mtlv.comparison.parts.channels import GREY, dots, label, number, run_axis, run_names, tip, with_value
 from mtlv.comparison.parts.costs import CostUnit, cost_unit
-from mtlv.comparison.ranking import Standing, following, score_runs
+from mtlv.comparison.ranking import score_runs
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.learned import BAG_OF_WORDS
 from mtlv.evaluation.metrics import SHOWN_OF_PLANS
@@ -52,8 +50,8 @@ def build(comparison: Comparison) -> Section | None:
     """Build the section; None if there is no run."""
     if not comparison.runs:
         return None
-    finding = TextBlock(describe_ranking(comparison), "finding")
-    blocks: list[Block] = [finding, *_tables(comparison)]
+    text = describe_score(comparison)
+    blocks: list[Block] = [*([TextBlock(text, "finding")] if text else []), *_tables(comparison)]
     intro = "The run on the test set, averaged over its folds and seeds, and its cost."
     if len(comparison.runs) > 1:
         blocks += _dots(comparison)
@@ -61,76 +59,23 @@ def build(comparison: Comparison) -> Section | None:
     return Section("overview", "Overview", intro, blocks)
 
 
-def describe_ranking(comparison: Comparison) -> str:
-    """Describe which run is ahead in macro F1 or its score, and by how much, as far as the numbers allow."""
-    if comparison.scored and different_tasks(comparison):
-        return f"{APART}, so they cannot be ranked by one score: compare them task by task."
-    with_score, figure = score_runs(comparison), plan_title(comparison)
-    if not with_score:
-        return f"No run has a {figure} on the test set yet, so the best run is not known."
-    unranked = learned_nothing(comparison)
-    ranked = [one for one in with_score if one.run not in unranked]
-    if not ranked:
-        return NOTHING
-    best = ranked[0]
-    tied = [f"“{one.run.name}”" for one in ranked if one.mean == best.mean]
-    if len(ranked) == 1:
-        other = "; no other run learned anything" if len(with_score) > 1 else ""
-        text = f"{tied[0]} has a {figure} of {_score(best)}{other}."
-    elif len(tied) > 1:
-        text = f"{join_with_and(tied)} share the highest {figure}: {best.mean:.3f}."
-    else:
-        second = following(ranked)
-        qualifier = "" if second is ranked[1] else " that is not a control"
-        text = f"{tied[0]} has the highest {figure}: {_score(best)}.{_distance(best, second, qualifier)}"
-        text += _tested(comparison, best, second)
-    return text + _caveats(comparison)
-
-
-def _score(one: Standing) -> str:
-    """Format a run's main score, with its spread and what it is a mean of."""
-    number = with_spread(one.mean, one.sd, 3)
-    count = len(one.run.mains)
-    return number if count == 1 else f"{number} over {count} folds and seeds"
-
-
-def _distance(best: Standing, second: Standing, qualifier: str) -> str:
-    gap = best.mean - second.mean
-    behind = f"{gap:.3f}" if gap >= 0.0005 else "less than 0.001"
-    text = f" The next{qualifier}, “{second.run.name}”, is {behind} lower ({_score(second)})."
-    if best.sd is None or second.sd is None:
-        once = "both were" if best.sd is None and second.sd is None else "one of them was"
-        return text + f" As {once} measured only once, the variation over folds and seeds is not known."
-    return text
-
-
-def _tested(comparison: Comparison, best: Standing, second: Standing) -> str:
-    """Describe the result of the tests for the two runs, by the verdict of the significance section."""
-    keys = {best.run.key, second.run.key}
-    pair = next(
-        (judged for judged in compare_main_scores(comparison) if {judged.run.key, judged.other.key} == keys),
-        None,
-    )
-    if pair is None or pair.values.n == 1:
-        return ""
-    ahead = pair.verdict.sign if pair.run is best.run else -pair.verdict.sign
-    words = "show that difference" if ahead > 0 else "do not show that difference"
-    words = "disagree on that difference" if pair.verdict.disagree else words
-    return f" The tests {words}: see the section on significance."
-
-
-def _caveats(comparison: Comparison) -> str:
-    text = open_ends(comparison)
-    if len({run.data_digest for run in comparison.runs}) > 1:
-        text += " The runs were measured on different data, so their ranking has little meaning."
+def describe_score(comparison: Comparison) -> str:
+    """Return the main score of the only run, or why several have none in common; empty if the answer ranks
+    them.
+    """
     if different_tasks(comparison):
-        text += " They learned different tasks: compare them task by task."
-    unfinished = sum(run.status != "FINISHED" for run in comparison.runs)
-    if unfinished:
-        text += (
-            f" {unfinished} of {len(comparison.runs)} runs have not finished; their numbers are preliminary."
-        )
-    return text
+        return f"{APART}, so they cannot be ranked by one score: compare them task by task."
+    runs, figure = score_runs(comparison), plan_title(comparison)
+    if not runs:
+        return f"No run has a {figure} on the test set yet, so the best run is not known."
+    if len(comparison.runs) > 1:
+        return ""
+    if learned_nothing(comparison):
+        return NOTHING
+    count = len(runs[0].run.mains)
+    over = f" over {count} folds and seeds" if count > 1 else ""
+    score = with_spread(runs[0].mean, runs[0].sd, 3)
+    return f"“{runs[0].run.name}” has a {figure} of {score}{over}.{open_ends(comparison)}"
 
 
 def _tables(comparison: Comparison) -> list[TableBlock]:
