@@ -111,10 +111,10 @@ def _errors(ids: Sequence[str], tasks: Sequence[Reviewed]) -> list[Row]:
         suspected, margins = suspected_classes(probabilities, targets)
         count = min(ROWS, int(np.isfinite(margins).sum()))
         for place in np.argsort(margins, kind="stable")[:count].tolist():
-            n, given = known[place], targets[place]
+            n, label = known[place], targets[place]
             row: dict[str, Any] = {"document": ids[n], "task": task.name}
-            row |= {"given": names[given], "suspected": names[suspected[place]]}
-            row |= {"probability of given": float(probabilities[place, given])}
+            row |= {"given": names[label], "suspected": names[suspected[place]]}
+            row |= {"probability of given": float(probabilities[place, label])}
             ranked.append((margins[place], row | {"models": int(pooled.counts[n])}))
     return [row for _, row in sorted(ranked, key=lambda pair: pair[0])[:ROWS]]
 
