@@ -106,6 +106,7 @@ ARCHITECTURES: Registry[Architecture] = Registry(
         "mtl": "mtlv.plan.architectures:mtl",
         "gmtl": "mtlv.plan.architectures:gmtl",
         "gmhl": "mtlv.plan.architectures:gmhl",
+        "imported": "mtlv.plan.architectures:imported",
     },
 )
 GROUPINGS: Registry[GroupingMethod] = Registry(

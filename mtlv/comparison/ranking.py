@@ -103,12 +103,12 @@ def score_runs(comparison: Comparison) -> list[Standing]:
 
 
 def standings(comparison: Comparison) -> list[Standing]:
-    """Return the finished runs that learned something and are comparable with the best, highest first."""
+    """Return the finished, trained runs that learned something and compare with the best, highest first."""
     left = {run.key for run in learned_nothing(comparison)}
     ranked = [
         standing
         for standing in score_runs(comparison)
-        if standing.run.key not in left and standing.run.status == "FINISHED"
+        if standing.run.key not in left and standing.run.status == "FINISHED" and not standing.run.is_imported
     ]
     if not ranked:
         return []

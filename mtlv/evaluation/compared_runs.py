@@ -21,6 +21,7 @@ SHOWN_AT_FIRST = 12  # runs switched on when the page opens; more lines are hard
 Curve = Sequence[tuple[int, float]]
 """(step, value) points, sorted by step."""
 
+NOT_TRAINED = "not trained here"  # in place of the encoder of imported predictions
 F1, SCORE = "test/f1_macro", "test/score"
 """Main score of a run: the first if all its tasks are yes/no, else the second."""
 
@@ -135,6 +136,7 @@ class ComparedRun:
     stages: tuple[StageShape, ...] = ()  # the stages that were needed, in order; empty in older runs
     # of its main score minus that of a bag of words, over resampled test documents; None if unknown
     words_interval: Interval | None = None
+    is_imported: bool = False  # whether its predictions were imported, and no model was trained
 
     @property
     def sizes(self) -> list[int]:

@@ -7,7 +7,8 @@ are ignored; a document without any target is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import isnan, nan
 from typing import Protocol
 
 import numpy as np
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TaskMetrics:
-    """Metrics of one task; `support` is its number of positive documents, the rest are fractions."""
+    """Metrics of one task; `support` is its number of positive documents, the rest are fractions, or NaN."""
 
     f1: float
     precision: float
@@ -42,7 +43,7 @@ class TaskMetrics:
         return self.f1
 
     def as_dict(self) -> dict[str, float]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if not isnan(value)}
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class PlanMetrics:
         return self.f1_macro
 
     def as_dict(self) -> dict[str, float]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if not isnan(value)}
 
 
 class MetricValues(Protocol):
@@ -284,4 +285,15 @@ def evaluate(scores: Scores, names: Sequence[str], thresholds: Mapping[str, floa
         average_precision_macro=float(np.mean(precisions)),
         roc_auc_macro=float(np.mean(areas)),
     )
+    return Metrics(plan, tasks)
+
+
+def without_order(metrics: Metrics, scores: Scores) -> Metrics:
+    """Return metrics without those that order documents, for yes/no tasks with decisions and no scores."""
+    plan, tasks = metrics.plan, dict(metrics.tasks)
+    for name, task in metrics.tasks.items():
+        if isinstance(task, TaskMetrics) and scores.tasks[name].is_decided:
+            tasks[name] = replace(task, average_precision=nan, roc_auc=nan)
+            if isinstance(plan, PlanMetrics):
+                plan = replace(plan, average_precision_macro=nan, roc_auc_macro=nan)
     return Metrics(plan, tasks)

@@ -39,6 +39,7 @@ def why_alone(job: Job) -> str:
     training = job.settings.training
     balancer, head_loss = BALANCERS[training.objective.name], OBJECTIVES[training.head_loss]
     reasons = {
+        "`predictions`": job.settings.predictions is not None,
         "masked words": any(
             one.text_only or one.columns.kind == "mlm" for one in job.settings.data.each_source
         ),

@@ -50,6 +50,9 @@ def mtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG
     return Plan((ModelSpec((HeadSpec(tuple(tasks), layers),)),))
 
 
+imported = Architecture("predictions of another model: read from a file, not trained here", mtl.build)
+
+
 @architecture("grouped multi-task learning: one model for each group of tasks", grouped=True)
 def gmtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG001
     """Lay out one model per group of tasks, with one head each."""

@@ -27,6 +27,11 @@ class TaskScores:
     targets: NDArray
     mask: NDArray[np.bool_]
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether all outputs are 0 or 1: decisions, which no threshold changes."""
+        return bool(np.isin(self.outputs[self.mask], (0, 1)).all())
+
 
 @dataclass(frozen=True)
 class Scores:

@@ -47,7 +47,7 @@ class _OutlineBuilder(StageBuilder):
 
     def _train(self, settings: Settings, model: ModelSpec) -> dict[str, object]:
         groups_follow_from = {"architecture", "grouping"} if clusters(settings) else set()
-        sections = {"data", "encoder", "heads", "training"} | groups_follow_from
+        sections = {"data", "encoder", "heads", "training", "predictions"} | groups_follow_from
         return settings.model_dump(mode="json", include=sections)
 
     def _rows(self, settings: Settings, model: ModelSpec, fold: Fold) -> int | None:
@@ -86,6 +86,8 @@ class Outliner(Resolver):
             when = f"after {units} of {list_first([*stages, *(other.name for other in others)])}"
         plan = known_plan(settings, tasks)
         lines = tree_lines(plan) if plan else _describe(settings, names, when)
+        if settings.predictions is not None:
+            lines = [f"predictions in {settings.predictions}, not trained here"]
         if member.settings.stages:
             lines = [_title(member.settings.stages[len(blocks)]), *(f"  {line}" for line in lines)]
         blocks.append(lines)
@@ -93,13 +95,14 @@ class Outliner(Resolver):
 
 
 def unit_marks(jobs: Iterable[Job]) -> frozenset[str]:
-    """Return a mark of each unit of these jobs over all folds and seeds; the most if groups are unknown."""
+    """Return a mark of each trained unit of jobs over all folds and seeds; the most if groups are unknown."""
     marks: set[str] = set()
     for job in jobs:
         settings, of_groups = job.settings, clusters(job.settings) and not _has_one_model(job.settings)
         models = _most_groups(settings, len(job.unit.model.tasks))[0] if of_groups else 1
         places = product(range(settings.data.folds), settings.seeds, range(models))
-        marks |= {f"{job.unit.key} {fold} {seed} {model}" for fold, seed, model in places}
+        if settings.predictions is None:  # else nothing is trained
+            marks |= {f"{job.unit.key} {fold} {seed} {model}" for fold, seed, model in places}
     return frozenset(marks)
 
 

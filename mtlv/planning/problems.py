@@ -26,6 +26,7 @@ from mtlv.settings.problems import Problem
 from mtlv.tracking.address import check_kind
 from mtlv.training.gramian import check_balancer
 from mtlv.units.model import lora_of
+from mtlv.units.predictions import read_predictions
 
 if TYPE_CHECKING:
     from mtlv.settings import Settings
@@ -234,6 +235,7 @@ CHECKS: tuple[tuple[tuple[str, ...], bool, Callable[[Settings, Sequence[Task]], 
     (("encoder", "architecture"), False, lambda s, _: _check_layers(s)),
     (("encoder",), False, _check_read),
     (("tracking.uri",), False, lambda s, _: None if s.tracking.uri is None else check_kind(s.tracking.uri)),
+    (("predictions", "tasks"), True, lambda s, tasks: s.predictions and read_predictions(s, tasks)),
     (GROUP_KEYS, True, _check_k),
     (GROUP_KEYS, True, check_feature),
     (GROUP_KEYS, True, lambda s, _: check_engine(s.grouping.engine) if _is_kmedoids(s) else None),

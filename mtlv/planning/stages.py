@@ -184,15 +184,19 @@ class StageBuilder:
         corpus = self.cache.corpus(settings.data)
         kinds = {task.kind: KINDS[task.kind].version for task in corpus.tasks if task.name in model.tasks}
         versions = {kind: version for kind, version in kinds.items() if version}
+        predictions = self.cache.inputs(settings).predictions
         return (
             what_shapes_weights(settings, _sources(corpus, model))
             | ({"versions": versions} if versions else {})
+            | ({"predictions": predictions.units} if predictions else {})
             | self._masking(settings, corpus, model)
             | _balancing(settings, model)
         )
 
     def _rows(self, settings: Settings, model: ModelSpec, fold: Fold) -> int | None:
         """Return the number of training documents, or windows, that a model learns from; None if all."""
+        if settings.predictions is not None:
+            return 0
         rows = self.cache.inputs(settings).count(model.tasks, fold.train)
         return None if rows == len(fold.train) else rows
 

@@ -48,15 +48,16 @@ def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     shape = f"{many(len(fold_run.plan.models), 'model')} with {many(len(list(fold_run.plan.heads)), 'head')}"
     over = _over(resolved.children) or ["1 fold"]
     parts = ", ".join(f"{len(fold_run.fold.part(part))} {part}" for part in ("train", "validation", "test"))
+    trained = f" with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
+    trained += _epochs(fold_run.jobs[0].settings)
     lines = [
         f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.task_names), 'task')} of "
-        f"`{settings.data.title}`{' (generated reports)' if generated else ''} "
-        f"with encoder {plain(settings.encoder.name)}: {shape} in each of {' x '.join(over)}; "
-        f"{_epochs(fold_run.jobs[0].settings)}; documents: {parts}."
+        f"`{settings.data.title}`{' (generated reports)' if generated else ''}"
+        f"{trained if settings.predictions is None else ''}; documents: {parts}."
     ]
-    trained = {job.unit.stage: job.settings for job in fold_run.earlier}
+    earlier = {job.unit.stage: job.settings for job in fold_run.earlier}
     for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):
-        lines.append(_stage(stage.name, trained.get(stage.name, before)))
+        lines.append(_stage(stage.name, earlier.get(stage.name, before)))
     if settings.training.teach is not None:
         lines.append(_taught(settings.training.teach))
     if fold_run.groups is not None:
@@ -122,11 +123,13 @@ def describe_fold_run(result: FoldResult, files: Iterable[str]) -> str:
     figures, columns = outcome.metrics.plan.as_dict(), _first(outcome.metrics.plan)
     shown_figures = [f"{column.title} **{figures[column.key]:.4f}**" for column in columns[:1]]
     shown_figures += [f"{column.title} {figures[column.key]:.4f}" for column in columns[1:]]
+    best = ""
+    if outcome.curve:
+        best = f"; best validation {columns[0].title} in epoch {outcome.best_epoch} (from 0)"
     text = (
         f"Fold {fold_run.fold.index}, seed {fold_run.seed} of **{plain(result.member)}**: test "
         f"{', '.join(shown_figures)}{_limits(outcome.thresholds)}, on "
-        f"{many(len(outcome.test.ids), 'document')}; "
-        f"best validation {columns[0].title} in epoch {outcome.best_epoch} (from 0)."
+        f"{many(len(outcome.test.ids), 'document')}{best}."
     )
     named = main_title(list(result.names.known.values()))
     tasks = _extremes(

@@ -47,17 +47,13 @@ def curves_json(metrics: Iterable[Metric]) -> str:
 
 def per_task_table(outcome: PlanResult, names: MetricNames) -> TableFile:
     """Return the test metrics of every task, and the head of each task."""
-    values_of = {task: figures.as_dict() for task, figures in outcome.metrics.tasks.items()}
+    values_of = {
+        task: {name: round(value, 4) for name, value in figures.as_dict().items()}
+        for task, figures in outcome.metrics.tasks.items()
+    }
     columns = list(dict.fromkeys(name for figures in values_of.values() for name in figures))
-    rows = [
-        [task, *(_rounded(figures.get(name)) for name in columns), names.head_of[task]]
-        for task, figures in values_of.items()
-    ]
+    rows = [[task, *map(figures.get, columns), names.head_of[task]] for task, figures in values_of.items()]
     return TableFile(PER_TASK, ("task", *columns, "head"), rows)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def tasks_json(names: MetricNames, support: Mapping[str, int], test: Scores) -> str:

@@ -17,7 +17,7 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
     """Return `groups.json`: the groups, their medoids, the reason for k, their stability, whether they were
     chosen for scores of their models, and the map.
     """
-    grouping = groups.grouping
+    grouping, points = groups.grouping, None if groups.vectors is None else project(groups.vectors)[0]
     return {
         "k": grouping.k,
         "groups": [list(members) for members in groups.groups],
@@ -28,16 +28,8 @@ def groups_json(groups: TaskGroups) -> dict[str, object]:
         "stability": dict(groups.stability),
         "notes": list(grouping.notes),
         "measured": groups.measured,
-        "map": _places(groups),
+        "map": {} if points is None else dict(zip(groups.names, points.tolist(), strict=True)),
     }
-
-
-def _places(groups: TaskGroups) -> dict[str, list[float]]:
-    """Return each task's position on the map by name; empty if nothing was clustered."""
-    if groups.vectors is None:
-        return {}
-    points, _ = project(groups.vectors)
-    return dict(zip(groups.names, points.tolist(), strict=True))
 
 
 def write_groups(groups: TaskGroups, folder: Path, *, title: str) -> list[Path]:

@@ -29,12 +29,13 @@ def sentences(learning: Learning, named: Callable[[str], str] = code) -> list[st
     """Describe what is wrong with one run; empty if nothing is known to be."""
     out = [f"Not trained to the end: {_how(learning.end)}."] if learning.end and not learning.ended else []
     if learning.nothing:
-        out.append(f"Nothing was learned: {NO_TASK}; train longer.")
+        out.append(f"Nothing was learned: {NO_TASK}{'; train longer' if learning.end else ''}.")
     elif learning.unlearned:
         out.append(f"Not learned: {_no_better(learning.unlearned, named)}.")
     out += _thresholds(f"{named(task)} (average precision {value:.2f})" for task, value in _ranked(learning))
     if learning.behind:
-        out.append(f"No better than {WORDS}: {_against(learning.behind)}; {advice_beside_words(learning)}.")
+        advice = f"; {advice_beside_words(learning)}" if learning.end else ""  # else nothing was trained
+        out.append(f"No better than {WORDS}: {_against(learning.behind)}{advice}.")
     return out
 
 
@@ -85,7 +86,8 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
     """Describe what is wrong with several runs by name, in a sentence for each rule."""
     ends = [(name, learning.end) for name, learning in runs.items() if learning.end and not learning.ended]
     ends.sort(key=lambda item: -inf if item[1].rise is None else -item[1].rise)  # the least trained first
-    going = [f"{named(name)} ({_shortly(end)})" for name, end in ends]
+    rises = ["one epoch" if end.rise is None else f"validation {end.rise:+.3f}" for _, end in ends]
+    going = [f"{named(name)} ({rise})" for (name, _), rise in zip(ends, rises, strict=True)]
     nothing = [named(name) for name, learning in runs.items() if learning.nothing]
     some = [
         f"{named(name)} ({list_first([named(result.task.name) for result in learning.unlearned], NAMED)})"
@@ -130,10 +132,6 @@ def _how(end: TrainingEnd) -> str:
     if end.rise is None:
         return "one epoch only, so it is not known whether the validation metric would still rise"
     return f"the main validation metric still rose by {end.rise:.3f} over the last third of the epochs"
-
-
-def _shortly(end: TrainingEnd) -> str:
-    return "one epoch" if end.rise is None else f"validation {end.rise:+.3f}"
 
 
 def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:

@@ -170,7 +170,8 @@ class LiveRun:
             TrackingError: the tracker failed.
         """
         self._failed = False
-        points = [self._epoch_points(e, record.validation_at(e.epoch)) for e in record.epochs]
+        epochs = record.epochs[: len(record.curve)]  # none if it was not trained here
+        points = [self._epoch_points(e, record.validation_at(e.epoch)) for e in epochs]
         self._ended.append(record)
         self.member.end_model(record)
         self._send([*chain.from_iterable(points), *chosen_epochs(record, self.names)])

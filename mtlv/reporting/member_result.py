@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import nan
 from statistics import fmean, stdev
 
@@ -85,8 +85,14 @@ class MemberResult:
         return max(last_timestamp(outcome) for outcome in self.outcomes)
 
     def of_task(self, task: str, figure: str) -> list[float]:
-        """Return a test metric of a task, one value per fold run."""
-        return [outcome.metrics.tasks[task].as_dict()[figure] for outcome in self.outcomes]
+        """Return a test metric of a task, one value per fold run that has it."""
+        values = (outcome.metrics.tasks[task].as_dict() for outcome in self.outcomes)
+        return [of_fold[figure] for of_fold in values if figure in of_fold]
+
+    def of_plan(self, figure: str) -> list[float]:
+        """Return a test metric of the plan, one value per fold run that has it."""
+        values = (outcome.metrics.plan.as_dict() for outcome in self.outcomes)
+        return [of_fold[figure] for of_fold in values if figure in of_fold]
 
     def main(self, task: str) -> list[float]:
         """Return the main test metric of a task, one value per fold run."""
@@ -102,7 +108,8 @@ class MemberResult:
 
         curves = ([metrics.plan.main for metrics in outcome.curve] for outcome in self.outcomes)
         known = self.resolved.tasks
-        return learning(training_end(curves), known, scores, self.beside, self._average_precision)
+        precisions = partial(self.of_task, figure="average_precision")
+        return learning(training_end(curves), known, scores, self.beside, precisions)
 
     @cached_property
     def beside(self) -> BesideWords:
@@ -129,10 +136,6 @@ class MemberResult:
             return None
         groups = min(len(set(outcome.test.groups or outcome.test.ids)) for outcome in outcomes)
         return document_interval(run_draws, words_draws, groups=groups)
-
-    def _average_precision(self, task: str) -> list[float]:
-        metric = "average_precision"
-        return self.of_task(task, metric) if metric in self.figures(task) else []
 
     def figures(self, task: str) -> list[str]:
         """Return the names of a task's test metrics."""
@@ -167,7 +170,7 @@ def member_metrics(result: MemberResult) -> list[Metric]:
     at = result.timestamp_ms
     out = []
     for name in result.outcomes[0].metrics.plan.as_dict():
-        values = [outcome.metrics.plan.as_dict()[name] for outcome in result.outcomes]
+        values = result.of_plan(name)
         out.append(Metric(f"test/{name}", fmean(values), 0, at))
         if len(values) > 1:
             out.append(Metric(f"test/{name}_std", stdev(values), 0, at))
@@ -188,9 +191,7 @@ def member_metrics(result: MemberResult) -> list[Metric]:
 def _constants(result: MemberResult) -> dict[str, float]:
     """Return the mean metric of each task's constant answer."""
     metrics = {
-        task: [
-            fold_result.constants[task] for fold_result in result.children if task in fold_result.constants
-        ]
+        task: [one.constants[task] for one in result.children if task in one.constants]
         for task in result.resolved.task_names
     }
     return {task: fmean(values) for task, values in metrics.items() if values}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mtlv import __version__
 from mtlv.data.targets import TARGETS
 from mtlv.errors import mask_credentials
-from mtlv.evaluation.compared_runs import mean_and_sd
+from mtlv.evaluation.compared_runs import NOT_TRAINED, mean_and_sd
 from mtlv.evaluation.learned import BAG_OF_WORDS, CONSTANT, OF_WORDS
 from mtlv.evaluation.metrics import Metrics
 from mtlv.evaluation.mixed import evaluate_all
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from mtlv.planning.groups import TaskGroups
     from mtlv.planning.resolve import FoldRun, ResolvedMember
     from mtlv.settings import Settings
+
+
+OF_TRAINING = ("architecture.head", "architecture.private", "encoder.", "heads.", "grouping.", "training.")
 
 
 class MetricNames:
@@ -62,7 +65,7 @@ def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
     settings = resolved.settings
     return {
         "mtlv.architecture": settings.architecture.name,
-        "mtlv.encoder": settings.encoder.name,
+        "mtlv.encoder": settings.encoder.name if settings.predictions is None else NOT_TRAINED,
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, fold_run.groups),
         # the `tasks` setting of each stage; an empty list means all tasks
@@ -116,8 +119,10 @@ def end_tags(outcomes: Sequence[PlanResult]) -> dict[str, str]:
 
 
 def params(settings: Settings) -> dict[str, str | int | float | bool]:
-    """Return every setting, flattened, without the password of the tracking address."""
-    return dict(flatten(without_secrets(settings)))
+    """Return every setting that was used, flattened, without the password of the tracking address."""
+    unread = () if settings.predictions is None else OF_TRAINING
+    values = flatten(without_secrets(settings))
+    return {key: value for key, value in values.items() if not key.startswith(unread)}
 
 
 def own_params(fold_run: FoldRun) -> dict[str, str | int | float | bool]:
@@ -199,9 +204,9 @@ def metrics_of_plan(outcome: PlanResult, names: MetricNames) -> list[Metric]:
         )
     end = (0, last_timestamp(outcome))
     out += [Metric(key, value, *end) for key, value in split_figures("test", outcome.metrics, names)]
-    best = outcome.curve[outcome.best_epoch].plan.as_dict()
-    out += [Metric(f"best/{name}", value, *end) for name, value in best.items()]
-    out.append(Metric("best/epoch", outcome.best_epoch, *end))
+    if outcome.curve:
+        best = outcome.curve[outcome.best_epoch].plan.as_dict() | {"epoch": outcome.best_epoch}
+        out += [Metric(f"best/{name}", value, *end) for name, value in best.items()]
     out += [Metric(key, value, *end) for key, value in outcome.costs.items()]
     entropies = (entropy for record in outcome.records for entropy in record.teacher_entropy.items())
     out += [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mtlv.evaluation.abstention import Limits, decisions_by_task, error_limits
 from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resample_scores
 from mtlv.evaluation.calibration import temperatures
-from mtlv.evaluation.metrics import Metrics
+from mtlv.evaluation.metrics import Metrics, without_order
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import tasks_with_threshold
@@ -42,8 +42,10 @@ class PlanResult:
         """Return the total costs of the plan's models: seconds, documents per second, MB, weights.
 
         Seconds of earlier stages are separate, because several members may share them; the documents read
-        are those of all stages.
+        are those of all stages. Empty if nothing was trained here.
         """
+        if not self.curve:
+            return {}
         seconds = sum(record.train_seconds for record in self.records)
         before = sum(record.train_seconds for record in self.earlier)
         return ({"time/earlier_stages_seconds": before} if self.earlier else {}) | {
@@ -92,19 +94,20 @@ def evaluate_plan(
     Records are in the plan's order; `known` are validation metrics by epoch that were computed while the last
     model was trained.
     """
-    curve = (
+    curve = tuple(
         known.get(epoch) or at_epoch([record.validation_at(epoch) for record in records], tasks, settings)
         for epoch in range(max(len(record.curve) for record in records))
     )
     validation = gather([record.validation for record in records])
     test = gather([record.test for record in records])
     thresholds = _fit(validation, tasks, settings)
+    metrics = evaluate_all(test, tasks, thresholds.values)
     return PlanResult(
         validation,
         test,
         thresholds,
-        evaluate_all(test, tasks, thresholds.values),
-        tuple(curve),
+        metrics if curve else without_order(metrics, test),
+        curve,
         tuple(records),
         tuple(earlier),
     )

@@ -194,6 +194,9 @@ def _members(
             draft.apply(change)
         problems += _settle(draft, file)
         _resolve_paths(draft)
+        if draft.values["predictions"] is not None:
+            shape = draft.values["architecture"] | {"name": "imported", "private_layers": 0}
+            draft.values |= {"architecture": shape, "stages": None}
         places = draft.places()  # before stages have values that were written elsewhere
         fill_stages(draft)
         settings, lines, wrong = _validate(draft, file)
@@ -260,6 +263,7 @@ def _resolve_paths(draft: Draft) -> None:
     """Resolve relative paths from the config's folder, or from the working folder on the command line."""
     data, sources = draft.values["data"], draft.get(("data", "sources"))
     data["path"] = _resolve_path(draft, ("data", "path"), data["path"])
+    draft.values["predictions"] = _resolve_path(draft, ("predictions",), draft.values["predictions"])
     if isinstance(sources, list):  # a new list, because the members of a run share the one that was written
         data["sources"] = [
             one | {"path": _resolve_path(draft, ("data", "sources"), one["path"])}

@@ -291,6 +291,8 @@ class Settings(SettingsSection):
     With several stages, `tasks`, `architecture`, `grouping` and `training` are those of the last.
     """
 
+    later = {"predictions": None}  # noqa: RUF012
+
     experiment: Annotated[
         Annotated[str, Field(min_length=1, max_length=200, pattern=NO_CONTROL)] | None,
         Field(description="text of 1 to 200 characters, none of them a control character, or null"),
@@ -304,6 +306,7 @@ class Settings(SettingsSection):
     architecture: ArchitectureSettings
     heads: HeadSettings
     tasks: Tasks
+    predictions: MaybeText
     grouping: GroupingSettings
     training: TrainingSettings
     evaluation: EvaluationSettings

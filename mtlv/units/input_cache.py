@@ -37,6 +37,7 @@ from mtlv.units.bag_of_words import bag_of_words_scores
 from mtlv.units.corpora import Corpora
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.model import marked_entities
+from mtlv.units.predictions import match_predictions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -186,6 +187,7 @@ class InputCache(Corpora):
         Raises:
             EncoderError: heads would use tokens of a causal encoder that do not attend to the text, or hidden
                 words have no mask token.
+            DataError: predictions cannot be read, see `match_predictions`.
         """
         encoder = self.encoder(settings.encoder, settings.data)
         hidden = not all(TARGETS[task.kind].has_targets for task in self.tasks(settings))
@@ -203,7 +205,11 @@ class InputCache(Corpora):
         targets = targets_with(SCHEMES[settings.heads.tagging_scheme])
         below = self.below(encoder, settings) if settings.encoder.frozen_layers else None
         corpus, tokens = self.corpus(settings.data), self.tokens(encoder, settings.data)
-        return UnitInputs(corpus, tokens, encoder, targets, below)
+        imported = None
+        if settings.predictions is not None:
+            key = ("predictions", settings.predictions, settings.data.model_dump_json(), settings.tasks)
+            imported = self.once(key, lambda: match_predictions(self, settings))
+        return UnitInputs(corpus, tokens, encoder, targets, below, predictions=imported)
 
     def bag_of_words(self, settings: Settings, fold: Fold) -> tuple[Scores, Scores] | None:
         """Return the validation and test scores of a bag of words, see `mtlv.units.bag_of_words`."""
@@ -215,7 +221,7 @@ class InputCache(Corpora):
         """Return a key that is equal for members with the same inputs."""
         encoder = self.encoder(settings.encoder, settings.data)
         choices = (settings.heads.tagging_scheme, settings.encoder.frozen_layers, settings.training.precision)
-        how = repr(_how(settings.data))
+        how = repr((_how(settings.data), settings.predictions))
         return encoder.digest, self.corpus(settings.data).digest, how, *map(str, choices)
 
     def below(self, encoder: Encoder, settings: Settings, precision: str | None = None) -> FrozenCache:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,7 @@ class UnitInputs:
         below: cache of the outputs of frozen layers, if there are any.
         masking: masks pieces of the texts of sources without targets.
         teacher_outputs: raw outputs of teachers for the training documents, by task.
+        predictions: those of another model for all documents, taken in place of training.
     """
 
     corpus: Corpus
@@ -51,6 +52,7 @@ class UnitInputs:
     below: FrozenCache | None = field(default=None, repr=False)
     masking: Masking | None = field(default=None, repr=False)
     teacher_outputs: Mapping[str, TargetColumn] = field(default_factory=dict, repr=False)
+    predictions: Scores | None = None
     _columns: dict[str, TargetColumn] = field(default_factory=dict, repr=False)
 
     @property
@@ -202,7 +204,10 @@ class UnitInputs:
             places = [at[self.corpus.ids[row]] for row in documents]
             mask = np.isin(rows, documents)
             for name in part.targets:
-                tasks[name] = self._spread(name, mask, rows, scores.tasks[name].outputs[places])
+                task = scores.tasks[name]
+                aligned = self._spread(name, mask, rows, task.outputs[places])
+                known = aligned.mask & np.isin(rows, documents[task.mask[places]])
+                tasks[name] = replace(aligned, mask=known)
         return Scores(scores.units, scores.part, ids, tasks, self._of_rows(self._units, rows))
 
     @cached_property

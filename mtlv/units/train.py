@@ -16,7 +16,7 @@ from mtlv.events import NoteGiven
 from mtlv.formatting import many
 from mtlv.registries import BALANCERS, OBJECTIVES
 from mtlv.store.checkpoints import Checkpoints
-from mtlv.store.records import UnitRecord
+from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
@@ -97,6 +97,13 @@ def train_unit_by_steps(
     initial_weights: Mapping[str, torch.Tensor] | None = None,
 ) -> Generator[DueStep, None, TrainedUnit]:
     """Train a unit as `train_unit`, and yield each optimizer step when it is due."""
+    if inputs.predictions is not None:  # a record without a curve, and with an epoch without a loss
+        key, epoch = job.unit.key, EpochRecord(0, 0.0, {}, 0.0, 0.0, 0, callbacks.timestamp_ms(0))
+        scores = [
+            inputs.align_scores(replace(inputs.predictions, units=(key,), part=part), job.fold.part(part))
+            for part in ("validation", "test")
+        ]
+        return UnitRecord(key, (epoch,), 0, {}, 0.0, 0.0, 0, 0.0, "", scores[0], scores[1], ()), {}
     inputs = _add_masking(job, inputs)
     with need_room(job):
         device = device_for(job)

@@ -219,7 +219,7 @@ class _Source:
 
 def _compared(source: _Source, key: str, name: str) -> ComparedRun:
     member, tags = source.member, source.member.tags
-    plan = source.json("plan.json") or []
+    plan = ("predictions" not in member.params and source.json("plan.json")) or []
     ends = [member.metrics[end] for end in (GAIN_LOW, GAIN_HIGH) if end in member.metrics]
     return ComparedRun(
         key=key,
@@ -241,6 +241,7 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         elsewhere=_differ(source),
         link=source.files.reader.page(member),
         words_interval=Interval(*ends) if len(ends) == 2 else None,
+        is_imported="predictions" in member.params,
     )
 
 

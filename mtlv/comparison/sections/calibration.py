@@ -119,7 +119,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _calibrated(run: ComparedRun, names: set[str]) -> Calibrated | None:
     test = one_after_the_other(run, "test")
-    tasks = sorted(names & test.tasks.keys()) if test else []
+    tasks = sorted(name for name in names if test and name in test.tasks and not test.tasks[name].is_decided)
     tested = {child.run_id: child.test for child in run.children if child.test and child.test.ids}
     all_errors = {key: squared_errors(scores, tasks) for key, scores in tested.items()}
     errors = {key: value for key, value in all_errors.items() if value[1].any()}  # with a target

@@ -132,9 +132,10 @@ def _curve_rows(comparison: Comparison, run: ComparedRun, most: int) -> Iterator
 
 
 def _scored(comparison: Comparison, scores: Scores) -> list[tuple[int, str]]:
-    """Return index and name of the tasks with a threshold and scores."""
+    """Return index and name of the tasks with a threshold and scores, not only decisions."""
     curved = {*tasks_with_threshold(comparison.tasks)} & scores.tasks.keys()
-    return [(at, task.name) for at, task in enumerate(comparison.tasks) if task.name in curved]
+    scored = {name for name in curved if not scores.tasks[name].is_decided}
+    return [(at, task.name) for at, task in enumerate(comparison.tasks) if task.name in scored]
 
 
 def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[FigureBlock]:

@@ -30,8 +30,9 @@ def build(comparison: Comparison) -> Section | None:
         return Section("settings", "Settings", intro, [*tried, _all_settings(runs[0])])
     blocks: list[Block] = [TextBlock(text, "warning") for text in warnings(runs)]
     rows = [settings_of(run) for run in runs]
-    keys = sorted({key for row in rows for key in row})
-    differing = [key for key in keys if _differs(key, rows)]
+    trained = [row for row, run in zip(rows, runs, strict=True) if not run.is_imported]
+    keys = sorted({key for row in trained for key in row})
+    differing = [key for key in keys if _differs(key, trained)]
     blocks.append(TextBlock(_in_words(len(keys) - len(differing), differing)))
     if differing:
         blocks.append(_table(runs, rows, differing))

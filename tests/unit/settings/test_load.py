@@ -302,7 +302,7 @@ ONE_PROBLEM = [
         "c.yml:1: `training.head_weights.a`: got -1; allowed: size, a mapping of task name to a number of 0 or "
         "more, or null",
     ),
-    ("architecture: gmt\n", "c.yml:1: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl; did you mean `gmtl`?"),
+    ("architecture: gmt\n", "c.yml:1: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl, imported; did you mean `gmtl`?"),
     ("encoder: 5\n", "c.yml:1: `encoder.name`: got 5; allowed: text without control characters"),
     ('encoder: "a\\u001b[2J"\n', "c.yml:1: `encoder.name`: got 'a\\x1b[2J'; allowed: text without control characters"),
     ("experiment: ''\n", "c.yml:1: `experiment`: got ''; allowed: text of 1 to 200 characters, none of them a control character, or null"),
@@ -446,7 +446,7 @@ ONE_PROBLEM = [
     (f"matrix: {{seed: {list(range(40))}, training.epochs: {list(range(1, 41))}}}\n", "c.yml:1: `matrix`: got 1600; allowed: at most 1000 combinations"),
     (
         "matrix:\n  architecture:\n    - stl\n    - gmt\n",
-        "c.yml:4: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl; did you mean `gmtl`?",
+        "c.yml:4: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl, imported; did you mean `gmtl`?",
     ),
     ("matrix:\n  training.epoc: [1, 2]\n", "c.yml:2: `training.epoc`: unknown key; did you mean `training.epochs`?"),
     ("runs: []\n", "c.yml:1: `runs`: got []; allowed: a list of changes, at least one, at most 1000"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -16,9 +17,11 @@ from mtlv.comparison.ranking import (
     Standing,
     by_runs,
     following,
+    interval_of,
     is_decided_by_tests,
     is_shown_worse,
     recommend,
+    score_runs,
     standings,
 )
 from mtlv.comparison.sections.answer.advice import describe_advice
@@ -26,7 +29,7 @@ from mtlv.comparison.sections.answer.gains import gains, in_brackets, not_shown,
 from mtlv.comparison.sections.answer.pictures import key_figures
 from mtlv.comparison.verdict_words import format_signed, interval_text
 from mtlv.evaluation.chance import against_random
-from mtlv.evaluation.compared_runs import ComparedRun, Comparison, is_random
+from mtlv.evaluation.compared_runs import NOT_TRAINED, ComparedRun, Comparison, is_random
 from mtlv.evaluation.pairs import comparable, different_tasks
 from mtlv.evaluation.random_factors import describe_factors, has_random_factors
 from mtlv.evaluation.transfer import INTERMEDIATE, LEARNED_WITH
@@ -54,10 +57,12 @@ def build(comparison: Comparison) -> Section | None:
     if len(comparison.runs) < 2 or different_tasks(comparison):
         return None
     ranked = standings(comparison)
-    if not ranked and len(learned_nothing(comparison)) < len(comparison.runs):
+    trained = [run for run in comparison.runs if not run.is_imported]
+    if not ranked and (not trained or any(run not in learned_nothing(comparison) for run in trained)):
         return None
     if not ranked:
-        words = beside_words([comparison.learning(run) for run in comparison.runs])
+        best = next(standing for standing in score_runs(comparison) if standing.run in trained)
+        words = beside_words(map(comparison.learning, trained)) + _beside(comparison, best)
         return Section("answer", TITLE, "", [TextBlock(NOTHING + words, "finding")])
     if all(standing.is_behind_words for standing in ranked):
         return _none_is_useful(comparison, ranked)
@@ -65,9 +70,7 @@ def build(comparison: Comparison) -> Section | None:
     if chosen is None:
         return _no_answer(comparison, ranked[0])
     gained = _gains(comparison, ranked, chosen) + score_text(comparison, ranked, chosen.run)
-    reason = (
-        _why(comparison, ranked, chosen) + gained + _tried(comparison) + _elsewhere(comparison, chosen.run)
-    )
+    reason = _why(comparison, ranked, chosen) + gained + _tried(comparison) + _beside(comparison, chosen)
     advice = _advice(comparison, ranked, chosen.run) + not_shown(comparison, ranked, chosen.run)
     groups = [_groups(comparison, chosen.run)] if chosen.run.groups else []
     grouped = [row["task"] for block in groups for row in block.rows]
@@ -89,18 +92,24 @@ def _tried(comparison: Comparison) -> str:
     return f" The values of {kept} were chosen on validation, among {len(tried)} that were trained."
 
 
-def _elsewhere(comparison: Comparison, chosen: ComparedRun) -> str:
-    """Name the runs that cannot be compared with the chosen one."""
-    names = [f"“{run.name}”" for run in comparison.runs if run.mains and not comparable(run, chosen)]
+def _beside(comparison: Comparison, chosen: Standing) -> str:
+    """Compare the best imported predictions with a run, and name the runs that cannot be compared with it."""
+    text, scored = "", score_runs(comparison)
+    for best in [one for one in scored if one.run.is_imported and comparable(one.run, chosen.run)][:1]:
+        pair = by_runs(comparison).get(frozenset((best.run.key, chosen.run.key)))
+        difference = _lower(replace(best, pair=pair), chosen, f"“{chosen.run.name}”")
+        interval = in_brackets(interval_of(best.run, pair)) if pair else ""
+        text = f" “{best.run.name}” ({NOT_TRAINED}) has {best.mean:.3f}, {difference}{interval}."
+    names = [f"“{run.name}”" for run in comparison.runs if run.mains and not comparable(run, chosen.run)]
     why = "they have other documents or splits (such as by `data.folds`)"
-    return f" Not compared, because {why}: {list_first(names)}." if names else ""
+    return f"{text} Not compared, because {why}: {list_first(names)}." if names else text
 
 
 def _no_answer(comparison: Comparison, only: Standing) -> Section:
     text = f"Only “{only.run.name}” ({plan_title(comparison)} {only.mean:.3f}) can be ranked."
     if len(learned_nothing(comparison)) == len(comparison.runs) - 1:
         text += " The others predict no better than a constant answer: train longer."
-    text += _elsewhere(comparison, only.run)
+    text += _beside(comparison, only)
     blocks: list[Block] = [TextBlock("There is no answer yet.", "answer"), TextBlock(text, "finding")]
     blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, [only], None)])
@@ -113,7 +122,7 @@ def _none_is_useful(comparison: Comparison, ranked: Sequence[Standing]) -> Secti
     reason = f"Next: {next_step(learning)}."
     if nothing:
         reason += f" No better than a constant answer: {list_first(nothing)}."
-    reason += _tried(comparison) + open_ends(comparison) + _elsewhere(comparison, best.run)
+    reason += _tried(comparison) + open_ends(comparison) + _beside(comparison, best)
     blocks: list[Block] = [TextBlock(none_is_useful(best.run.name, learning), "answer")]
     blocks += [*key_figures(comparison), TextBlock(reason, "finding"), *random_figure(comparison)]
     return Section("answer", TITLE, "", [*blocks, _table(comparison, ranked, None)])
@@ -287,7 +296,7 @@ def _table(comparison: Comparison, ranked: Sequence[Standing], chosen: Standing 
     ]
     rows = [_row(standing, chosen) for standing in ranked]
     unranked = [run for run in comparison.runs if run not in [standing.run for standing in ranked]]
-    rows += [of_run(run) | _costs(run) | {"verdict": _left_out(comparison, run)} for run in unranked]
+    rows += [of_run(run) | _costs(run) | _left_out(comparison, run) for run in unranked]
     filled = [column for column in columns if any(row.get(column.key) not in (None, "") for row in rows)]
     return TableBlock("answer", "All runs", CAPTION, filled, rows)
 
@@ -309,7 +318,9 @@ def _costs(run: ComparedRun) -> dict[str, Any]:
     return {"models": len(run.plan) or None} | costs
 
 
-def _left_out(comparison: Comparison, run: ComparedRun) -> str:
+def _left_out(comparison: Comparison, run: ComparedRun) -> dict[str, Any]:
+    if run.is_imported:
+        return {"score": finite_mean(run.mains), "verdict": NOT_TRAINED}
     if run in learned_nothing(comparison):
-        return "learned nothing"
-    return "not finished" if run.status != "FINISHED" else "no comparable score"
+        return {"verdict": "learned nothing"}
+    return {"verdict": "not finished" if run.status != "FINISHED" else "no comparable score"}

@@ -88,6 +88,15 @@ def test_the_interval_of_the_gain_over_a_bag_of_words_is_read(tmp_path: Path) ->
     assert (first.words_interval, second.words_interval) == (Interval(-0.1, 0.2), None)
 
 
+def test_imported_predictions_are_no_model_of_their_tasks(tmp_path: Path) -> None:
+    both = ("tasks.json", "plan.json")
+    shelf = Shelf(tmp_path, {"m0": both, "m1": both}, "FINISHED")
+    shelf.members[1].params["predictions"] = "rules.csv"  # type: ignore[index]
+    trained, imported = read_runs(shelf, shelf.members).runs  # type: ignore[arg-type]
+    assert (trained.is_imported, imported.is_imported) == (False, True)
+    assert (len(trained.plan), len(imported.plan)) == (1, 0)
+
+
 def test_where_a_fold_was_trained_is_read(tmp_path: Path) -> None:
     """Of runs of earlier releases it is unknown."""
     shelf = Shelf(tmp_path, {"m0": ["tasks.json"], "m1": ["tasks.json"]}, "FINISHED")

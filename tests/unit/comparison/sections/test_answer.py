@@ -54,6 +54,7 @@ def a_run(
         "learned": (),
         "stages": (),
         "sizes": sorted(map(len, groups or ())),
+        "is_imported": False,
     }
     return SimpleNamespace(**found | more)
 
@@ -626,3 +627,43 @@ def test_equal_runs_differ_by_zero_without_a_sign() -> None:
         "0.000",
         "−0.001",
     ]
+
+
+def test_imported_predictions_are_compared_with_the_recommended_run_and_never_recommended(answered):
+    llm = a_run("llm", models=0, score=0.95, is_imported=True)
+    runs = [a_run("mtl", score=0.8), a_run("stl", models=4, score=0.9), llm]
+    section = answered(runs, [a_pair(llm, runs[1], interval=(-0.01, 0.11))])
+    text = "“llm” (not trained here) has 0.950, 0.050 higher than “stl” (−0.010 to +0.110)."
+    assert text in answer_of([section])
+    assert section.blocks[0].text == "Keep the 4 tasks apart, in a model each."
+    row = next(row for row in section.blocks[-1].rows if row["name"] == "llm")
+    assert (row["verdict"], row["score"], row.get("models")) == ("not trained here", 0.95, None)
+    assert "not trained here" not in answer_of([answered(runs[:2])])
+
+
+def test_imported_predictions_are_named_if_no_run_can_be_recommended(answered):
+    llm, mtl, stl = (
+        a_run("llm", models=0, score=0.95, is_imported=True),
+        a_run("mtl"),
+        a_run("stl", score=0.7),
+    )
+    pair = a_pair(mtl, llm, interval=(-0.2, -0.1))
+    text = "“llm” (not trained here) has 0.950, 0.150 higher than “mtl” (+0.100 to +0.200)."
+    for section in (
+        answered([mtl, llm], [pair]),
+        answered([llm, mtl, stl], [pair], words=0.9),
+        answered([llm, mtl, stl], [pair], nothing=["mtl", "stl"]),
+    ):
+        assert text in answer_of([section])
+    assert answered([llm, a_run("rules", is_imported=True)]) is None
+
+
+def test_of_imported_predictions_the_best_that_can_be_compared_is_named(answered):
+    apart = a_run("apart", score=0.97, is_imported=True, data_digest="other")
+    rules, llm = (
+        a_run(name, score=score, is_imported=True) for name, score in (("rules", 0.5), ("llm", 0.6))
+    )
+    text = answer_of([answered([a_run("mtl"), a_run("stl", score=0.7), rules, apart, llm])])
+    assert "“llm” (not trained here) has 0.600, 0.200 lower than “mtl”." in text
+    assert "“rules”" not in text
+    assert "or splits (such as by `data.folds`): “apart”" in text
