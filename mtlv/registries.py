@@ -189,6 +189,7 @@ SECTIONS: Registry[BuildSection] = Registry(
         "groups": "mtlv.comparison.sections.groups:build",
         "significance": "mtlv.comparison.sections.significance:build",
         "calibration": "mtlv.comparison.sections.calibration:build",
+        "subgroups": "mtlv.comparison.sections.subgroups:build",
         "errors": "mtlv.comparison.sections.errors:build",
         "published": "mtlv.comparison.sections.published:build",
     },

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from mtlv.comparison.blocks import Section
@@ -16,7 +15,7 @@ from mtlv.comparison.drawing import load_vl_convert
 from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
-from mtlv.comparison.load.texts import read_texts
+from mtlv.comparison.load.texts import has_targets, read_documents, subgroups_of, texts_of
 from mtlv.comparison.parts.costs import DOCUMENTS, cost_unit
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
@@ -32,7 +31,6 @@ from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.markdown import describe_page
 from mtlv.reporting.suite_table import SuiteMember, as_text
 from mtlv.seeding import content_key
-from mtlv.settings import dump
 from mtlv.settings.identity import settings_key
 from mtlv.tracking import RunSpec
 from mtlv.tracking.address import is_remote
@@ -42,6 +40,7 @@ from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.reader import COMPARISON, SHORTEST_ID, UID, comparison_run, find_by_prefix
 
 if TYPE_CHECKING:
+    from mtlv.data.source import Corpus
     from mtlv.evaluation.compared_runs import ComparedFold
     from mtlv.settings import Settings
     from mtlv.tracking import Tracker
@@ -122,8 +121,7 @@ def compare(
     baseline = _baseline(loaded.runs, chosen, ask.baseline)
     comparison = replace(_comparison(reader, ask, chosen, loaded, baseline.key), tried=tried, note=note)
     stored = next(run for run in chosen.runs if run.id == baseline.run_id)
-    texts, problem = _texts(reader, ask, comparison, stored, remote=remote) if ask.texts else ({}, "")
-    comparison = replace(comparison, texts=texts)
+    comparison, problem = _with_documents(reader, ask, comparison, stored, remote=remote)
     sections = list(each_section(comparison))
     folder = ask.out or own_folder(Path(FOLDER) / ascii_slug(comparison.title), comparison)
     files, figures = _write(comparison, sections, folder, with_figures=ask.figures)
@@ -199,31 +197,27 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: s
     return same[0]
 
 
-def _read_texts(
+def _read_documents(
     reader: MlflowReader, ask: ComparisonOptions, stored: StoredRun, *, remote: bool
-) -> dict[str, str]:
-    """Return the texts of the corpus of the baseline, `stored`, by document id.
+) -> Corpus:
+    """Return the corpus of the baseline, `stored`.
 
-    The corpus is named in the run's own `config.yml`. For runs of a server, that file is used only with
-    `--data`; otherwise the user's own config is used.
+    It is named in the user's own config, where subgroups may have changed since, or else in the run's
+    `config.yml`. For runs of a server, that file is used only with `--data`.
 
     Raises:
         DataError: the corpus is not named, not available, or cannot be read.
     """
+    settings = _own_config(ask, stored)
+    if settings is not None:
+        return read_documents(settings.data, "your config", ask.data)
     if remote and ask.data is None:
-        settings = _own_config(ask, stored)
-        if settings is None:
-            raise DataError(
-                "the runs are on a server, and files they refer to are not read from this machine"
-            )
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "config.yml"
-            file.write_text(dump(settings), encoding="utf-8")
-            return read_texts(file, "your config")
+        raise DataError("the runs are on a server, and files they refer to are not read from this machine")
     config = reader.files([(stored, "config.yml")])[0]
     if config is None:
         raise DataError("the run has no `config.yml`")
-    return read_texts(config, f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})", ask.data)
+    name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
+    return read_documents(config, name, ask.data)
 
 
 def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
@@ -237,23 +231,27 @@ def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
     )
 
 
-def _texts(
+def _with_documents(
     reader: MlflowReader, ask: ComparisonOptions, comparison: Comparison, stored: StoredRun, *, remote: bool
-) -> tuple[dict[str, str], str]:
-    """Return the texts of the baseline's documents, or none and a note on why."""
+) -> tuple[Comparison, str]:
+    """Add texts and subgroups of the baseline's documents; also return a note on why some are missing."""
     try:
-        known = _read_texts(reader, ask, stored, remote=remote)
+        corpus = _read_documents(reader, ask, stored, remote=remote)
     except DataError as error:
         if ask.data is not None:
             raise
-        return {}, f"documents are shown without their texts: {error} Give the corpus with `--data`."
+        return comparison, f"documents are shown without their texts: {error} Give the corpus with `--data`."
     baseline = comparison.run(comparison.baseline)
-    ids = {i for child in baseline.children if child.test is not None for i in child.test.ids}
-    if not ids:
-        return {}, f"documents are not shown: `{baseline.name}` has no scores in the store"
-    if not ids <= known.keys():
-        return {}, "documents are shown without their texts: the corpus found is not that of the runs"
-    return known, ""
+    tested = [child.test for child in baseline.children if child.test is not None and child.test.ids]
+    if not tested:
+        return comparison, f"documents are not shown: `{baseline.name}` has no scores in the store"
+    texts, subgroups = texts_of(corpus), subgroups_of(corpus)
+    if not texts.keys() >= {id_ for scores in tested for id_ in scores.ids}:
+        return comparison, "documents are shown without their texts: the corpus found is not that of the runs"
+    comparison = replace(comparison, texts=texts if ask.texts else {})
+    if subgroups and not all(has_targets(corpus, scores) for scores in tested):
+        return comparison, "subgroups are not shown: the corpus has other targets than the test documents had"
+    return replace(comparison, subgroups=subgroups), ""
 
 
 def _write(

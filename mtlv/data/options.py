@@ -37,6 +37,7 @@ class Columns:
         metric: main metric of the task; None uses the default of its kind.
         names: names of the columns of files without a header, in order.
         encoding: of files of text; None recognises it.
+        subgroups: columns by whose values the test documents are also scored.
     """
 
     text: str = "text"
@@ -60,6 +61,7 @@ class Columns:
     metric: str | None = None
     names: tuple[str, ...] | None = None
     encoding: str | None = None
+    subgroups: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

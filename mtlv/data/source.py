@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -124,6 +124,7 @@ class Corpus:
             roles; input of relation tasks.
         groups: group of each of N documents (its abstract); documents of one group are in the same
             part.
+        subgroups: by column, the value of each of N documents, "" for an empty one; not part of the digest.
         whole_digests: digests [N, 4] of the whole documents from which the first and the second texts are: of
             both exact, then of both near ones; None if the texts are whole.
         members: the corpora that were joined to this one (`mtlv.data.joined`), in the order of its rows; a
@@ -149,6 +150,7 @@ class Corpus:
     prose: tuple[str, ...] | None = None
     mentions: tuple[tuple[Span, ...], ...] | None = None
     groups: tuple[str, ...] | None = None
+    subgroups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     whole_digests: NDArray[np.uint64] | None = None
     members: tuple[Corpus, ...] = ()
 
@@ -161,6 +163,7 @@ class Corpus:
             raise DataError(f"corpus `{self.name}` has no labels", then="give at least one in `data.labels`")
         optional = (self.parts, self.seconds, self.words, self.prose, self.mentions, self.groups)
         columns: list[Sized] = [self.ids, self.texts, *(self.targets[task.name] for task in self.tasks)]
+        columns += self.subgroups.values()
         lengths = {len(column) for column in (*columns, *optional) if column is not None}
         if len(lengths) > 1:
             raise DataError(f"corpus `{self.name}` has columns of different lengths", got=sorted(lengths))
@@ -295,6 +298,7 @@ class Corpus:
             prose=rows_of(self.prose, index),
             mentions=rows_of(self.mentions, index),
             groups=rows_of(self.groups, index),
+            subgroups={name: pick(column, index) for name, column in self.subgroups.items()},
             whole_digests=None if self.whole_digests is None else self.whole_digests[index],
             notes=(*self.notes, note) if note else self.notes,
         )

@@ -186,6 +186,8 @@ class Comparison:
     baseline: str  # key of the run that differences refer to when the page opens
     # all documents of the baseline's corpus by id; empty if it is not available
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # ids of the documents of each group, by column and name of the group (`data.columns.subgroups`)
+    subgroups: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
     created: str = ""  # date as text

@@ -32,6 +32,7 @@ class ColumnSettings(SettingsSection):
         "uncertain": "error",
         "names": None,
         "encoding": None,
+        "subgroups": None,
     }
 
     text: Text
@@ -57,6 +58,7 @@ class ColumnSettings(SettingsSection):
     metric: MaybeText
     names: Annotated[Names | None, Field(description="a list of column names, or null")]
     encoding: MaybeText
+    subgroups: Annotated[Names | None, Field(description="a list of column names, or null")]
 
 
 class SourceSettings(SettingsSection):

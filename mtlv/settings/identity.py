@@ -16,14 +16,16 @@ from mtlv.seeding import content_key
 if TYPE_CHECKING:
     from mtlv.settings.schema import Settings
 
+SHOWN = {"subgroups"}
+"""Columns that only the comparison page reads."""
 IGNORED_KEYS: dict[str, Any] = {
     "tracking": True,
     "store": True,
     "execution": True,
-    "data": {"path"},
+    "data": {"path": True, "columns": SHOWN, "sources": {"__all__": {"columns": SHOWN}}},
     "training": {"device", "auto_batch", "gradient_checkpointing", "cuda_graphs"},
 }
-"""Settings of places and machines: changing them does not change a member's identity."""
+"""Settings of places, machines and the page: changing them does not change a member's identity."""
 
 
 def settings_key(settings: Settings) -> str:

@@ -202,6 +202,46 @@ def test_texts_of_documents_can_be_left_out(inside):
     assert not any(text in (inside / "bare/comparison.json").read_text(encoding="utf-8") for text in words)
 
 
+TABLE_SUITE = """\
+experiment: grouped
+data: {name: table, path: t.csv, columns: {labels: [heart], id: id}, test_share: 0.5, max_length: 16}
+encoder: tiny
+training: {epochs: 1, learning_rate: 1e-3, precision: fp32}
+evaluation: {bag_of_words: false}
+"""
+
+
+def test_subgroups_are_scored_without_another_training(tmp_path, monkeypatch, capsys):
+    rows = [
+        (f"d{n}", f"note {n} {'large heart' if n % 2 else 'clear'}", n % 2, "FM"[n % 3 > 0])
+        for n in range(200)
+    ]
+    lines = ["id,text,heart,sex", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "c.yml").write_text(TABLE_SUITE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.MonkeyPatch.context() as undrawn:
+        lay_out_nothing(undrawn)
+        assert main(["run", "c.yml", "--no-compare"]) == 0
+    ask = ["compare", "c.yml", "--no-log", "--no-texts", "--out", "page"]
+    assert main([*ask, "data.columns.subgroups=[sex]"]) == 0
+    numbers = json.loads((tmp_path / "page/comparison.json").read_text(encoding="utf-8"))
+    groups = {row["group"]: row for row in rows_of(numbers, "subgroups")}
+    assert set(groups) == {"sex: F", "sex: M"}
+    assert sum(row["documents"] for row in groups.values()) == numbers["tasks"][0]["documents"]
+    assert {row["tasks"] for row in groups.values()} == {1}
+    assert "note 1 large heart" not in unpacked(tmp_path / "page/compare.html")
+    capsys.readouterr()
+    units = sorted((tmp_path / "mtlv-store/units").rglob("*.safetensors"))
+    assert units
+    assert main(["run", "c.yml", "--no-compare", "data.columns.subgroups=[sex]"]) == 0
+    assert sorted((tmp_path / "mtlv-store/units").rglob("*.safetensors")) == units
+    assert main(["check", "c.yml", "data.columns.subgroups=[gender]"]) == 2
+    error = capsys.readouterr().err
+    assert "`t.csv` has no column `gender` (`data.columns.subgroups`)" in error
+    assert "id, text, heart, sex" in error
+
+
 def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, capsys, monkeypatch):
     """Who may write to a server could name a file here, whose texts the logged page would show there."""
     monkeypatch.setattr("mtlv.comparison.compare.is_remote", lambda _: True)
@@ -262,9 +302,17 @@ def test_a_hostile_config_of_a_run_costs_its_texts_only(inside, client, capsys):
     try:
         file.write_text("\n".join(["a0: &a0 [x, x]", *levels, "data: {name: table, labels: *a11}"]))
         begun = time.monotonic()
-        assert main(["compare", "c.yml", "--no-log", "--out", "bomb"]) == 0
+        of_all = [
+            "compare",
+            "--experiment",
+            "side by side",
+            "--no-log",
+            "--out",
+            "bomb",
+        ]  # by no config of ours
+        assert main(of_all) == 0
         said = capsys.readouterr()
-        assert main(["compare", "c.yml", "--no-log", "--out", "bomb", "--data", "c.csv"]) == 2
+        assert main([*of_all, "--data", "c.csv"]) == 2
         refused = capsys.readouterr().err
     finally:
         file.write_bytes(config)

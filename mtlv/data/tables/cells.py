@@ -37,6 +37,12 @@ def is_missing(cell: object) -> bool:
     return cell is None or (hasattr(cell, "__len__") and not len(cell))
 
 
+def plain_value(cell: object) -> str:
+    """Return a cell as text, a whole number without decimals; empty for an empty cell."""
+    text = f"{cell:.12g}" if isinstance(cell, float) else str(cell).strip()
+    return "" if is_missing(cell) else text
+
+
 def second_of(cell: object) -> str:
     """Return a second text.
 

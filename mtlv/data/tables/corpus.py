@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 from mtlv.data.options import Columns
@@ -16,6 +17,7 @@ from mtlv.data.tables.cells import (
     is_text,
     list_of,
     mentions_of,
+    plain_value,
     text_or_joined,
 )
 from mtlv.data.tables.readers import KINDS, TableKind
@@ -74,6 +76,7 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
         prose=_prose(rows, columns) if kind.by_word else None,
         mentions=_column(rows, columns.mentions, mentions_of),
         groups=_column(rows, columns.group, str),
+        subgroups={name: [plain_value(row.get(name)) for _, row in rows] for name in columns.subgroups or ()},
         notes=tuple(filter(None, notes)),
     )
     note = _missing_note(corpus)
@@ -94,7 +97,8 @@ def columns_of(columns: Columns) -> tuple[str, ...]:
     """Return the columns that are read, whether they exist or not."""
     keys = ("text", "text_pair", "words", "mentions", "id", "part", "group", "label_list", "target", "tags")
     named = (getattr(columns, key) for key in keys)
-    return (*(name for name in named if name is not None), *(columns.labels or ()))
+    several = (columns.labels or (), columns.subgroups or ())
+    return (*(name for name in named if name is not None), *chain.from_iterable(several))
 
 
 def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Document]:
@@ -204,6 +208,7 @@ def document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
         yield _mentions_check(columns.mentions, columns.text)
     if columns.id is not None:
         yield ColumnCheck("id", columns.id)
+    yield from (ColumnCheck("subgroups", name) for name in columns.subgroups or ())
     if columns.group is not None:
         name = columns.group
         yield ColumnCheck(

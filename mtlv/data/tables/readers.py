@@ -47,13 +47,13 @@ class TableKind(Protocol):
 
     Args:
         reads: keys of `data.columns` for the targets; other target keys are errors.
-        text_keys: keys of additional inputs.
+        text_keys: keys of additional columns of a document.
         by_word: whether documents are lists of words.
         streamed: whether only texts are read, so that lines of a file need not be held in memory.
     """
 
     reads: tuple[str, ...]
-    text_keys: tuple[str, ...] = ("text_pair", "mentions")
+    text_keys: tuple[str, ...] = ("text_pair", "mentions", "subgroups")
     by_word: bool = False
     streamed: bool = False
 
@@ -170,7 +170,7 @@ class WordTagColumn(TableKind):
     """One tag per word: of entities, in BIO or another scheme, or a class; see `mtlv.plan.word_tags`."""
 
     reads = ("task", "tags", "classes", "metric", "missing_labels")
-    text_keys = ("words",)
+    text_keys = ("words", "subgroups")
     by_word = True
 
     def problems(self, columns: Columns, there: str) -> Iterator[DataError]:

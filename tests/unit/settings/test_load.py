@@ -11,6 +11,7 @@ import pytest
 from mtlv.errors import ConfigError
 from mtlv.settings import Suite, dump, flatten, load_overrides, load_suite
 from mtlv.settings.data_schema import ColumnSettings
+from mtlv.settings.identity import settings_key
 
 Write = Callable[[str], Path]
 COLUMNS = ", ".join(ColumnSettings.model_fields)
@@ -570,3 +571,18 @@ def test_thousands_of_wrong_keys_are_counted(write: Write) -> None:
     assert lines[-1] == "c.yml: and 2950 more problems like these"
     wrong = ", ".join(["1"] * 3000)
     assert len(problems(write(f"data: {{name: synthetic, labels: [{wrong}]}}\n"))) == 51
+
+
+def test_subgroups_do_not_change_which_run_a_member_is(write: Write) -> None:
+    columns = "{name: table, path: t.csv, columns: {labels: [a]SEX}}"
+    texts = [
+        f"data: {columns}\n",
+        f"data: {{sources: [{columns}, {columns.replace('name', 'alias: b, name')}]}}\n",
+    ]
+    for text in texts:
+        keys = {
+            settings_key(load_suite(write(text.replace("SEX", more))).members[0].settings)
+            for more in ("", ", subgroups: [sex]", ", subgroups: [year, site]")
+        }
+        assert len(keys) == 1
+        assert settings_key(load_suite(write(text.replace("[a]SEX", "[b]"))).members[0].settings) not in keys

@@ -4,12 +4,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
-from mtlv.comparison.load.texts import read_texts
+from mtlv.comparison.load.texts import has_targets, read_documents, subgroups_of, texts_of
+from mtlv.data.joined import join
+from mtlv.data.source import Corpus
 from mtlv.errors import DataError
+from mtlv.plan import Scores, Task, TaskScores
 from mtlv.settings import dump
+
+
+def read_texts(*arguments) -> dict[str, str]:
+    return texts_of(read_documents(*arguments))
+
 
 NAME = "`config.yml` of run `r` (1)"
 BOMB = "\n".join(
@@ -74,3 +83,53 @@ def test_a_config_may_have_fewer_keys(config: Path):
     del content["data"]["window"]
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
     assert read_texts(config, NAME) == whole
+
+
+def corpus(name: str = "a", **subgroups: list[str]) -> Corpus:
+    """Documents with these values of columns, and the targets 0, 1, 0, 1, ..."""
+    count = len(next(iter(subgroups.values()), [])) or 4
+    ids = tuple(map(str, range(count)))
+    targets = {name: np.arange(count) % 2}
+    return Corpus(name, (Task(name, source=name),), ids, ids, targets, subgroups=subgroups)
+
+
+def sizes(**subgroups: list[str]) -> dict[str, int]:
+    (groups,) = subgroups_of(corpus(**subgroups)).values()
+    return {name: len(ids) for name, ids in groups.items()}
+
+
+def test_a_group_has_the_documents_of_one_value_and_a_missing_one_is_the_last():
+    assert sizes(sex=["M", "", "F", "M"]) == {"F": 1, "M": 2, "missing": 1}
+    assert list(sizes(sex=["M", "", "F", "M"])) == ["F", "M", "missing"]
+    assert list(sizes(site=["10", "9", "2", "2"])) == ["2", "9", "10"]
+    assert subgroups_of(corpus(sex=["M", "", "F", "M"]))["sex"]["M"] == {"0", "3"}
+
+
+def test_many_numbers_are_cut_at_the_quartiles_of_the_documents():
+    ages = [*range(20, 30), *[40] * 20, *range(50, 60), ""]
+    named = sizes(age=list(map(str, ages)))
+    assert named == {"20 to 29": 10, "40 to 40": 20, "50 to 59": 10, "missing": 1}
+    assert sizes(year=[str(year) for year in (*range(1990, 2000), *range(2002, 2012))]) == {
+        "1990 to 1994": 5, "1995 to 1999": 5, "2002 to 2006": 5, "2007 to 2011": 5,
+    }  # fmt: skip
+
+
+def test_of_many_texts_the_rarest_are_one_group():
+    sites = [name for name in "abcdefghijkl" for _ in range(1 if name in "ck" else 2)]
+    named = sizes(site=sites)
+    assert list(named) == [*"abdefghijl", "other"]
+    assert named["other"] == 2
+
+
+def test_sources_share_columns_and_documents_without_one_are_in_no_group():
+    joined = join([corpus("a", sex=["F", "M"]), corpus("b"), corpus("c", sex=["F", ""])])
+    assert subgroups_of(joined) == {"sex": {"F": {"a/0", "c/0"}, "M": {"a/1"}, "missing": {"c/1"}}}
+
+
+def test_documents_in_another_order_have_other_targets():
+    scores = Scores(
+        ("u",), "test", ("3", "0"), {"a": TaskScores(np.zeros(2), np.array([1, 0]), np.array([True, True]))}
+    )
+    assert has_targets(corpus(), scores)
+    turned = corpus().take([3, 2, 1, 0])
+    assert not has_targets(Corpus("a", turned.tasks, corpus().ids, turned.texts, turned.targets), scores)

@@ -13,7 +13,7 @@ import pytest
 from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.source import Corpus
-from mtlv.data.tables.corpus import table_corpus
+from mtlv.data.tables.corpus import columns_of, table_corpus
 from mtlv.data.tables.readers import TAG_METRICS, ClassColumn, NumberColumn
 from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError
@@ -119,6 +119,25 @@ def test_yes_no_labels_of_pairs_and_groups(tmp_path) -> None:
     corpus = load(write(tmp_path, rows), Columns(labels=("yes",), text_pair="other", group="note"))
     assert (corpus.seconds, corpus.groups) == (("y", "v"), ("7", "8"))
     assert corpus.matrix().tolist() == [[1], [0]]
+
+
+def test_subgroups_are_read_beside_what_is_learned(tmp_path) -> None:
+    rows = [{"text": "x", "label": "a", "sex": "F ", "year": 2001.0, "site": None}]
+    rows += [{"text": "y", "label": "b", "sex": "", "year": 1.5, "site": 3}]
+    columns = replace(CLASSES, subgroups=("sex", "year", "site"))
+    corpus = load(write(tmp_path, rows), columns)
+    assert corpus.subgroups == {"sex": ["F", ""], "year": ["2001", "1.5"], "site": ["", "3"]}
+    assert corpus.digest == load(tmp_path / "t.jsonl", CLASSES).digest
+    assert {name: list(column) for name, column in corpus.take([1]).subgroups.items()} == {
+        "sex": [""], "year": ["1.5"], "site": ["3"],
+    }  # fmt: skip
+    assert set(columns_of(columns)) == {"text", "label", "sex", "year", "site"}
+    with pytest.raises(
+        DataError, match=r"no column `scanner` \(`data.columns.subgroups`\); allowed: text, label"
+    ):
+        load(tmp_path / "t.jsonl", replace(columns, subgroups=("sex", "scanner")))
+    with pytest.raises(DataError, match="`kind: mlm` does not use it"):
+        load(tmp_path / "t.jsonl", Columns(kind="mlm", subgroups=("sex",)))
 
 
 def test_a_folder_has_a_file_for_each_part(tmp_path) -> None:
