@@ -301,6 +301,11 @@ def _add_predict(commands: Any) -> None:
         help="decide only what is sure enough that at most this share of decisions, such as 0.05, is wrong",
     )
     predict.add_argument(
+        "--explain",
+        action="store_true",
+        help="name the words with most attention (models with `encoder.features: attention`)",
+    )
+    predict.add_argument(
         "--column", help="column of the file that holds the texts (default: as in training, or text)"
     )
     predict.add_argument(

@@ -32,7 +32,8 @@ def predict(args: argparse.Namespace) -> int:
         plan = load_plan(args.run, **place)
         named = plan.description.columns
         texts = from_table(read, args.column, named) if isinstance(read, Table) else read
-    answers = predict_texts(plan, texts, tasks=args.task, calibrated=args.calibrated, abstain=args.abstain)
+    how = {name: getattr(args, name) for name in ("calibrated", "abstain", "explain")}
+    answers = predict_texts(plan, texts, tasks=args.task, **how)
     for note in answers.prediction.notes:
         complain(f"note: {note}")
     if out is not None:

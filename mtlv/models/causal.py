@@ -12,7 +12,10 @@ from mtlv.models.sizes import need_possible
 
 UNSEEING = frozenset({"cls", "pooler", "start"})
 """Features that read a first token, which sees no other token in a causal encoder."""
-SEEING = {"encoder.features": "mean, last", "heads.relation_features": "document, mention, mention_mean"}
+SEEING = {
+    "encoder.features": "mean, last, attention",
+    "heads.relation_features": "document, mention, mention_mean",
+}
 """The other features, by setting."""
 SEEN = 1e-5
 """Relative to the largest value; in random models of 110 families rounding is <= 2e-7, effects >= 9e-4."""

@@ -25,10 +25,10 @@ from mtlv.models.lora import LoRA, adapt, freeze
 from mtlv.models.pooling import (
     FEATURES,
     WINDOW_POOLINGS,
-    DocumentPooler,
     Pooler,
     TokenPositions,
     WordPooler,
+    join_windows,
     pool_windows,
     prepare_pooler,
 )
@@ -90,7 +90,7 @@ class MultiTaskModel(nn.Module):
         self.specs = {head.name: head for head in heads}
         self.kinds: dict[str, Kind] = {}
         self.readers: dict[str, Pooler] = {}
-        document = DocumentPooler(FEATURES[features])
+        document = FEATURES[features]
         self._window_pooling = WINDOW_POOLINGS[window_pooling or next(iter(WINDOW_POOLINGS))]
         if dropout is not None:
             set_dropout(encoder, dropout)
@@ -124,8 +124,9 @@ class MultiTaskModel(nn.Module):
 
     def _add(self, head: HeadSpec, kind: Kind, outputs: int, *, dropout: float, seed: int) -> None:
         width = self.encoder.config.hidden_size
-        inputs = self.readers[head.name].width(width)
-        module = kind.head(HeadSize(width, outputs, head.layers, dropout, inputs))
+        reader = self.readers[head.name]
+        shape = HeadSize(width, outputs, head.layers, dropout, reader.width(width), attends=reader.by_token)
+        module = kind.head(shape)
         module.use_encoder(self.encoder)
         module.reset(torch.Generator().manual_seed(seed_from(seed, head.name)))
         self.heads[module_of(head.name)] = module
@@ -218,6 +219,7 @@ class MultiTaskModel(nn.Module):
         tokens: int | None = None,
         row: int | None = None,
         windows: torch.Tensor | None = None,
+        read: Callable[[Any, torch.Tensor, torch.Tensor | None], torch.Tensor] = Head.__call__,
     ) -> dict[str, torch.Tensor]:
         """Return the logits of each head: [B, outputs], or [B, W, outputs] with one per word.
 
@@ -233,23 +235,28 @@ class MultiTaskModel(nn.Module):
             row: see `row`; None computes the batch as it is.
             windows: [B, W] row of the inputs of each window of a document, negative for none; None if each
                 document is a row. Vectors of windows are pooled before the heads.
+            read: what is returned of a head, given its vectors and which of them exist; its logits.
         """
         segment_ids = token_types(self.encoder, segments)
         names = [name for name in self.specs if heads is None or name in heads]
         padded = tokens is None or tokens < attention_mask.numel()
         outputs = self._outputs(input_ids, attention_mask, segment_ids, padded, names, row)
         places = TokenPositions(attention_mask, words, mentions)
-        there = None if words is None else words >= 0
+        is_token, is_word = join_windows(attention_mask, windows), None if words is None else words >= 0
         vectors: dict[tuple[int, Pooler], Any] = {}  # features of several heads are computed once
         logits = {}
         for name in names:
-            key = id(outputs[name]), self.readers[name]
+            reader = self.readers[name]
+            key = id(outputs[name]), reader
             if key not in vectors:
-                vectors[key] = self.readers[name](outputs[name], places)
-                if windows is not None:
+                vectors[key] = reader(outputs[name], places)
+                if reader.by_token:
+                    vectors[key] = join_windows(vectors[key], windows)
+                elif windows is not None:
                     pooling = self._window_pooling
                     vectors[key] = pool_windows(pooling, vectors[key], attention_mask, windows)
-            logits[name] = self.heads[module_of(name)](vectors[key], there)
+            there = is_token if reader.by_token else is_word
+            logits[name] = read(self.heads[module_of(name)], vectors[key], there)
         return logits
 
     def _outputs(

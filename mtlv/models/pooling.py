@@ -29,7 +29,9 @@ class TokenPositions:
 
 
 class Pooler(Protocol):
-    """Computes the vectors for a head."""
+    """Computes the vectors for a head; `by_token`, those of all tokens, which the head weighs."""
+
+    by_token: bool = False
 
     def width(self, hidden: int) -> int:
         """Return the size of a vector, for an encoder of width `hidden`; by default the same."""
@@ -72,14 +74,6 @@ def _gather(hidden: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     return hidden.gather(1, at.expand(-1, -1, hidden.shape[-1]))
 
 
-FEATURES: dict[str, Featurizer] = {
-    "cls": cls_vector,
-    "pooler": pooler_vector,
-    "mean": mean_vector,
-    "last": last_vector,
-}
-
-
 WindowPooling = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """(vectors of windows [B, W, H], their numbers of tokens [B, W], 0 for none) -> vectors [B, H]."""
 
@@ -114,14 +108,36 @@ def pool_windows(
     return pooling(vectors[rows], mask.sum(1)[rows].masked_fill(windows < 0, 0))
 
 
+def join_windows(values: torch.Tensor, windows: torch.Tensor | None) -> torch.Tensor:
+    """Return values of the tokens of documents [B, W * L, ...] from those of windows [R, L, ...], 0 for none.
+
+    Each document is a row already if `windows` [B, W] is None; see `pool_windows`.
+    """
+    if windows is None:
+        return values
+    missing = (windows < 0).view(*windows.shape, *[1] * (values.ndim - 1))
+    return values[windows.clamp(min=0)].masked_fill(missing, 0).flatten(1, 2)
+
+
 @dataclass(frozen=True)
 class DocumentPooler(Pooler):
-    """One vector per document [B, H]."""
+    """One vector per document [B, H], or `by_token` those of its tokens [B, L, H]."""
 
-    vector: Featurizer  # one of `FEATURES`
+    vector: Featurizer
+    by_token: bool = False
 
     def __call__(self, output: Any, places: TokenPositions) -> torch.Tensor:
         return self.vector(output, places.mask)
+
+
+FEATURES: dict[str, Pooler] = {
+    "cls": DocumentPooler(cls_vector),
+    "pooler": DocumentPooler(pooler_vector),
+    "mean": DocumentPooler(mean_vector),
+    "last": DocumentPooler(last_vector),
+    "attention": DocumentPooler(lambda output, _: output.last_hidden_state, by_token=True),
+}
+"""What the heads of documents read, by name in a config."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +184,7 @@ def start_of_mention(hidden: torch.Tensor, mentions: torch.Tensor) -> torch.Tens
 
 
 @dataclass(frozen=True)
-class MentionPooler:
+class MentionPooler(Pooler):
     """One vector for each of M mentions, concatenated [B, M * H].
 
     A truncated or missing mention has the document's first vector.

@@ -37,12 +37,17 @@ class PredictionTable:
         return list(dict.fromkeys(prediction.kind for prediction in self.prediction.predictions))
 
     @property
+    def _explains(self) -> bool:
+        return any(prediction.attended for prediction in self.prediction.predictions)
+
+    @property
     def header(self) -> tuple[str, ...]:
         """Column titles of `rows`."""
         (kind, *others) = self._kinds
+        more = ("attention",) if self._explains else ()
         if len(self.texts) == 1:
-            return ("task", *(("answer", "more") if others else kind.header))
-        return (self.texts.unit, "text", "answers" if others else kind.title)
+            return ("task", *(("answer", "more") if others else kind.header), *more)
+        return (self.texts.unit, "text", "answers" if others else kind.title, *more)
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -65,7 +70,8 @@ class PredictionTable:
 
     def _task_row(self, prediction: TaskPrediction) -> tuple[str, ...]:
         cells = prediction.kind.answer if len(self._kinds) > 1 else prediction.kind.cells
-        return (prediction.task.name, *cells(prediction, 0))
+        more = (prediction.attention(0),) if self._explains else ()
+        return (prediction.task.name, *cells(prediction, 0), *more)
 
     def _text_row(self, row: int) -> tuple[str, ...]:
         answered = self._order(row)
@@ -74,7 +80,9 @@ class PredictionTable:
         text = text if len(text) <= SHOWN_TEXT else f"{text[: SHOWN_TEXT - 1]}…"
         between = ", " if all(kind.thresholded for kind in self._kinds) else "; "
         nothing = "none" if answered else ""
-        return (str(self.texts.numbers[row]), text, between.join(parts) or nothing)
+        words = [f"{one.task.name}: {one.attention(row)}" for one in answered if one.attention(row)]
+        more = ("; ".join(words),) if self._explains else ()
+        return (str(self.texts.numbers[row]), text, between.join(parts) or nothing, *more)
 
     def record(self, row: int) -> dict[str, Any]:
         """Return the predictions of all tasks for a row, for JSON."""
@@ -87,6 +95,8 @@ class PredictionTable:
                 before = content.setdefault("decided", None)
                 is_yes = prediction.decided[row] and not is_unsure
                 content["decided"] = before if is_empty else [*(before or ()), *([name] if is_yes else ())]
+            if prediction.attention(row):
+                content.setdefault("attention", {})[name] = prediction.attended[row]
             if prediction.least is not None:
                 content.setdefault("abstained", []).extend([name] if is_unsure and not is_empty else ())
         return content
@@ -132,17 +142,20 @@ def write_answers(answers: PredictionTable, path: Path) -> None:
 def _as_csv(answers: PredictionTable) -> str:
     """Return CSV with decisions as 1 and 0, as in tables of labels."""
     columns = as_columns(answers.prediction, "both")
+    explained = [prediction for prediction in answers.prediction.predictions if prediction.attended]
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in range(len(answers.texts)):
         source = answers.source(row)
         if row == 0:
-            writer.writerow([*source, *columns])
+            titles = (f"{prediction.task.name} attention" for prediction in explained)
+            writer.writerow([*source, *columns, *titles])
         values = [np.asarray(column[row]).item() for column in columns.values()]
         values = [
             None if value != value else int(value) if isinstance(value, bool) else value for value in values
         ]
-        writer.writerow([*source.values(), *values])
+        words = (prediction.attention(row) for prediction in explained)
+        writer.writerow([*source.values(), *values, *words])
     return out.getvalue()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -41,6 +41,7 @@ class TaskPrediction:
     temperature: float = 1.0  # at which probabilities are given; it does not change what is decided
     least: float | None = None  # confidence of decisions that are made; None is any
     empty: NDArray[np.int64] = field(default_factory=lambda: np.arange(0))  # rows without an answer
+    attended: Mapping[int, Mapping[str, float]] = field(default_factory=dict)  # weights of words, by row
 
     @property
     def kind(self) -> OutputFormat:
@@ -69,6 +70,12 @@ class TaskPrediction:
         if self.least is None:
             return np.zeros(len(self.outputs), bool)
         return confidence(self.outputs, self.threshold) < self.least
+
+    def attention(self, row: int) -> str:
+        """Return the words with the largest weights for what was predicted; none if that is "no"."""
+        is_no = self.kind.thresholded and not self.decided[row]
+        words = {} if is_no else self.attended.get(row, {})
+        return ", ".join(f"{word} {weight:.2f}" for word, weight in words.items())
 
 
 @dataclass(frozen=True)

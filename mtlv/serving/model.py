@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
@@ -118,6 +118,7 @@ class ServedPlan:
         tasks: Collection[str] | None = None,
         calibrated: bool = False,
         abstain: float | None = None,
+        explain: bool = False,
     ) -> Prediction:
         """Predict N texts, in the same way as the test part was predicted.
 
@@ -129,10 +130,11 @@ class ServedPlan:
             calibrated: whether probabilities are given at the temperatures fitted on validation, of tasks
                 that have one.
             abstain: wanted share of wrong decisions; those below the limit from validation are not made.
+            explain: whether words with the largest attention weights are given.
 
         Raises:
             DataError: no row is text or has the inputs of a task, a task does not exist, or none has a
-                temperature, or a limit for that error.
+                temperature, a limit for that error, or weights of tokens.
         """
         if isinstance(texts, InputTexts):
             inputs = texts
@@ -145,7 +147,7 @@ class ServedPlan:
         if lost := [name for name, value in least.items() if value > 1]:
             notes[f"abstained from all of {list_first(lost, 3)}: no limit keeps this error"] = None
         for schema, schema_tasks, documents in self._read(inputs, served_tasks):
-            by_task, truncated = self._ask(documents, schema, schema_tasks, len(inputs))
+            by_task, truncated = self._ask(documents, schema, schema_tasks, len(inputs), explain)
             predictions |= by_task
             if documents.split and schema.agreement is not None:
                 note = f"texts are split into words by the rule `{schema.rule}`, as in {schema.agreement:.0%}"
@@ -154,6 +156,12 @@ class ServedPlan:
             if truncated:
                 note = f"{many(truncated, 'text')} longer than the {schema.max_length} tokens that the model"
                 notes[f"{note} reads: the rest was not read"] = None
+        if explain and not any(prediction.attended for prediction in predictions.values()):
+            raise DataError(
+                "`explain`: no task weighs the tokens of its texts",
+                got=f"`encoder.features: {self.description.features}`",
+                then="train a model with `encoder.features: attention`",
+            )
         names = [served.task.name for served in served_tasks]
         ordered = [replace(predictions[name], least=least.get(name)) for name in names]
         if calibrated:
@@ -235,12 +243,14 @@ class ServedPlan:
         return documents
 
     def _ask(
-        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task], count: int
+        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task], count: int, explain: bool
     ) -> tuple[dict[str, TaskPrediction], int]:
         """Return the predictions of tasks with the same inputs, and the number of truncated documents."""
         rows = documents.rows
         empty = np.setdiff1d(np.arange(count), rows)
-        by_task, truncated = self._outputs(documents, schema, tasks) if len(rows) else ({}, 0)
+        by_task, attended, truncated = (
+            self._outputs(documents, schema, tasks, explain) if len(rows) else ({}, {}, 0)
+        )
         predictions = {}
         for task in tasks:
             outputs = ANSWERS[task.kind].none(task, count)
@@ -249,20 +259,23 @@ class ServedPlan:
             elif len(rows):
                 outputs[rows] = by_task[task.name]
             threshold = float(self.description.thresholds.get(task.name, 0.0))
+            words = {int(rows[place]): words for place, words in attended.get(task.name, {}).items()}
             predictions[task.name] = TaskPrediction(
-                task, outputs, threshold, documents.words(count), empty=empty
+                task, outputs, threshold, documents.words(count), empty=empty, attended=words
             )
         return predictions, truncated
 
     def _outputs(
-        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task]
-    ) -> tuple[dict[str, NDArray], int]:
-        """Return outputs by task for the readable documents, and how many of these were truncated.
+        self, documents: QueryDocuments, schema: InputSchema, tasks: Sequence[Task], explain: bool
+    ) -> tuple[dict[str, NDArray], dict[str, Mapping[int, Mapping[str, float]]], int]:
+        """Return outputs and weights of words by task for the readable documents, and how many of these were
+        truncated.
 
         Networks without requested tasks are not run.
         """
-        scheme = SCHEMES[self.description.heads["tagging_scheme"]]
+        from mtlv.serving.explain import attended_words
 
+        scheme = SCHEMES[self.description.heads["tagging_scheme"]]
         requested = {task.name for task in tasks}
         tasks_of_networks = [_tasks_to_run(network, requested) for network in self._networks]
         known = self.description.tasks
@@ -271,11 +284,16 @@ class ServedPlan:
         tokens = tokens_of(self._encoder, corpus, schema.max_length, schema.shown, *windows)
         inputs = UnitInputs(corpus, tokens, self._encoder, targets_with(scheme))
         by_task: dict[str, NDArray] = {}
+        attended: dict[str, Mapping[int, Mapping[str, float]]] = {}
         for network, names in zip(self._networks, tasks_of_networks, strict=True):
             parts = inputs.parts(names, np.arange(len(corpus)))
             network_outputs = inputs.outputs(network.model, parts, precision=self._precision)
             by_task |= {name: values for name, values in network_outputs.items() if name in network.tasks}
-        return by_task, tokens.truncated
+            for part in parts if explain else ():
+                how = {"tokenizer": self._encoder.tokenizer, "precision": self._precision}
+                words = attended_words(network.model, part, network_outputs, **how)
+                attended |= {name: places for name, places in words.items() if name in network.tasks}
+        return by_task, attended, tokens.truncated
 
     @property
     def _precision(self) -> str:

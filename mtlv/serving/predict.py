@@ -33,12 +33,14 @@ def predict_texts(
     tasks: Collection[str] | None = None,
     calibrated: bool = False,
     abstain: float | None = None,
+    explain: bool = False,
 ) -> PredictionTable:
     """Predict texts for all tasks or the named ones.
 
     Raises:
         DataError: a text lacks an input of a task, or has one that none reads, a task does not exist,
-            none has a temperature if probabilities are to be `calibrated`, or a limit to `abstain`.
+            none has a temperature if probabilities are to be `calibrated`, a limit to `abstain`, or weights
+            of tokens to `explain` it.
     """
     from mtlv.serving.answers import PredictionTable
 
@@ -46,7 +48,7 @@ def predict_texts(
     unread = [name for name in texts.more if name not in read]
     if texts.unit == "text" and unread:  # a file may have further columns
         raise DataError(f"no task of the model reads `{unread[0]}`", then="leave it out")
-    prediction = plan.predict(texts, tasks=tasks, calibrated=calibrated, abstain=abstain)
+    prediction = plan.predict(texts, tasks=tasks, calibrated=calibrated, abstain=abstain, explain=explain)
     return PredictionTable(texts, prediction, plan.description.origin)
 
 

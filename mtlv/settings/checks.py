@@ -302,6 +302,12 @@ UNREAD = (
         "set, but `data.window` or `data.window_pooling` cuts documents; set one of them, or leave it out",
     ),
     Unread(
+        ("data.window_pooling", "encoder.features"),
+        lambda s: s.data.window_pooling == "max",
+        lambda s: s.encoder.features != "attention",
+        "max, but with `encoder.features: attention` a label weighs the tokens of all windows; take mean",
+    ),
+    Unread(
         ("architecture.private_kind", "architecture.private_layers"),
         lambda s: s.architecture.private_kind == "lora",
         lambda s: s.architecture.private_layers > 0,

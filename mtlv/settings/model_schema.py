@@ -41,7 +41,7 @@ class EncoderSettings(SettingsSection):
     name: Annotated[
         str, Field(min_length=1, pattern=NO_CONTROL, description="text without control characters")
     ]
-    features: Literal["mean", "cls", "pooler", "last"]
+    features: Literal["mean", "cls", "pooler", "last", "attention"]
     dropout: Annotated[
         float | None, Field(ge=0, lt=1, description="a number of 0 or more and below 1, or null")
     ]

@@ -123,7 +123,7 @@ def train_by_steps(
 
 
 def logits_of(
-    model: MultiTaskModel, batch: Batch, heads: Sequence[str], row: int | None = None
+    model: MultiTaskModel, batch: Batch, heads: Sequence[str], row: int | None = None, **more: Any
 ) -> dict[str, torch.Tensor]:
     """Return the logits of some heads on a batch; see `MultiTaskModel.forward`."""
     logits: dict[str, torch.Tensor] = model(
@@ -136,6 +136,7 @@ def logits_of(
         tokens=batch.tokens,
         row=row,
         windows=batch.windows,
+        **more,
     )
     return logits
 

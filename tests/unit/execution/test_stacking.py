@@ -106,10 +106,14 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.parametrize("features", ["mean", "attention"])
 def test_units_of_every_kind_end_as_they_would_alone(
-    jobs_and_inputs: Units, tmp_path: Path, taken: list[int]
+    jobs_and_inputs: Units, tmp_path: Path, taken: list[int], features: str
 ) -> None:
     jobs, inputs = jobs_and_inputs
+    settings = jobs[0].settings
+    encoder = settings.encoder.model_copy(update={"features": features})
+    jobs = [replace(job, settings=settings.model_copy(update={"encoder": encoder})) for job in jobs]
     alone, stacked = (runner_of(inputs, tmp_path / name) for name in ("alone", "stacked"))
     outcomes = train_stack(stacked, jobs)
     steps = [4 * -(-len(its_part) // 8) for its_part in parts_of(jobs, inputs)]

@@ -92,8 +92,11 @@ def test_what_is_allowed_instead_is_all_the_others() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"features": "cls"}, r"`encoder.features`: in encoder `x` .*\(got cls\); allowed: mean, last\."),
-        ({"features": "pooler"}, r"`encoder.features`: .*\(got pooler\); allowed: mean, last\."),
+        (
+            {"features": "cls"},
+            r"`encoder.features`: in encoder `x` .*\(got cls\); allowed: mean, last, attention\.",
+        ),
+        ({"features": "pooler"}, r"`encoder.features`: .*\(got pooler\); allowed: mean, last, attention\."),
         (
             {"features": "mean", "relation_features": "start"},
             r"`heads.relation_features`: .*\(got start\); allowed: document, mention, mention_mean\.",

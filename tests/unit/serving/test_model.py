@@ -134,6 +134,33 @@ def test_it_gives_the_scores_of_the_test_part_bit_for_bit(
         assert np.array_equal(told[task].decided, outputs >= found.thresholds.values[task])
 
 
+def test_heads_that_weigh_tokens_are_served_and_explained(tmp_path: Path, place: Callable) -> None:
+    """With long texts in windows, whose tokens are all weighed; other models say what they need."""
+    texts, tracker = write_table(tmp_path / "t.csv"), MemoryTracker()
+    changes = "encoder.features=attention", "data.window_pooling=mean", "matrix.architecture=[mtl, gmhl]"
+    result = run_suite(make_suite(tmp_path, *changes), ignore, tracker)
+    trained = Trained(result, tracker, texts)
+    for architecture in ("mtl", "gmhl"):
+        plan = ServedPlan.load(place(trained.model(architecture)), device="cpu")
+        test = trained.outcomes(architecture)[0].test
+        told = plan.predict([texts[i] for i in test.ids], explain=True)
+        for task in LABELS:
+            assert np.array_equal(told[task].outputs, test.tasks[task].outputs.astype(float))
+            assert set(told[task].attended) == set(range(len(test.ids)))
+            for row, document in enumerate(test.ids):
+                assert set(told[task].attended[row]) <= set(texts[document].split())
+                assert 0 < sum(told[task].attended[row].values()) <= 1
+        some = plan.predict(["", texts["0"]], tasks=[told.tasks[1]], explain=True).predictions
+        assert [sorted(one.attended) for one in some] == [[1]]
+        shutil.rmtree(place(trained.model(architecture)).parent)
+
+
+def test_a_model_of_document_vectors_explains_nothing(trained: Trained, place: Callable) -> None:
+    plan = ServedPlan.load(place(trained.model("mtl")), device="cpu")
+    with pytest.raises(DataError, match=r"`explain`.*\(got `encoder.features: mean`\)"):
+        plan.predict(["heart"], explain=True)
+
+
 def test_texts_that_are_not_read_to_the_end_are_noted(trained: Trained, place: Callable) -> None:
     plan = ServedPlan.load(place(trained.model("stl")), device="cpu")
     length = next(iter(plan.description.tasks.values())).schema.max_length

@@ -63,6 +63,7 @@ def trained(
     private: int = 0,
     lora: LoRA | None = None,
     stack: int | None = 1,
+    features: str = "mean",
     **options: Any,
 ) -> tuple[list[Any], dict[str, torch.Tensor]]:
     """Recorded modules, and the change of the weights; batches of all corpora in turn."""
@@ -71,7 +72,7 @@ def trained(
     plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
     heads = [replace(head, private=private) for head in plan.models[0].heads]
     by_name = {task.name: task for task in tasks}
-    how_built = {"tasks": by_name, "features": "mean", "seed": 0, "lora": lora, "stack": stack}
+    how_built = {"tasks": by_name, "features": features, "seed": 0, "lora": lora, "stack": stack}
     model = MultiTaskModel(copy.deepcopy(encoder.module), heads, **how_built)
     MODELS[:] = [model]
     begun = {name: weight.clone() for name, weight in model.state_dict().items()}
@@ -139,10 +140,20 @@ def test_every_kind_learns_the_same(
     assert [type(each) is _OfTensors for each in modules] == [kinds != "tags"]
 
 
-@pytest.mark.parametrize(("private", "stack"), [(0, 1), (1, 1), (1, None)])
+def test_heads_that_weigh_tokens_learn_the_same(one_corpus_per_kind: list[Corpus], encoder: Any) -> None:
+    corpora, how = one_corpus_per_kind[:3], {"features": "attention", "clip_norm": None}
+    (found, wanted) = (trained(corpora, encoder, recorder, **how)[1] for recorder in (Again, Never))
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("private", "stack", "features"),
+    [(0, 1, "mean"), (1, 1, "mean"), (1, None, "mean"), (0, 1, "attention")],
+)
 def test_rows_learn_what_padded_batches_learn(
     private: int,
     stack: int | None,
+    features: str,
     one_corpus_per_kind: list[Corpus],
     encoder: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -155,7 +166,7 @@ def test_rows_learn_what_padded_batches_learn(
     for part in module.module.modules():
         if hasattr(part, "dropout_prob"):
             part.dropout_prob = 0.0
-    options = {"clip_norm": 0.5, "epochs": 1, "private": private}
+    options = {"clip_norm": 0.5, "epochs": 1, "private": private, "features": features}
     _, wanted = trained(one_corpus_per_kind[:3], module, None, **options)
     options["stack"] = stack
     rows: list[int] = []

@@ -154,6 +154,7 @@ def test_texts_that_fit_are_learned_as_without_windows(
             r"`data.window_overlap`.*got 4\); take 0 to 3",
         ),
         (["data.window_overlap=4"], r"`data.window_overlap`.*`data.window_pooling`"),
+        (["data.window_pooling=max", "encoder.features=attention"], r"`data.window_pooling`.*take mean"),
     ],
 )
 def test_wrong_settings_are_named(suite: Callable, table: Callable, changes: list[str], message: str) -> None:
