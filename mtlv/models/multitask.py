@@ -301,7 +301,7 @@ class MultiTaskModel(nn.Module):
             return self._graphs(input_ids=ids, attention_mask=mask, **length, **segment_ids)
         packing = self._packing(mask, padded, row)
         if self._above and ids.device.type == "cpu":
-            return self._above[0](ids, mask, segment_ids.get("token_type_ids"), packing)
+            return self._above[0](ids, mask, segment_ids.get("token_type_ids"), packing=packing)
         if packing is not None:
             return encode(self.encoder, ids, packing, segment_ids)
         return self.encoder(input_ids=ids, attention_mask=mask if padded else None, **segment_ids)

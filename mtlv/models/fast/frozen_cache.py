@@ -91,7 +91,10 @@ class AboveFrozen(nn.Module):
         position_ids: torch.Tensor | None = None,
         packing: Packing | None = None,
     ) -> Any:
-        """Return the encoder's output for tokens [B, L]; with `packing`, computed without padding."""
+        """Return the encoder's output for tokens [B, L]; with `packing`, computed without padding.
+
+        Positions are not read again: the frozen layers below have added them.
+        """
         hidden = self._cache.vectors(self._below, input_ids, attention_mask, token_type_ids)
         self.upper.embeddings.hidden = hidden if packing is None else packing.row(hidden)
         if packing is not None:

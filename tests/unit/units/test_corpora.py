@@ -28,7 +28,7 @@ def test_list_has_a_line_per_corpus(monkeypatch, tmp_path):
     monkeypatch.setenv("MTLV_DATA", str(tmp_path))
     for place in ("hoc/text", "openi"):
         (tmp_path / place).mkdir(parents=True)
-    (tmp_path / "openi" / "NLMCXR_reports.tgz.part").touch()
+    (tmp_path / "openi" / ".NLMCXR_reports.tgz-12").touch()
     lines = {line.split()[0]: line for line in list_lines()}
     assert tuple(lines) == catalog.names()
     assert "generated" in lines["synthetic"]
