@@ -13,18 +13,27 @@ from mtlv.comparison.blocks import Block, FigureBlock, Section, TableBlock, Tabl
 from mtlv.comparison.pairwise_tests import each_draw
 from mtlv.comparison.parts import learned_nothing, of_run
 from mtlv.comparison.parts.channels import GREY, dots, label, number, of_rows, run_axis, run_names, tip
-from mtlv.comparison.verdict_words import format_signed, interval_text, p_text
-from mtlv.evaluation.bootstrap import Weights, expanded_interval, not_of_sums, resample_scores
+from mtlv.comparison.verdict_words import interval_text
+from mtlv.evaluation.bootstrap import (
+    DOCUMENT_RESAMPLES,
+    Floats,
+    Weights,
+    expanded_interval,
+    not_of_sums,
+    resample_scores,
+)
 from mtlv.evaluation.calibration import calibration_error, known_pairs, reliability
-from mtlv.evaluation.compared_runs import ComparedRun, Comparison
+from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison
 from mtlv.evaluation.scoring import SCORING, tasks_with_threshold
 from mtlv.evaluation.significance import ALPHA, holm
 from mtlv.figures.palette import run_colour
 from mtlv.formatting import list_first
 from mtlv.plan import Scores, Task
 from mtlv.reporting.metric_titles import plan_title
+from mtlv.seeding import content_key, seed_from
 
 FEWEST, FEWEST_POSITIVE = 30, 10  # documents, and positive labels, of a group that is judged
+ROUNDING = 1e-9  # differences that are equal but for rounding
 LOWER, HIGHER, OPEN, SMALL = "lower", "higher", "cannot tell", "too small to judge"
 INTRO = (
     "Test documents with one value of a column (`data.columns.subgroups`), beside all others with this "
@@ -42,8 +51,9 @@ TABLE = (
     f"are resampled together count once) and, for yes/no tasks, {FEWEST_POSITIVE} positive labels: by the "
     f"tasks with {FEWEST} targets, and of yes/no tasks both answers, in both. Sizes are those of the "
     "smallest test part, other numbers means over folds and seeds, with 95% intervals over resampled test "
-    "documents; p has Holm's correction for all groups of the run. Calibration error: of the yes/no tasks, "
-    "pooled; by chance larger with fewer documents."
+    "documents; p is the share of random groups of the same size that differ as much, with Holm's correction "
+    "for all groups of the run. Calibration error: of the yes/no tasks, pooled; by chance larger with fewer "
+    "documents."
 )
 COLUMNS = (
     TableColumn("name", "run", "text"),
@@ -77,17 +87,12 @@ def build(comparison: Comparison) -> Section | None:
     tasks = [task for task in comparison.tasks if task not in unsummed]
     rows = [row for run in runs for row in _rows(run, comparison.subgroups, tasks, draws)]
     judged = [row for row in rows if row["tasks"]]
-    differing = [
-        f"“{row['name']}” on “{row['group']}” ({format_signed(row['difference'])}, {p_text(row['p'])})"
-        for row in judged
-        if row["conclusion"] != OPEN
-    ]
     left_out = [
         f"“{name}” (small)" for name in dict.fromkeys(row["group"] for row in rows if not row["tasks"])
     ]
     left_out += [f"run “{run.name}” (other data, or nothing learned)" for run in shown if run not in runs]
     left_out += [f"task “{task.name}” (its metric is not a sum over documents)" for task in unsummed]
-    text = f"Groups that score differently: {list_first(differing) or 'none is shown'}."
+    text = f"Groups that score differently: {list_first(_differing(judged)) or 'none is shown'}."
     text += f" Not judged: {list_first(left_out)}." if left_out else ""
     blocks: list[Block] = [TextBlock(text, "finding")]
     if judged:
@@ -110,6 +115,8 @@ def _rows(
         for name, ids in groups.items():
             sides = [_restrict(run, ids), _restrict(run, everyone - ids)]
             figures = _figures(run, sides, tasks, draws)
+            if figures["tasks"]:
+                figures["p"] = _p_value(run, ids, everyone, figures.pop("judged"))
             rows.append({**of_run(run), "group": f"{column}: {name}", "order": len(rows), **figures})
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p"] = p
@@ -141,8 +148,6 @@ def _figures(
     run: ComparedRun, sides: Sequence[list[Scores]], tasks: Sequence[Task], draws: Mapping[str, Weights]
 ) -> dict[str, Any]:
     """Return sizes and figures of a group, given its scores and the others'; only sizes of a small one."""
-    from scipy.special import stdtr
-
     parts = [*sides[0], *sides[1]]
     tasks = [task for task in tasks if all(task.name in scores.tasks for scores in parts)]
     labels = tasks_with_threshold(tasks)
@@ -158,22 +163,67 @@ def _figures(
         return row
     labels, means = tasks_with_threshold(tasks), []
     for side in sides:
-        drawn = []
-        for child, scores in zip(run.children, side, strict=True):
-            limits = {name: child.tasks[name]["threshold"] for name in labels}
-            drawn.append(resample_scores(scores, tasks, limits, draws[child.run_id]).main)
+        pairs = zip(run.children, side, strict=True)
+        drawn = [_main(child, scores, tasks, draws[child.run_id]) for child, scores in pairs]
         means.append(np.mean(drawn, axis=0))
     for key, values in {"score": means[0], "difference": means[0] - means[1]}.items():
         interval = expanded_interval(values[1:], units)
         row |= {key: float(values[0]), f"{key}_low": interval.low, f"{key}_high": interval.high}
         signs = "" if key == "score" else "+"
         row[f"{key}_interval"] = interval_text(interval.low, interval.high).replace("+", signs)
-    spread = float((means[0] - means[1])[1:].std(ddof=1))
-    row["p"] = 2 * float(stdtr(units - 1, -abs(row["difference"]) / spread)) if spread else None
+    row["judged"] = tasks
     if labels:
-        pairs = zip(*(known_pairs(scores, labels) for scores in sides[0]), strict=True)
-        row["error"] = calibration_error(reliability(*map(np.concatenate, pairs)))
+        known = zip(*(known_pairs(scores, labels) for scores in sides[0]), strict=True)
+        row["error"] = calibration_error(reliability(*map(np.concatenate, known)))
     return row
+
+
+def _main(child: ComparedFold, scores: Scores, tasks: Sequence[Task], weights: Weights) -> Floats:
+    """Return the main score for each row of weights [R, N], at the thresholds of a child."""
+    limits = {name: child.tasks[name]["threshold"] for name in tasks_with_threshold(tasks)}
+    return resample_scores(scores, tasks, limits, weights).main
+
+
+def _p_value(run: ComparedRun, ids: frozenset[str], everyone: frozenset[str], tasks: Sequence[Task]) -> float:
+    """Return the share of random groups of the same size with a difference as large (a permutation test).
+
+    Resamples cannot tell: a group without an error has none in any resample.
+    """
+    differences = []
+    for child, scores in zip(run.children, _restrict(run, everyone), strict=True):
+        is_member = _deal(scores, ids, everyone)
+        sides = (_main(child, scores, tasks, weights) for weights in (is_member, 1 - is_member))
+        differences.append(next(sides) - next(sides))
+    sizes = np.abs(np.mean(differences, axis=0))
+    return float(np.mean(sizes >= sizes[0] - ROUNDING))
+
+
+def _deal(scores: Scores, ids: frozenset[str], everyone: frozenset[str]) -> Weights:
+    """Return whether documents are in a group [1 + R, N]: first as they are, then dealt anew R times.
+
+    Documents that are resampled together are dealt together, as the first of them.
+    """
+    places = np.array([place for place, id_ in enumerate(scores.ids) if id_ in everyone])
+    is_member = np.array([scores.ids[place] in ids for place in places])
+    _, first, unit = np.unique(np.array(scores.groups), return_index=True, return_inverse=True)
+    rng = np.random.default_rng(seed_from("deal subgroups", content_key(list(scores.ids))))
+    weights = np.zeros((1 + DOCUMENT_RESAMPLES, len(scores.ids)), np.float32)
+    weights[0, places] = is_member
+    for row in weights[1:]:
+        row[places] = rng.permutation(is_member[first])[unit]
+    return weights
+
+
+def _differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return each group that scores differently, with its runs."""
+    texts = []
+    for group in dict.fromkeys(row["group"] for row in rows):
+        members = [row for row in rows if row["group"] == group]
+        for conclusion in (LOWER, HIGHER):
+            names = [f"“{row['name']}”" for row in members if row["conclusion"] == conclusion]
+            who = "all runs" if len(names) == len(members) > 1 else list_first(names, 3)
+            texts += [f"“{group}” ({conclusion} for {who})"] if names else []
+    return texts
 
 
 def _spec(comparison: Comparison) -> dict[str, Any]:

@@ -113,13 +113,41 @@ def test_groups_with_few_positive_labels_are_not_judged(comparison):
     assert {row["conclusion"] for row in rows.values()} == {subgroups.SMALL}
 
 
-def worse_on(run, ids: frozenset[str]):
-    """The run with the opposite answers for these documents."""
+def test_a_group_without_the_few_errors_of_a_run_is_not_called_better(comparison):
+    """None of 5 errors is in a third of the documents in one of 8 cases; no resample of it has one."""
+    first, second = comparison.runs
+    men = sorted(comparison.subgroups["sex"]["M"])
+    rows = rows_of(replace(comparison, runs=(worse_on(first, frozenset(men[:5]), right=True), second)))
+    assert rows["r0", "sex: F"]["score"] == 1
+    assert rows["r0", "sex: F"]["difference"] > 0
+    assert rows["r0", "sex: F"]["conclusion"] == subgroups.OPEN
+    assert rows["r0", "sex: F"]["p"] == rows["r0", "sex: M"]["p"] > 0.1
+
+
+def test_documents_that_are_resampled_together_are_dealt_together(comparison):
+    test = comparison.runs[0].children[0].test
+    patients = [f"patient {n // 4}" for n in range(100)]
+    everyone, ids = frozenset(test.ids[:100]), frozenset(test.ids[:40])
+    dealt = subgroups._deal(replace(test, groups=tuple(patients)), ids, everyone)
+    assert dealt[0, :40].all()
+    assert not dealt[0, 40:].any()
+    assert set(dealt.sum(axis=1)) == {40}
+    assert not dealt[:, 100:].any()
+    by_patient = dealt[:, :100].reshape(len(dealt), 25, 4)
+    assert (by_patient == by_patient[:, :, :1]).all()
+    assert len(np.unique(dealt, axis=0)) > 900
+
+
+def worse_on(run, ids: frozenset[str], *, right: bool = False):
+    """The run with the opposite answers for these documents, and perhaps the right ones for the others."""
 
     def wrong(test: Scores) -> Scores:
         rows = np.array([id_ in ids for id_ in test.ids])
         return test.with_outputs(
-            {name: np.where(rows, 1 - task.targets, task.outputs) for name, task in test.tasks.items()}
+            {
+                name: np.where(rows, 1 - task.targets, task.targets if right else task.outputs)
+                for name, task in test.tasks.items()
+            }
         )
 
     return replace(run, children=tuple(replace(child, test=wrong(child.test)) for child in run.children))
@@ -132,9 +160,12 @@ def test_a_group_that_a_run_fails_on_is_named(comparison):
     rows = rows_of(changed)
     assert rows["r0", "sex: F"]["conclusion"] == subgroups.LOWER
     assert rows["r0", "sex: M"]["conclusion"] == subgroups.HIGHER
+    assert rows["r0", "sex: F"]["p"] == pytest.approx(
+        2 / 1001
+    )  # of two groups; only the group itself is so bad
     assert rows["r1", "sex: F"]["conclusion"] == subgroups.OPEN
     text = subgroups.build(changed).blocks[0].text
-    assert f"“{first.name}” on “sex: F” (−" in text
+    assert f"“sex: F” (lower for “{first.name}”), “sex: M” (higher for “{first.name}”)" in text
     assert second.name not in text
 
 
