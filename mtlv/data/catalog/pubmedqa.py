@@ -1,13 +1,15 @@
 """PubMedQA: titles of papers as questions, abstracts without their conclusions, and yes, no or maybe.
 
 Reads `ori_pqal.json` and the test list `test_ground_truth.json` next to it. A pair is the question and its
-contexts, joined by spaces. BLURB's split of the other 500 into 450 and 50 is made by a script, not a file,
-so `mtlv` draws the validation documents.
+contexts, joined by spaces. The other 500 are divided into 450 and 50 by the draws of the data set's script,
+`preprocess/split_dataset.py`, whose test part is the published list. Validation is its fold 0, as in HELM.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +65,35 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     listed = file.with_name(TEST)
     answers = _read(listed) if listed.is_file() else {}
     examples = [_example(id_, row, answers, file.name) for id_, row in _read(file).items()]
+    validation = _validation({example.id: example.answer for example in examples}, answers)
+    examples = [replace(e, part="validation") if e.id in validation else e for e in examples]
     strange = sorted(answers.keys() - {example.id for example in examples})
     if strange:
         raise DataError(f"`{TEST}` lists questions that are not in `{file.name}`", got=", ".join(strange))
     note = "" if answers else f"there is no `{TEST}`: the questions are not split"
     return answers_corpus(CARD, examples, note)
+
+
+def _validation(answers: Mapping[str, str], test: Mapping[str, Any]) -> list[str]:
+    """Return the ids of fold 0 of the script's ten; none if its test part is not `test`: other questions."""
+    rng = random.Random(0)
+    rest, drawn = _divide(answers, 2, rng)
+    return _divide({id_: answers[id_] for id_ in rest}, 10, rng)[0] if set(drawn) == set(test) else []
+
+
+def _divide(answers: Mapping[str, str], count: int, rng: random.Random) -> list[list[str]]:
+    """Divide ids into `count` parts of equal size, as the script does, with a like share of each answer."""
+    parts: list[list[str]] = [[] for _ in range(count)]
+    for answer in CARD.tasks()[0].classes:
+        ids = [id_ for id_ in answers if answers[id_] == answer]
+        rng.shuffle(ids)
+        size = -(-len(ids) // count)
+        for number, part in enumerate(parts):
+            part += ids[number * size : (number + 1) * size]
+    if len(parts[0]) != len(parts[-1]):  # the last part has fewer: it takes one of each other
+        for part in filter(None, parts[:-1]):
+            parts[-1].append(part.pop(part.index(rng.choice(part))))
+    return parts
 
 
 def _read(file: Path) -> Mapping[str, Any]:

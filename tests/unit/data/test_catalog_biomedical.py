@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from hashlib import sha256
 from itertools import groupby
 
 import numpy as np
@@ -183,7 +184,11 @@ def test_biosses_split_and_raw(read, real_data, tmp_path):
 
 def test_pubmedqa(read):
     corpus = read("pubmedqa")
-    assert sizes(corpus) == [500, 0, 500]
-    assert classes(corpus) == {"yes": [276, 0, 276], "no": [169, 0, 169], "maybe": [55, 0, 55]}
+    assert sizes(corpus) == [450, 50, 500]
+    assert classes(corpus) == {"yes": [249, 27, 276], "no": [152, 17, 169], "maybe": [49, 6, 55]}
     assert corpus.texts[0].startswith("Do mitochondria play a role")
     assert corpus.seconds[0].startswith("Programmed cell death")
+    parts = dict(zip(corpus.ids, corpus.parts, strict=True))
+    validation = sorted(id_ for id_ in parts if parts[id_] == "validation")
+    assert validation[:3] == ["10354335", "11247896", "11729377"]  # `pqal_fold0/dev_set.json` of the script
+    assert sha256(" ".join(validation).encode()).hexdigest()[:16] == "b5678dbb8959545c"
