@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ from mtlv.comparison.drawing import load_vl_convert
 from mtlv.comparison.files import PAGE, own_folder, write_figures, write_page
 from mtlv.comparison.load.read_runs import LoadedRuns, read_runs, with_scores
 from mtlv.comparison.load.select_runs import SETTINGS, RunQuery, SelectedRuns, choose
-from mtlv.comparison.load.texts import has_targets, read_documents, subgroups_of, texts_of
+from mtlv.comparison.load.texts import has_targets, subgroups_of, texts_of
 from mtlv.comparison.parts.costs import DOCUMENTS, cost_unit
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.comparison.sections import each_section
@@ -38,11 +38,12 @@ from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.mlflow_tracker import MlflowTracker
 from mtlv.tracking.mlflow_user import store_uri
 from mtlv.tracking.reader import COMPARISON, SHORTEST_ID, UID, comparison_run, find_by_prefix
+from mtlv.units.corpora import read_data_settings, read_documents
 
 if TYPE_CHECKING:
-    from mtlv.data.source import Corpus
     from mtlv.evaluation.compared_runs import ComparedFold
     from mtlv.settings import Settings
+    from mtlv.settings.data_schema import DataSettings
     from mtlv.tracking import Tracker
     from mtlv.tracking.reader import StoredRun
 
@@ -197,27 +198,26 @@ def _baseline(runs: tuple[ComparedRun, ...], chosen: SelectedRuns, name_or_id: s
     return same[0]
 
 
-def _read_documents(
+def _data_settings(
     reader: MlflowReader, ask: ComparisonOptions, stored: StoredRun, *, remote: bool
-) -> Corpus:
-    """Return the corpus of the baseline, `stored`.
+) -> DataSettings:
+    """Return the `data` settings of the baseline, `stored`.
 
-    It is named in the user's own config, where subgroups may have changed since, or else in the run's
+    They are those of the user's own config, where subgroups may have changed since, or else of the run's
     `config.yml`. For runs of a server, that file is used only with `--data`.
 
     Raises:
-        DataError: the corpus is not named, not available, or cannot be read.
+        DataError: there are none, or they cannot be read.
     """
     settings = _own_config(ask, stored)
     if settings is not None:
-        return read_documents(settings.data, "your config", ask.data)
+        return settings.data
     if remote and ask.data is None:
         raise DataError("the runs are on a server, and files they refer to are not read from this machine")
     config = reader.files([(stored, "config.yml")])[0]
     if config is None:
         raise DataError("the run has no `config.yml`")
-    name = f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})"
-    return read_documents(config, name, ask.data)
+    return read_data_settings(config, f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})")
 
 
 def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
@@ -235,23 +235,33 @@ def _with_documents(
     reader: MlflowReader, ask: ComparisonOptions, comparison: Comparison, stored: StoredRun, *, remote: bool
 ) -> tuple[Comparison, str]:
     """Add texts and subgroups of the baseline's documents; also return a note on why some are missing."""
-    try:
-        corpus = _read_documents(reader, ask, stored, remote=remote)
-    except DataError as error:
-        if ask.data is not None:
-            raise
-        return comparison, f"documents are shown without their texts: {error} Give the corpus with `--data`."
     baseline = comparison.run(comparison.baseline)
     tested = [child.test for child in baseline.children if child.test is not None and child.test.ids]
     if not tested:
         return comparison, f"documents are not shown: `{baseline.name}` has no scores in the store"
+    is_wanted = {"texts": ask.texts, "subgroups": "data.columns.subgroups" in stored.params}
+    try:
+        data = _data_settings(reader, ask, stored, remote=remote)
+        is_wanted["subgroups"] = any(source.columns.subgroups for source in data.each_source)
+        if not any(is_wanted.values()):
+            return comparison, ""
+        corpus = read_documents(data, ask.data)
+    except DataError as error:
+        if ask.data is not None:
+            raise
+        return comparison, _not_shown(is_wanted, f"{error} Give the corpus with `--data`.")
     texts, subgroups = texts_of(corpus), subgroups_of(corpus)
     if not texts.keys() >= {id_ for scores in tested for id_ in scores.ids}:
-        return comparison, "documents are shown without their texts: the corpus found is not that of the runs"
+        return comparison, _not_shown(is_wanted, "the corpus found is not that of the runs")
     comparison = replace(comparison, texts=texts if ask.texts else {})
     if subgroups and not all(has_targets(corpus, scores) for scores in tested):
         return comparison, "subgroups are not shown: the corpus has other targets than the test documents had"
     return replace(comparison, subgroups=subgroups), ""
+
+
+def _not_shown(is_wanted: Mapping[str, bool], reason: str) -> str:
+    names = " and ".join(name for name in is_wanted if is_wanted[name])
+    return f"{names} of documents are not shown: {reason}" if names else ""
 
 
 def _write(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from mtlv.data import catalog
 from mtlv.data.folds import Fold
@@ -13,10 +14,10 @@ from mtlv.data.joined import join, join_folds, merge
 from mtlv.data.options import Columns, DataOptions, check_names
 from mtlv.data.source import Corpus
 from mtlv.data.splits import follow, followers, group_same_documents, is_plentiful, keep_share, make_folds
-from mtlv.errors import MtlvError
-
-if TYPE_CHECKING:
-    from mtlv.settings.data_schema import DataSettings
+from mtlv.errors import DataError, MtlvError
+from mtlv.settings import text
+from mtlv.settings.data_schema import DataSettings
+from mtlv.settings.draft import Draft, Origin
 
 T = TypeVar("T")
 
@@ -99,6 +100,40 @@ def _join(data: DataSettings, corpora: Sequence[Corpus]) -> Corpus:
 def read_corpus(data: DataSettings) -> Corpus:
     """Read the corpus of the `data` settings; several corpora are joined."""
     return Corpora().corpus(data)
+
+
+@contextmanager
+def _as_data_errors() -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(reason) from error
+
+
+@_as_data_errors()
+def read_data_settings(config: Path, name: str) -> DataSettings:
+    """Return the `data` settings in the `config.yml` of a run, which messages call `name`.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    draft = Draft()  # of keys that the config does not have
+    document = text.read(config, name).value
+    draft.apply_file({"data": document["data"]}, Origin(lambda _: "", Path()))
+    return DataSettings.model_validate(draft.values["data"])
+
+
+@_as_data_errors()
+def read_documents(data: DataSettings, path: str | None = None) -> Corpus:
+    """Return the corpus of a run, at `path` if it has moved.
+
+    Raises:
+        DataError: the corpus is not available, or cannot be read.
+    """
+    return read_corpus(data if path is None else data.model_copy(update={"path": path}))
 
 
 def read_folds(data: DataSettings, corpus: Corpus) -> tuple[Fold, ...]:

@@ -240,6 +240,13 @@ def test_subgroups_are_scored_without_another_training(tmp_path, monkeypatch, ca
     error = capsys.readouterr().err
     assert "`t.csv` has no column `gender` (`data.columns.subgroups`)" in error
     assert "id, text, heart, sex" in error
+    (tmp_path / "t.csv").unlink()
+    assert main([*ask, "data.columns.subgroups=[sex]"]) == 0
+    assert "subgroups of documents are not shown: " in capsys.readouterr().err
+    with pytest.MonkeyPatch.context() as unread:
+        unread.setattr("mtlv.units.corpora.read_corpus", lambda _: pytest.fail("the corpus is read"))
+        assert main(ask) == 0
+    assert "not shown" not in capsys.readouterr().err
 
 
 def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, capsys, monkeypatch):
@@ -317,7 +324,7 @@ def test_a_hostile_config_of_a_run_costs_its_texts_only(inside, client, capsys):
     finally:
         file.write_bytes(config)
     assert time.monotonic() - begun < 120
-    assert "documents are shown without their texts" in said.out + said.err
+    assert "texts of documents are not shown" in said.out + said.err
     for text in (said.out + said.err, refused):
         assert f"`config.yml` of run `{run.info.run_name}` ({run.info.run_id})" in text
         assert "its aliases repeat too much; up to 100,000 values are allowed" in text

@@ -6,50 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mtlv.data.tables.cells import number_of
 from mtlv.data.tables.labels import by_number
-from mtlv.errors import DataError, MtlvError, shorten
-from mtlv.settings import text
-from mtlv.settings.data_schema import DataSettings
-from mtlv.settings.draft import Draft, Origin
-from mtlv.units.corpora import read_corpus
+from mtlv.errors import shorten
 
 if TYPE_CHECKING:
     from mtlv.data.source import Corpus
     from mtlv.plan import Scores
 
 MOST_VALUES = 10  # of a column; with more, numbers are cut at their quartiles, and rare texts are joined
-
-
-def read_documents(data: DataSettings | Path, name: str, path: str | None = None) -> Corpus:
-    """Return the corpus named in a config.
-
-    Args:
-        data: its settings, or the `config.yml` of a run.
-        name: its name in messages.
-        path: path of the corpus, if it has moved.
-
-    Raises:
-        DataError: the corpus is not available, or cannot be read.
-    """
-    moved = {} if path is None else {"path": path}
-    try:
-        if isinstance(data, Path):
-            draft = Draft()  # of keys that the config does not have
-            document = text.read(data, name).value
-            draft.apply_file({"data": document["data"]}, Origin(lambda _: "", Path()))
-            data = DataSettings.model_validate(draft.values["data"])
-        return read_corpus(data.model_copy(update=moved))
-    except DataError:
-        raise
-    except (MtlvError, OSError, ValueError, KeyError, TypeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(reason) from error
 
 
 def texts_of(corpus: Corpus) -> dict[str, str]:

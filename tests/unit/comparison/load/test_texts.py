@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 import yaml
 
-from mtlv.comparison.load.texts import has_targets, read_documents, subgroups_of, texts_of
+from mtlv.comparison.load.texts import has_targets, subgroups_of, texts_of
 from mtlv.data.joined import join
 from mtlv.data.source import Corpus
 from mtlv.errors import DataError
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.settings import dump
+from mtlv.units.corpora import read_data_settings, read_documents
 
 
-def read_texts(*arguments) -> dict[str, str]:
-    return texts_of(read_documents(*arguments))
+def read_texts(config: Path, name: str, path: str | None = None) -> dict[str, str]:
+    return texts_of(read_documents(read_data_settings(config, name), path))
 
 
 NAME = "`config.yml` of run `r` (1)"
