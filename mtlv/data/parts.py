@@ -29,8 +29,9 @@ NAMES = {
 def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str, Path]:
     """Return the file of each part, in the order of `PARTS`; {"": path} if `path` is a file.
 
-    A file belongs to a part if it is named like the part (`train.tsv`), or, in a folder without such files,
-    has the part's name between other words (`mli_train_v1.jsonl`).
+    A file belongs to a part if it is named like the part (`train.tsv`). In a folder without such files, it
+    does if its folder is (`train/0000.parquet`), or else, if it has the part's name between other words
+    (`mli_train_v1.jsonl`).
 
     Raises:
         DataError: no file, or several for one part.
@@ -38,8 +39,12 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
     if path.is_file():
         return {"": path}
     ends = tuple(suffixes)
-    files = [file for file in sorted(path.iterdir()) if file.name.lower().endswith(ends) and file.is_file()]
+    files, within = (
+        [file for file in sorted(path.glob(level)) if file.name.lower().endswith(ends) and file.is_file()]
+        for level in ("*", "*/*")
+    )
     named = [(part, file) for file in files if (part := part_named(file))]
+    named = named or [(part, file) for file in within if (part := part_of(file.parent.name))]
     named = named or [(part, file) for file in files for part in _in_name(file)]
     if not named:
         plain = [one for one in suffixes if one.count(".") == 1]
@@ -49,7 +54,9 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
         several = [file.name for name, file in named if name == part]
         if len(several) > 1:
             raise DataError(
-                f"`{path}` has several files for the {part} part", got=", ".join(several), then="keep one"
+                f"`{path}` has several files for the {part} part",
+                got=", ".join(several),
+                then="keep one, or join them; `data.name: huggingface` reads tables in several files",
             )
     return {part: file for part in PARTS for name, file in named if name == part}
 
@@ -57,6 +64,15 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
 def part_named(file: Path) -> str:
     """Return the part that a file is named like, also if it is packed; empty if none."""
     return part_of(file.name.partition(".")[0])
+
+
+def title_of(file: Path) -> str:
+    """Return the name of a file in ids of its documents: its own, or that of the folder of a part.
+
+    Example: `title_of(Path("train/0000.parquet"))` is `train`.
+    """
+    is_by_folder = part_of(file.parent.name) and not part_named(file)
+    return file.parent.name if is_by_folder else file.stem
 
 
 def part_of(name: object) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mtlv.data.options import Columns
+from mtlv.data.parts import title_of
 from mtlv.data.tables.rows import also
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.spans import Span
@@ -208,8 +209,9 @@ class ConllFile:
     def _sentence(
         self, number: int, words: tuple[str, ...], tags: tuple[str, ...], document: str, prose: str | None
     ) -> Sentence:
-        id_ = ".".join(part for part in (self.path.stem, document, str(number)) if part)
-        document = f"{self.path.stem}.{document}" if document else ""
+        title = title_of(self.path)
+        id_ = ".".join(part for part in (title, document, str(number)) if part)
+        document = f"{title}.{document}" if document else ""
         return Sentence(id_, words, document=document, prose=prose, tags=tags)
 
     def _opened(self, name: str) -> str:

@@ -86,21 +86,20 @@ def standoff_path(path: Path) -> Path | None:
         if _is_brat(path):
             return path
         file = next(iter(part_files(path, SUFFIXES).values()))
-        begin = first_lines(file)
-        of_bioc = file.suffix.lower() in OF_BIOC and is_bioc(begin)
-        of_pubtator = file.suffix.lower() in pubtator.SUFFIXES and TEXT.match(begin)
+        of_bioc = file.suffix.lower() in OF_BIOC and is_bioc(file)
+        of_pubtator = file.suffix.lower() in pubtator.SUFFIXES and TEXT.match(first_lines(file))
         return path if of_bioc or of_pubtator or exports.is_export(file) else None
-    except (DataError, OSError):
+    except (DataError, OSError, ValueError):
         return None
 
 
 def _read(file: Path, losses: Losses) -> Iterator[MarkedText]:
-    """Read a file by its suffix; a `.json` may be of BioC or of an annotation tool."""
+    """Read a file by its suffix; a `.json` may be of BioC, BigBio or an annotation tool."""
     suffix = file.suffix.lower()
     if suffix in pubtator.SUFFIXES:
         return read_pubtator(file, losses)
-    is_of_bioc = suffix in OF_BIOC and (is_bioc(first_lines(file)) or not exports.is_export(file))
-    return read_bioc(file, losses) if is_of_bioc else exports.read_export(file, losses)
+    is_other = suffix == ".jsonl" or exports.is_export(file)
+    return exports.read_export(file, losses) if is_other and not is_bioc(file) else read_bioc(file, losses)
 
 
 def _is_brat(path: Path) -> bool:

@@ -1,7 +1,8 @@
 """BioC, as XML and as JSON: collections of documents of passages, with annotations and relations.
 
 The parts of both are the same (https://bioc.sourceforge.net): a document has passages, a passage a text or
-sentences, and an annotation locations, whose offsets count from the begin of the document.
+sentences, and an annotation locations, whose offsets count from the begin of the document. Records of
+BigBio's schema `kb` (https://github.com/bigscience-workshop/biomedical) say the same in other words.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mtlv.data.archives import parse_xml
-from mtlv.data.parts import text_of
+from mtlv.data.parts import first_lines, text_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import Mark, MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, place_marks
 from mtlv.data.standoff.pubtator import identifiers
-from mtlv.data.tables.rows import json_lines, read_json
+from mtlv.data.tables.rows import json_lines, read_json, read_table
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element  # nosec B405 # types only
 
-SUFFIXES = (".xml", ".json")
+SUFFIXES = (".xml", ".json", ".jsonl", ".parquet")
+OF_BIGBIO = {"passages", "entities", "relations", "coreferences"}  # fields of a record
 LARGEST = 500_000_000  # bytes of a file
 MOST_BETWEEN = 1000  # characters between two sentences
 TYPES = ("type", "relation type", "relation")
@@ -37,11 +39,28 @@ Node = Mapping[str, Any]
 """A document, passage, sentence, annotation or relation as in BioC JSON."""
 
 
-def is_bioc(begin: str) -> bool:
-    """Whether a file begins as BioC does."""
+def is_bioc(file: Path) -> bool:
+    """Whether a file begins as BioC does, or is of BigBio.
+
+    Raises:
+        OSError, ValueError: it cannot be opened, or is no Parquet.
+    """
+    if is_bigbio(file):
+        return True
+    begin = first_lines(file)
     return bool(re.search(r"<collection[\s>].*<(source|document)\b", begin, re.DOTALL)) or bool(
         re.search(r'"passages"\s*:', begin) and re.search(r'"offset"\s*:', begin)
     )
+
+
+def is_bigbio(file: Path) -> bool:
+    """Whether a file has records of BigBio; errors as for `is_bioc`."""
+    if file.suffix.lower() == ".parquet":
+        from pyarrow.parquet import read_schema
+
+        return set(read_schema(file).names) >= OF_BIGBIO
+    begin = first_lines(file)
+    return all(f'"{name}"' in begin for name in OF_BIGBIO)
 
 
 def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
@@ -52,9 +71,12 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
     Raises:
         DataError: invalid XML or JSON, declarations in XML, or no collection of documents.
     """
-    content = text_of(file)
     try:
-        nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
+        if is_bigbio(file):
+            nodes = [_of_bigbio(record, losses) for _, record in read_table(file).rows]
+        else:
+            content = text_of(file)
+            nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
         by_concept = any(not relation.get("nodes") for node in nodes for relation in _all(node, "relations"))
         for number, node in enumerate(nodes, start=1):
             yield _read_document(node, f"{node.get('id') or number}", losses, by_concept=by_concept)
@@ -96,6 +118,40 @@ def _of_json(file: Path, content: str) -> list[Node]:
         if isinstance(collection, list)
         else [collection]
     )
+
+
+def _of_bigbio(record: Mapping[str, Any], losses: Losses) -> Node:
+    """Return a record of BigBio as in BioC JSON."""
+    losses.others["events, which are not read"] += len(record.get("events") or ())
+    return {
+        "id": record.get("document_id") or record["id"],
+        "passages": [
+            {
+                "offset": passage["offsets"][0][0],
+                "sentences": [
+                    {"offset": start, "text": text}
+                    for text, (start, _) in zip(passage["text"], passage["offsets"], strict=True)
+                ],
+            }
+            for passage in record["passages"]
+        ],
+        "annotations": [
+            {
+                "id": entity["id"],
+                "infons": {"type": entity["type"]},
+                "text": " ".join(entity["text"]),
+                "locations": [{"offset": start, "length": end - start} for start, end in entity["offsets"]],
+            }
+            for entity in record["entities"]
+        ],
+        "relations": [
+            {
+                "infons": {"type": relation["type"]},
+                "nodes": [{"refid": relation[end]} for end in ("arg1_id", "arg2_id")],
+            }
+            for relation in record["relations"]
+        ],
+    }
 
 
 def _read_document(node: Node, name: str, losses: Losses, *, by_concept: bool) -> MarkedText:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mtlv.data.parts import first_lines, text_of
+from mtlv.data.parts import first_lines, text_of, title_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, place_marks
@@ -66,7 +66,7 @@ def read_export(file: Path, losses: Losses) -> Iterator[MarkedText]:
         entities = [entity for mark in marks for entity in _written(mark, text, place)]
         relations = tuple(_relations(record.get("relations"), losses))
         marked = place_marks(text, entities, losses)
-        yield MarkedText(f"{file.stem}.{number}", text, ((0, len(text)),), marked, relations)
+        yield MarkedText(f"{title_of(file)}.{number}", text, ((0, len(text)),), marked, relations)
 
 
 def is_export(file: Path) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,13 +11,15 @@ from mtlv.data.tables.decoding import most_unpacked, need_size
 from mtlv.errors import DataError
 
 ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
+NO_CLASS = -1  # value of `datasets` for a missing class
 Batches = Callable[[], Iterator[Any]]
 
 
 def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Read a Parquet, Feather or Arrow file, whose size in memory is counted before it is unfolded.
 
-    Returns the names of its columns, and its rows.
+    Returns the names of its columns, and its rows. Classes that Hugging Face's `datasets` wrote as numbers
+    have their names.
 
     Raises:
         DataError: it is invalid or too large, or has cells that are no values of Python.
@@ -24,7 +27,8 @@ def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str,
     import pyarrow
 
     try:
-        columns, batches = _parquet(path) if suffix == ".parquet" else _feather(path)
+        schema, batches = _parquet(path) if suffix == ".parquet" else _feather(path)
+        columns, classes = tuple(schema.names), _classes(schema)
         size, most = 0, most_unpacked(path)
         for batch in batches():
             size += batch.num_rows * ROW_BYTES + sum(map(_size, batch.columns))
@@ -34,6 +38,9 @@ def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str,
             for batch in batches()
             for cells in zip(*map(_cells, batch.columns), strict=True)
         ]
+        for name, names in classes.items():
+            for row in rows:
+                row[name] = class_name(row[name], names)
     # Cells may have values that Python does not support: invalid UTF-8, dates after the year 9999.
     except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
         raise DataError(
@@ -42,7 +49,31 @@ def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str,
     return columns, rows
 
 
-def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
+def class_name(value: Any, names: Sequence[str]) -> Any:
+    """Return the name of a class, or the names of a list of them; None for no class (-1).
+
+    A number without a name stays a number.
+    """
+    if isinstance(value, list):
+        return [class_name(item, names) for item in value]
+    if value == NO_CLASS:
+        return None
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
+
+
+def _classes(schema: Any) -> dict[str, Sequence[str]]:
+    """Return the class names of columns, as `datasets` writes them into the schema."""
+    written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    features = written.get("info", {}).get("features", {})
+    classes = {}
+    for name, feature in features.items():
+        inner = feature.get("feature") or feature if isinstance(feature, dict) else {}  # of a list of classes
+        if name in schema.names and isinstance(inner, dict) and inner.get("_type") == "ClassLabel":
+            classes[name] = inner["names"]
+    return classes
+
+
+def _parquet(path: Path) -> tuple[Any, Batches]:
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
@@ -55,12 +86,10 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], Batches]:
         if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)
     ]
     # Equal texts are read once, also where millions of rows have them.
-    return tuple(about.schema_arrow.names), lambda: ParquetFile(path, read_dictionary=texts).iter_batches(
-        4096
-    )
+    return about.schema_arrow, lambda: ParquetFile(path, read_dictionary=texts).iter_batches(4096)
 
 
-def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
+def _feather(path: Path) -> tuple[Any, Batches]:
     import pyarrow
 
     def reader(file: IO[bytes]) -> Any:
@@ -75,7 +104,7 @@ def _feather(path: Path) -> tuple[tuple[str, ...], Batches]:
             yield from read if count is None else map(read.get_batch, range(count))
 
     with path.open("rb") as file:
-        return tuple(reader(file).schema.names), batches
+        return reader(file).schema, batches
 
 
 def _size(column: Any) -> int:

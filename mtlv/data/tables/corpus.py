@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from mtlv.data.options import Columns
-from mtlv.data.parts import part_of
+from mtlv.data.parts import part_of, title_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
 from mtlv.data.tables.cells import (
@@ -103,7 +103,7 @@ def columns_of(columns: Columns) -> tuple[str, ...]:
 
 def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Document]:
     for part, table in tables.items():
-        start = f"{table.path.stem}." if len(tables) > 1 else ""
+        start = f"{title_of(table.path)}." if len(tables) > 1 else ""
         for line, row in _with_text(table, columns):
             id_ = f"{start}{line}" if columns.id is None else str(row.get(columns.id))
             part_of_row = part if columns.part is None else part_of(row.get(columns.part))

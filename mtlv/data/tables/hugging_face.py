@@ -17,16 +17,17 @@ from typing import Any
 
 from mtlv.data.parts import part_of
 from mtlv.data.source import PARTS
+from mtlv.data.tables.arrow import NO_CLASS, class_name
 from mtlv.data.tables.decoding import MOST_BYTES, need_size
 from mtlv.data.tables.rows import Table, need_header
 from mtlv.errors import DataError
 
 PACKAGE = "datasets"
 OLDEST = 4  # earlier ones can run a data set's own script
+CONVERTED = "refs/convert/parquet"  # revision with the Parquet files that the hub makes of data sets
 FORMATS = ("arrow", "cache", "csv", "json", "parquet", "text")
 """Formats of a folder or repository, as named by `datasets`; `cache` is what it downloaded before."""
 SAVED = ("dataset_dict.json", "state.json")  # files written by `save_to_disk`
-NO_CLASS = -1  # value of `datasets` for a missing class
 _ADDRESS = re.compile(
     r"(?P<name>\w[\w.-]*(?:/\w[\w.-]*)?)(?::(?P<subset>[^@/\s]+))?(?:@(?P<revision>[^@\s]+))?", re.ASCII
 )
@@ -83,7 +84,8 @@ def read_hub(address: str, selection: Selection) -> HubData:
     if os.path.exists(match["name"]):  # which `datasets` would read instead
         then = "set `data.path` to it, or run from another folder"
         raise DataError(f"`data.hub`: `{match['name']}` is also a file or folder here", then=then)
-    more = {"name": match["subset"], "revision": match["revision"]}
+    is_converted = match["revision"] == CONVERTED  # whose subsets are folders
+    more = {"data_dir" if is_converted else "name": match["subset"], "revision": match["revision"]}
     return _read(address, lambda package: _built(package, match["name"], **more), selection)
 
 
@@ -121,10 +123,11 @@ def _read(name: str, load: Callable[[Any], Any], selection: Selection) -> HubDat
     except DataError:
         raise
     except Exception as error:  # errors of the package, its readers and the hub's client have no common class
+        then = "without network access, download it elsewhere, use `save_to_disk`, and set `data.path`"
+        if "scripts are no longer supported" in str(error):
+            then = f"read the files that the hub made of it: `data.hub: {name.partition('@')[0]}@{CONVERTED}`"
         raise DataError(
-            f"the data set `{name}` cannot be read",
-            got=f"{type(error).__name__}: {error}",
-            then="without network access, download it elsewhere, use `save_to_disk`, and set `data.path`",
+            f"the data set `{name}` cannot be read", got=f"{type(error).__name__}: {error}", then=then
         ) from error
     tables = {part: table for part, (table, _) in read.items()}
     return HubData(tables, next(classes for _, classes in read.values()), tuple(notes))
@@ -154,6 +157,7 @@ def _split(place: Path, data: Any, selection: Selection) -> tuple[Table, dict[st
 
     Only columns that are read are decoded. A missing class is None.
     """
+    data = data.flatten()  # fields of objects are columns, such as `patient.age`
     need_header(place, data.column_names)
     need_size(place, data.data.nbytes, MOST_BYTES)
     read = [name for name in data.column_names if name in selection.columns]
@@ -161,7 +165,7 @@ def _split(place: Path, data: Any, selection: Selection) -> tuple[Table, dict[st
     class_names = {name: names for name in read if (names := _class_names(data.features[name]))}
     classes = {name: names for name, names in class_names.items() if name in selection.named}
     named_rows = [
-        (number, row | {name: _by_name(row[name], classes.get(name, ())) for name in class_names})
+        (number, row | {name: class_name(row[name], classes.get(name, ())) for name in class_names})
         for number, row in enumerate(rows, start=1)
         if selection.unclassed or all(row[name] != NO_CLASS for name in classes)
     ]
@@ -174,14 +178,3 @@ def _class_names(feature: Any) -> tuple[str, ...]:
     """Return the class names of a `ClassLabel`, or of a list of them; empty for other features."""
     inner = getattr(feature, "feature", feature)
     return tuple(getattr(inner, "names", None) or ())
-
-
-def _by_name(value: Any, names: tuple[str, ...]) -> Any:
-    """Return the name of a class, or the names of a list of them; without names, the same value."""
-    if isinstance(value, list):
-        return [
-            names[number] if number is not None and 0 <= number < len(names) else number for number in value
-        ]
-    if value == NO_CLASS:
-        return None
-    return names[value] if value is not None and 0 <= value < len(names) else value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +136,7 @@ def read_table(
     if suffix in ARROW:
         columns, cells = arrow_rows(path, suffix)
         need_header(path, columns)
-        table = Table(path, columns, tuple(enumerate(cells, start=1)))
+        table = _unnested(Table(path, columns, tuple(enumerate(cells, start=1))))
     elif suffix == ".xlsx":
         records, notes = _sheet(path)
         table = _named(path, records, notes, names=names, header=header)
@@ -146,8 +146,8 @@ def read_table(
         if suffix in (".json", ".jsonl", ".ndjson"):
             rows = tuple(json_rows(file))
             columns = tuple(dict.fromkeys(name for _, row in rows for name in row))
-            need_header(path, columns)
-            table = Table(path, columns, rows, tuple(notes))
+            table = _unnested(Table(path, columns, rows, tuple(notes)))
+            need_header(path, table.columns)
         elif suffix == ".txt":
             table = Table(path, (TEXT,), tuple(_plain_rows(file)), tuple(notes))
         else:
@@ -155,6 +155,25 @@ def read_table(
             table = _named(path, records, notes, names=names, header=header)
     need_rows(path, len(table.rows))
     return table
+
+
+def _unnested(table: Table) -> Table:
+    """Return a table without objects: the cell `{"age": 70}` of `patient` is the cell 70 of `patient.age`."""
+    nested = {name for _, row in table.rows for name, cell in row.items() if isinstance(cell, dict)}
+    if not nested:
+        return table
+    rows = tuple((line, dict(_fields(row, nested))) for line, row in table.rows)
+    columns = tuple(dict.fromkeys(name for _, row in rows for name in row))
+    return _unnested(replace(table, columns=columns, rows=rows))
+
+
+def _fields(row: Mapping[str, Any], nested: Collection[str]) -> Iterator[tuple[str, Any]]:
+    for name, cell in row.items():
+        if name not in nested:
+            yield name, cell
+        elif cell is not None:
+            inner = cell if isinstance(cell, dict) else {"": cell}
+            yield from ((f"{name}.{key}" if key else name, value) for key, value in inner.items())
 
 
 def _plain_rows(file: TextFile) -> Iterator[tuple[int, dict[str, str]]]:

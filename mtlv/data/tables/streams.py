@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.options import Columns
-from mtlv.data.parts import part_of
+from mtlv.data.parts import part_of, title_of
 from mtlv.data.repeats import digests_of, first_rows
 from mtlv.data.source import Corpus, duplicate_id, text_task
 from mtlv.data.tables.bad_cells import Cells, ColumnCheck
@@ -171,7 +171,7 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
         DataError: two are equal.
     """
     if column is None:
-        several = [f"{file.path.stem}." if len(files) > 1 else "" for file in files]
+        several = [f"{title_of(file.path)}." if len(files) > 1 else "" for file in files]
         return chain_lazily([Made(_array(file.numbers), str) for file in files], Prefixed(several))
     ids = chain_lazily([file.texts(column) for file in files])
     first, which = first_rows(digests_of(ids, len(ids)))

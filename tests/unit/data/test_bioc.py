@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from mtlv.data import catalog
@@ -103,14 +104,60 @@ def read(path: Path, kind: str = "tagging") -> Corpus:
     return catalog.load("standoff", DataOptions(path=path, columns=Columns(kind=kind)))
 
 
+def as_bigbio(document: dict) -> dict:
+    """Write a document as a record of BigBio's schema `kb`."""
+    regions = [passage.get("sentences", [passage]) for passage in document["passages"]]
+    ends = [[(region["offset"], region["offset"] + len(region["text"])) for region in row] for row in regions]
+    return {
+        "id": f"0{document['id']}",
+        "document_id": document["id"],
+        "passages": [
+            {"id": "p", "type": "", "text": [region["text"] for region in row], "offsets": places}
+            for row, places in zip(regions, ends, strict=True)
+        ],
+        "entities": [
+            {
+                "id": annotation["id"],
+                "type": annotation["infons"]["type"],
+                "text": [annotation["text"]],
+                "offsets": [
+                    [place["offset"], place["offset"] + place["length"]] for place in annotation["locations"]
+                ],
+                "normalized": [],
+            }
+            for row in regions
+            for region in row
+            for annotation in region.get("annotations", [])
+        ],
+        "events": [],
+        "coreferences": [],
+        "relations": [
+            {
+                "id": relation["id"],
+                "type": relation["infons"]["type"],
+                **{f"arg{at}_id": node["refid"] for at, node in enumerate(relation["nodes"], start=1)},
+            }
+            for relation in document.get("relations", [])
+        ],
+    }
+
+
 def written(folder: Path, value: dict, form: str) -> Path:
-    lines = "\n".join(json.dumps(each) for each in value["documents"])
-    text = {"a.xml": as_xml(value), "a.json": json.dumps(value), "lines.json": lines}
+    records = [as_bigbio(document) for document in value["documents"]] if form.startswith("bigbio") else []
+    if form == "bigbio.parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), folder / form)
+        return folder / form
+    lines = "\n".join(json.dumps(each) for each in records or value["documents"])
+    text = {"a.xml": as_xml(value), "a.json": json.dumps(value), "lines.json": lines, "bigbio.jsonl": lines}
+    text["bigbio.json"] = json.dumps(records)
     (folder / form).write_text(text[form], encoding="utf-8")
     return folder / form
 
 
-@pytest.mark.parametrize("form", ["a.xml", "a.json", "lines.json"])
+BIGBIO = ["bigbio.jsonl", "bigbio.json", "bigbio.parquet"]
+
+
+@pytest.mark.parametrize("form", ["a.xml", "a.json", "lines.json", *BIGBIO])
 def test_passages_with_their_entities(tmp_path: Path, form: str) -> None:
     path = written(tmp_path, collection([]), form)
     assert standoff_path(path) == path
@@ -143,6 +190,27 @@ def rows(corpus: Corpus) -> list[tuple[str, str, str]]:
             corpus.texts, corpus.mentions, corpus.targets["relations"], strict=True
         )
     ]
+
+
+@pytest.mark.parametrize("form", BIGBIO)
+def test_relations_and_events_of_bigbio(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, collection(BY_NODE), form)
+    corpus = read(path, "multiclass")
+    assert rows(corpus) == [
+        ("Aspirin", "rash", "none"),
+        ("ibuprofen", "Fever", "Causes"),
+        ("ibuprofen", "rash", "none"),
+    ]
+    assert not any("events" in note for note in corpus.notes)
+    if form == "bigbio.json":
+        records = json.loads(path.read_text())
+        records[0]["events"] = [{"id": "e"}, {"id": "f"}]
+        path.write_text(json.dumps(records))
+        assert any(note.startswith("2 events") for note in read(path).notes)
+        del records[0]["passages"][0]["offsets"]
+        path.write_text(json.dumps(records))
+        with pytest.raises(DataError, match=r"`bigbio.json` is no BioC"):
+            read(path)
 
 
 @pytest.mark.parametrize("form", ["a.xml", "a.json"])

@@ -195,3 +195,36 @@ def test_nothing_named(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("text,label\nx,y\n")
     with pytest.raises(DataError, match=r"is not a folder; use `data.name: table`"):
         load(CLASSES, tmp_path / "a.csv")
+
+
+def test_subsets_of_files_that_the_hub_converted_are_folders(datasets, monkeypatch, tmp_path) -> None:
+    """The hub cannot be reached in tests: a folder stands for its revision."""
+    for number, subset in enumerate(("small", "large")):
+        (tmp_path / "hub" / subset / "train").mkdir(parents=True)
+        rows = made(datasets, {"text": ["a", "b"], "label": [number, 2]})
+        rows.to_parquet(tmp_path / "hub" / subset / "train" / "0000.parquet")
+    build = datasets.load_dataset_builder
+
+    def build_local(path: str, revision: str, **more: Any) -> Any:
+        assert (path, revision) == ("owner/name", "refs/convert/parquet")
+        return build(str(tmp_path / "hub"), **more)
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", build_local)
+    for number, subset in enumerate(("small", "large")):
+        corpus = load(CLASSES, hub=f"owner/name:{subset}@refs/convert/parquet")
+        assert corpus.targets["label"].tolist() == [number, 2]
+
+
+def test_a_data_set_with_a_script_names_the_converted_files(datasets, monkeypatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("Dataset scripts are no longer supported, but found name.py")
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", refuse)
+    with pytest.raises(DataError, match=r"`data.hub: owner/name:x@refs/convert/parquet`"):
+        load(CLASSES, hub="owner/name:x@main")
+
+
+def test_fields_of_objects_are_columns(datasets, tmp_path) -> None:
+    rows = {"note": [{"body": "a"}, {"body": "b"}], "label": [1, 0]}
+    made(datasets, rows).save_to_disk(tmp_path / "saved")
+    assert load(replace(CLASSES, text="note.body"), tmp_path / "saved").texts == ("a", "b")

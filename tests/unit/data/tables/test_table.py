@@ -10,6 +10,7 @@ import pytest
 
 from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
+from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 
 CSV = 'id,text,a,b\nx1,"one, two",1,0\nx2,"line\nbreak",0,1\nx3,both,1,1\n'
@@ -395,7 +396,7 @@ PARQUET_FAULTS = {
     "lists as texts": (changed(("text", [[1], [2]])), "row 1, column `text` is not text .got .1"),
     "words as labels": (changed(("a", ["1", "maybe"])), "row 2, column `a` is not 0 or 1 .got 'maybe'"),
     "fractions as labels": (changed(("a", [0.5, float("nan")])), "row 1, column `a` is not 0 or 1 .got 0.5"),
-    "objects as labels": (changed(("a", [{"a": 1}, {"a": 0}])), "row 1, column `a` is not 0 or 1"),
+    "objects as labels": (changed(("a", [{"a": 1}, {"a": 0}])), "no column `a` .*allowed: id, text, a.a, b"),
     "a column twice": ([*GOOD, ("a", [0, 1])], "`t.parquet` has a duplicate column .got a"),
     "an id twice": (changed(("id", ["1", "1"])), "a duplicate id .got 1.; make the ids unique"),
     "an unknown part": (
@@ -431,3 +432,64 @@ def test_parquet_that_contradicts_itself(tmp_path):
 def test_a_parquet_file_that_is_not_there(tmp_path):
     with pytest.raises(DataError, match=r"nothing is at `data.path` .got .*none.parquet.; .*set `data.path`"):
         load(tmp_path / "none.parquet")
+
+
+NESTED = [
+    {"note": {"title": "x", "body": "Fever since Monday."}, "labels": {"a": 1, "deep": {"b": 0}}},
+    {"note": {"title": "y", "body": "No fever."}, "labels": None},
+    {"note": {"title": "z", "body": "A cough."}, "labels": {"a": 0, "deep": {"b": 1}}},
+]
+
+
+@pytest.mark.parametrize("form", ["t.jsonl", "t.json", "t.parquet"])
+def test_fields_of_objects_are_columns(tmp_path, form):
+    if form == "t.parquet":
+        parquet(tmp_path, [(name, [row[name] for row in NESTED]) for name in NESTED[0]])
+    else:
+        lines = "\n".join(map(json.dumps, NESTED))
+        write(tmp_path, lines if form == "t.jsonl" else json.dumps(NESTED), form)
+    labels = ("labels.a", "labels.deep.b")
+    corpus = load(tmp_path / form, Columns(text="note.body", labels=labels, missing_labels="unknown"))
+    assert corpus.texts == ("Fever since Monday.", "No fever.", "A cough.")
+    assert {name: corpus.targets[name].tolist() for name in labels} == {
+        "labels.a": [1, -1, 0],
+        "labels.deep.b": [0, -1, 1],
+    }
+
+
+@pytest.mark.parametrize("listed", [{"feature": {"names": ["heart", "lung"], "_type": "ClassLabel"}}, [{}]])
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_classes_have_the_names_that_datasets_wrote(tmp_path, suffix, listed):
+    import pyarrow
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    features = {
+        "label": {"names": ["no", "yes", "maybe"], "_type": "ClassLabel"},
+        "topics": {**listed, "_type": "Sequence"} if isinstance(listed, dict) else listed,
+        "text": {"dtype": "string", "_type": "Value"},
+        "gone": {"names": ["x"], "_type": "ClassLabel"},
+    }
+    about = json.dumps({"info": {"features": features}})
+    rows = {"text": ["a", "b", "c"], "label": [2, -1, 0], "topics": [[1, 0], [], [1]]}
+    table = pyarrow.table(rows).replace_schema_metadata({"huggingface": about})
+    writers = {".parquet": pyarrow.parquet.write_table, ".feather": pyarrow.feather.write_feather}
+    writers[suffix](table, str(tmp_path / f"t{suffix}"))
+    read = read_table(tmp_path / f"t{suffix}")
+    assert read.column("label") == ("maybe", None, "no")
+    names = ("heart", "lung") if isinstance(listed, dict) else (0, 1)
+    assert read.column("topics") == ([names[1], names[0]], [], [names[1]])
+    assert read.column("text") == ("a", "b", "c")
+
+
+def test_a_file_in_the_folder_of_its_part(tmp_path):
+    """As the hub lays out `refs/convert/parquet`: `train/0000.parquet`."""
+    for part in ("test", "train", "other"):
+        (tmp_path / part).mkdir()
+        write(tmp_path / part, f"text,a\nof {part},1\nand {part},0\n", "0000.csv")
+    corpus = load(tmp_path, Columns(labels=("a",)))
+    assert corpus.parts == ("train", "train", "test", "test")
+    assert corpus.texts == ("of train", "and train", "of test", "and test")
+    write(tmp_path / "train", "text,a\nx,1\n", "0001.csv")
+    with pytest.raises(DataError, match=r"several files for the train part .*`data.name: huggingface`"):
+        load(tmp_path, Columns(labels=("a",)))
