@@ -74,13 +74,17 @@ def _words(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, list[int]]]:
 
     A token continues a word if the tokenizer decodes them together to one run of letters and digits.
     """
-    special, words, decode = {-1, *tokenizer.all_special_ids}, list[list[int]](), tokenizer.decode
+    special, words = {-1, *tokenizer.all_special_ids}, list[list[int]]()
+
+    def decode(tokens: Sequence[int]) -> str:
+        return str(tokenizer.decode(tokens)).replace(" ##", "").strip()  # own vocabularies have no decoder
+
     for place, token in enumerate(ids):
         if token in special:
             continue
         is_next = bool(words) and words[-1][-1] == place - 1
-        if is_next and decode([*(ids[one] for one in words[-1]), token]).strip().isalnum():
+        if is_next and decode([*(ids[one] for one in words[-1]), token]).isalnum():
             words[-1].append(place)
         else:
             words.append([place])
-    return [(decode([ids[place] for place in places]).strip(), places) for places in words]
+    return [(decode([ids[place] for place in places]), places) for places in words]

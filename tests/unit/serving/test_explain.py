@@ -107,6 +107,12 @@ def test_tokens_of_one_word_are_joined_whatever_marks_them(pieces: tuple[str, ..
     assert [places for _, places in _words(Tokenizer(), [1, 0, 2])] == [[0], [2]]  # windows meet here
 
 
+def test_tokens_of_an_own_vocabulary_are_joined_without_a_decoder(encoder: Encoder) -> None:
+    ids = encoder.tokenizer("lunger, lung", add_special_tokens=False)["input_ids"]
+    assert encoder.tokenizer.convert_ids_to_tokens(ids)[1].startswith("##")
+    assert [word for word, _ in _words(encoder.tokenizer, ids)] == ["lunger", ",", "lung"]
+
+
 def shown(texts: list[str]) -> PredictionTable:
     words = {row: {"enlarged": 0.5, "heart": 0.25 + row / 100} for row in range(len(texts))}
     lung, heart = (
