@@ -85,7 +85,7 @@ def build(comparison: Comparison) -> Section | None:
         draws |= dict.fromkeys((child.run_id for child in children), with_all)
     unsummed = not_of_sums(comparison.tasks)
     tasks = [task for task in comparison.tasks if task not in unsummed]
-    rows = [row for run in runs for row in _rows(run, comparison.subgroups, tasks, draws)]
+    rows = _rows(runs, comparison.subgroups, tasks, draws)
     judged = [row for row in rows if row["tasks"]]
     left_out = [
         f"“{name}” (small)" for name in dict.fromkeys(row["group"] for row in rows if not row["tasks"])
@@ -103,27 +103,34 @@ def build(comparison: Comparison) -> Section | None:
 
 
 def _rows(
-    run: ComparedRun,
+    runs: Sequence[ComparedRun],
     subgroups: Mapping[str, Mapping[str, frozenset[str]]],
     tasks: Sequence[Task],
     draws: Mapping[str, Weights],
 ) -> list[dict[str, Any]]:
-    """Return a row for each group, with p-values corrected for all of them; `draws` are by `run_id`."""
-    rows: list[dict[str, Any]] = []
+    """Return a row for each run and group, with p-values corrected for all groups of a run.
+
+    `draws` are by `run_id`.
+    """
+    by_run: dict[str, list[dict[str, Any]]] = {run.key: [] for run in runs}
     for column, groups in subgroups.items():
         everyone = frozenset[str]().union(*groups.values())
         for name, ids in groups.items():
-            sides = [_restrict(run, ids), _restrict(run, everyone - ids)]
-            figures = _figures(run, sides, tasks, draws)
-            if figures["tasks"]:
-                figures["p"] = _p_value(run, ids, everyone, figures.pop("judged"))
-            rows.append({**of_run(run), "group": f"{column}: {name}", "order": len(rows), **figures})
-    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
-        row["p"] = p
-        if row["tasks"]:
-            is_shown = p is not None and p < ALPHA
-            row["conclusion"] = (LOWER if row["difference"] < 0 else HIGHER) if is_shown else OPEN
-    return rows
+            deals: dict[tuple[Sequence[str], ...], Weights] = {}  # by test documents, which runs share
+            for run in runs:
+                sides = [_restrict(run, ids), _restrict(run, everyone - ids)]
+                figures = _figures(run, sides, tasks, draws)
+                if figures["tasks"]:
+                    figures["p"] = _p_value(run, ids, everyone, figures.pop("judged"), deals)
+                rows = by_run[run.key]
+                rows.append({**of_run(run), "group": f"{column}: {name}", "order": len(rows), **figures})
+    for rows in by_run.values():
+        for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+            row["p"] = p
+            if row["tasks"]:
+                is_shown = p is not None and p < ALPHA
+                row["conclusion"] = (LOWER if row["difference"] < 0 else HIGHER) if is_shown else OPEN
+    return [row for rows in by_run.values() for row in rows]
 
 
 def _restrict(run: ComparedRun, ids: frozenset[str]) -> list[Scores]:
@@ -184,30 +191,43 @@ def _main(child: ComparedFold, scores: Scores, tasks: Sequence[Task], weights: W
     return resample_scores(scores, tasks, limits, weights).main
 
 
-def _p_value(run: ComparedRun, ids: frozenset[str], everyone: frozenset[str], tasks: Sequence[Task]) -> float:
+def _p_value(
+    run: ComparedRun,
+    ids: frozenset[str],
+    everyone: frozenset[str],
+    tasks: Sequence[Task],
+    deals: dict[tuple[Sequence[str], ...], Weights],
+) -> float:
     """Return the share of random groups of the same size with a difference as large (a permutation test).
 
-    Resamples cannot tell: a group without an error has none in any resample.
+    Resamples cannot tell: a group without an error has none in any resample. `deals` keeps what is dealt.
     """
     differences = []
-    for child, scores in zip(run.children, _restrict(run, everyone), strict=True):
-        is_member = _deal(scores, ids, everyone)
-        sides = (_main(child, scores, tasks, weights) for weights in (is_member, 1 - is_member))
-        differences.append(next(sides) - next(sides))
+    for child in run.children:
+        if (test := child.test) is not None:
+            key = test.ids, test.groups or test.ids
+            if key not in deals:
+                deals[key] = _deal(*key, ids, everyone)
+            is_member = deals[key]
+            has_value = np.isin(test.ids, list(everyone))
+            sides = [_main(child, test, tasks, weights) for weights in (is_member, has_value - is_member)]
+            differences.append(sides[0] - sides[1])
     sizes = np.abs(np.mean(differences, axis=0))
     return float(np.mean(sizes >= sizes[0] - ROUNDING))
 
 
-def _deal(scores: Scores, ids: frozenset[str], everyone: frozenset[str]) -> Weights:
+def _deal(
+    documents: Sequence[str], units: Sequence[str], ids: frozenset[str], everyone: frozenset[str]
+) -> Weights:
     """Return whether documents are in a group [1 + R, N]: first as they are, then dealt anew R times.
 
-    Documents that are resampled together are dealt together, as the first of them.
+    Documents of one unit, which are resampled together, are dealt together, as the first of them.
     """
-    places = np.array([place for place, id_ in enumerate(scores.ids) if id_ in everyone])
-    is_member = np.array([scores.ids[place] in ids for place in places])
-    _, first, unit = np.unique(np.array(scores.groups), return_index=True, return_inverse=True)
-    rng = np.random.default_rng(seed_from("deal subgroups", content_key(list(scores.ids))))
-    weights = np.zeros((1 + DOCUMENT_RESAMPLES, len(scores.ids)), np.float32)
+    places = np.array([place for place, id_ in enumerate(documents) if id_ in everyone])
+    is_member = np.array([documents[place] in ids for place in places])
+    _, first, unit = np.unique(np.array(units)[places], return_index=True, return_inverse=True)
+    rng = np.random.default_rng(seed_from("deal subgroups", content_key(list(documents))))
+    weights = np.zeros((1 + DOCUMENT_RESAMPLES, len(documents)), np.float32)
     weights[0, places] = is_member
     for row in weights[1:]:
         row[places] = rng.permutation(is_member[first])[unit]

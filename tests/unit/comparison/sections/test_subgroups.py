@@ -128,7 +128,8 @@ def test_documents_that_are_resampled_together_are_dealt_together(comparison):
     test = comparison.runs[0].children[0].test
     patients = [f"patient {n // 4}" for n in range(100)]
     everyone, ids = frozenset(test.ids[:100]), frozenset(test.ids[:40])
-    dealt = subgroups._deal(replace(test, groups=tuple(patients)), ids, everyone)
+    units = (*patients, *test.ids[100:])
+    dealt = subgroups._deal(test.ids, units, ids, everyone)
     assert dealt[0, :40].all()
     assert not dealt[0, 40:].any()
     assert set(dealt.sum(axis=1)) == {40}
