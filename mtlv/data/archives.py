@@ -1,4 +1,4 @@
-"""Archives and XML from untrusted sources, read with limits; nothing is unpacked."""
+"""Archives, folders and XML from untrusted sources, read with limits; nothing is unpacked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import tarfile
 import xml.etree.ElementTree as ElementTree  # nosec B405 # without a DOCTYPE, see parsed
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mtlv.errors import DataError
 
@@ -18,7 +19,7 @@ MOST_MEMBERS = 200_000
 MOST_UNPACKED = 4_000_000_000  # maximum bytes of all members
 LARGEST_DOCUMENT = 10_000_000  # maximum bytes of a member read as text
 LARGEST_HEADER = 1_000_000  # maximum bytes of names and extended headers, which are read into memory
-# Errors of the readers of tar, zip and their compression for damaged files.
+# Errors of the readers of tar, zip and their compression for damaged files, and for a password.
 BROKEN = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -28,10 +29,15 @@ BROKEN = (
     EOFError,
     ValueError,
     OverflowError,
+    RuntimeError,
 )
 
 
-class _Member(tarfile.TarInfo):
+_Member = tuple[str, int, str, Callable[[], Any] | None]
+"""Name, size, why a file must not be read (or empty), and what opens it (None for a folder)."""
+
+
+class _TarInfo(tarfile.TarInfo):
     """A member whose header size is limited."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo | None:
@@ -41,44 +47,33 @@ class _Member(tarfile.TarInfo):
 
 
 def documents(
-    archive: Path, matches: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
+    place: Path, matches: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of the wanted files of a tar archive, in order, without writing files.
+    """Yield (name, content) of the wanted files of a folder, or of a tar or zip archive; no file is written.
 
-    It may be compressed (gzip, bzip2, xz); a document has at most `largest` bytes.
+    A tar archive may be compressed (gzip, bzip2, xz). A document in an archive has at most `largest` bytes.
+    Files of a folder are sorted, and their names begin with the folder's.
 
     Raises:
         DataError: an unreadable archive, too much content, a duplicate name, or a wanted member that is a
             link or too large.
     """
-    with _open_tar(archive) as tar:
-        for member in _within_limits(archive, tar):
-            if not matches(member.name) or member.isdir():
-                continue
-            if not member.isfile():
-                raise _bad(archive, member.name, "is a link or device")
-            if member.size > largest:
-                raise _bad(archive, member.name, f"is larger than {largest:,} bytes")
-            file = tar.extractfile(member)
-            if file is not None:
-                yield member.name, file.read()
-
-
-def read_zip_files(
-    archive: Path, matches: Callable[[str], bool], *, largest: int = LARGEST_DOCUMENT
-) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of the wanted files of a zip archive, in order, without writing files.
-
-    Raises:
-        DataError: an unreadable archive, too much content, a duplicate name, or a document that is too large.
-    """
+    if place.is_dir():
+        for file in sorted(place.rglob("*")):
+            name = file.relative_to(place.parent).as_posix()
+            if matches(name) and file.is_file():
+                yield name, file.read_bytes()
+        return
     try:
-        with zipfile.ZipFile(archive) as packed:
-            for member in _zip_members(archive, packed):
-                if matches(member.filename) and not member.is_dir():
-                    yield member.filename, _content(archive, packed, member, largest=largest)
-    except (*BROKEN, RuntimeError) as error:  # RuntimeError: a password
-        raise _damaged(archive, error) from error
+        if zipfile.is_zipfile(place):
+            with zipfile.ZipFile(place) as packed:
+                yield from _wanted(place, _zip_members(packed), matches, largest)
+        else:
+            with tarfile.open(place, tarinfo=_TarInfo) as tar:
+                yield from _wanted(place, _tar_members(tar), matches, largest)
+    except BROKEN as error:
+        then = "delete it and download it again"
+        raise DataError(f"`{place}` cannot be read as an archive", got=str(error), then=then) from error
 
 
 def parse_xml(
@@ -102,65 +97,42 @@ def parse_xml(
         raise DataError(f"`{name}` is invalid XML", got=str(error), then=then) from error
 
 
-@contextmanager
-def _open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
-    try:
-        with tarfile.open(archive, tarinfo=_Member) as tar:
-            yield tar
-    except BROKEN as error:
-        raise _damaged(archive, error) from error
+def _tar_members(tar: tarfile.TarFile) -> Iterator[_Member]:
+    for one in tar:
+        fault = "" if one.isfile() else "is a link or device"
+        yield one.name, one.size, fault, None if one.isdir() else partial(tar.extractfile, one)
 
 
-def _within_limits(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield members until there are too many; the rest is not decompressed."""
-    seen: set[str] = set()
-    size = 0
-    for count, member in enumerate(tar, 1):
-        size += member.size
-        _check_size(archive, count, size, " and more")
-        if not member.isdir():
-            _check_new(archive, member.name, seen)
-        yield member
+def _zip_members(packed: zipfile.ZipFile) -> Iterator[_Member]:
+    for one in packed.infolist():
+        is_usual = one.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        fault = "" if is_usual else "has an unusual compression"  # which may expand without limit
+        yield one.filename, one.file_size, fault, None if one.is_dir() else partial(packed.open, one)
 
 
-def _zip_members(archive: Path, packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Return the members, all of which the header names."""
-    members, seen = packed.infolist(), set[str]()
-    _check_size(archive, len(members), sum(member.file_size for member in members))
-    for member in members:
-        _check_new(archive, member.filename, seen)
-    return members
-
-
-def _check_size(archive: Path, members: int, size: int, more: str = "") -> None:
-    if members > MOST_MEMBERS or size > MOST_UNPACKED:
-        raise DataError(
-            f"`{archive.name}` is too large to unpack",
-            got=f"{members:,} members, {size:,} bytes{more}",
-            allowed=f"up to {MOST_MEMBERS:,} members, {MOST_UNPACKED:,} bytes",
-        )
-
-
-def _check_new(archive: Path, name: str, seen: set[str]) -> None:
-    place = posixpath.normpath(name)  # `a`, `./a` and `b/../a` are one file
-    if place in seen:
-        raise _bad(archive, name, "is there twice")
-    seen.add(place)
-
-
-def _content(archive: Path, packed: zipfile.ZipFile, member: zipfile.ZipInfo, *, largest: int) -> bytes:
-    if member.file_size > largest:
-        raise _bad(archive, member.filename, f"is larger than {largest:,} bytes")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise _bad(archive, member.filename, "has an unusual compression")  # which may expand without limit
-    with packed.open(member) as file:
-        return file.read(largest + 1)  # limits the size, also for a wrong header
-
-
-def _bad(archive: Path, name: str, fault: str) -> DataError:
-    return DataError(f"`{archive.name}` has a member that {fault}", got=name)
-
-
-def _damaged(archive: Path, error: Exception) -> DataError:
-    then = "delete it and download it again"
-    return DataError(f"`{archive}` cannot be read as an archive", got=str(error), then=then)
+def _wanted(
+    archive: Path, members: Iterable[_Member], matches: Callable[[str], bool], largest: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the wanted members until there are too many; the rest is not decompressed."""
+    names, total = set[str](), 0
+    for count, (name, size, fault, open_member) in enumerate(members, start=1):
+        total += size
+        if count > MOST_MEMBERS or total > MOST_UNPACKED:
+            raise DataError(
+                f"`{archive.name}` is too large to unpack",
+                got=f"{count:,} members, {total:,} bytes and more",
+                allowed=f"up to {MOST_MEMBERS:,} members, {MOST_UNPACKED:,} bytes",
+            )
+        if open_member is None:
+            continue
+        plain = posixpath.normpath(name)  # `a`, `./a` and `b/../a` are one file
+        is_repeated = plain in names
+        names.add(plain)
+        if not is_repeated and not matches(name):
+            continue
+        fault = f"is larger than {largest:,} bytes" if size > largest else fault
+        if fault or is_repeated:
+            fault = "is there twice" if is_repeated else fault
+            raise DataError(f"`{archive.name}` has a member that {fault}", got=name)
+        with open_member() as file:
+            yield name, file.read(largest + 1)  # limits the size, also for a wrong header

@@ -85,6 +85,29 @@ def _in_name(file: Path) -> list[str]:
     return sorted({*map(part_of, re.split("[^a-z]+", file.stem.lower()))} - {""})
 
 
+def read_split_lists(folder: Path, what: str, between: str = "\n") -> dict[str, str]:
+    """Return the part of each entry in BLURB's `blurb_split/{train,dev,test}_WHAT.tsv`; empty without these.
+
+    Args:
+        folder: the folder with `blurb_split`.
+        what: the end of the lists' names, such as `pmid`.
+        between: characters of which each separates entries.
+
+    Raises:
+        DataError: an entry is in two lists.
+    """
+    lists = {NAMES[name]: folder / "blurb_split" / f"{name}_{what}.tsv" for name in ("train", "dev", "test")}
+    if not all(file.is_file() for file in lists.values()):
+        return {}
+    parts: dict[str, str] = {}
+    for part, file in lists.items():
+        for entry in filter(None, map(str.strip, re.split(f"[{between}]", text_of(file)))):
+            if parts.setdefault(entry, part) != part:
+                got, then = f"{parts[entry]}, {part}", "keep it in one of them"
+                raise DataError(f"`{entry}` is in two split lists in `{file.parent}`", got=got, then=then)
+    return parts
+
+
 def text_of(path: Path) -> str:
     """Return the text of a file of limited size.
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mtlv.data.archives import parse_xml, read_zip_files
+from mtlv.data.archives import documents, parse_xml
 from mtlv.data.examples import Example, answers_corpus
 from mtlv.data.options import DataOptions
-from mtlv.data.parts import from_github, text_of
+from mtlv.data.parts import from_github, read_split_lists
 from mtlv.data.source import Card, Corpus
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ARCHIVE = "DDICorpus-2013.zip"
 ROLE = "DRUG"
 LARGEST = 2_000_000  # maximum bytes of a file; the largest has 271,671
-_LISTS = {"train": "train", "dev": "validation", "test": "test"}
 _FOLDERS = {"Train": "train", "Test for DDI Extraction task": "test"}
 
 CARD = Card.of_task(
@@ -50,9 +49,6 @@ CARD = Card.of_task(
     "blurb_split/ next to the archive; otherwise mtlv draws validation documents itself",
 )
 
-Place = tuple[str, str]
-"""Folder (DrugBank or MedLine) and name of a file."""
-
 
 def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all pairs, with validation documents by BLURB's lists if they are found.
@@ -61,59 +57,28 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         DataError: missing files, invalid XML, a pair with unknown drugs or type, or a list that does not
             match.
     """
-    lists = _read_split_lists(path if path.is_dir() else path.parent)
+    lists = read_split_lists(path if path.is_dir() else path.parent, "files")
+    parts = {"/".join(entry.split("/")[-2:]): part for entry, part in lists.items()}
     examples: list[Example] = []
     count: Counter[str] = Counter()
-    for part, place, data in _files(path):
-        if lists and place not in lists:
-            raise DataError("the split lists leave a file out", got="/".join(place))
-        name = "/".join(place)
+    archive = path / ARCHIVE
+    for place, data in documents(archive if archive.is_file() else path, _is_in_corpus, largest=LARGEST):
+        folder, *names = place.split("/")[-3:]
+        name = "/".join(names)
+        if parts and name not in parts:
+            raise DataError("the split lists leave a file out", got=name)
         root = parse_xml(name, data, largest=LARGEST, what="file of the DDI corpus")
         for sentence in root.iter("sentence"):
-            examples += _pairs(sentence, lists.get(place, part), name, count)
+            examples += _pairs(sentence, parts.get(name, _FOLDERS[folder]), name, count)
     if not examples:
         then = f"run `mtlv data fetch {CARD.name}`"
         raise DataError(f"no DDI corpus in `{path}`", allowed=f"{ARCHIVE} or DDICorpus/", then=then)
     return answers_corpus(CARD, examples, *(f"{n} {what}" for what, n in count.items()))
 
 
-def _files(path: Path) -> Iterator[tuple[str, Place, bytes]]:
-    """Yield (part, place, content) of each file for the extraction task."""
-    if path.is_file() or (path / ARCHIVE).is_file():
-        for name, data in read_zip_files(
-            path if path.is_file() else path / ARCHIVE, _is_in_corpus, largest=LARGEST
-        ):
-            yield *_place(name), data
-        return
-    for file in sorted(path.rglob("*.xml")):
-        name = file.relative_to(path.parent).as_posix()  # the folder may be `Train` itself
-        if _is_in_corpus(name):
-            yield *_place(name), file.read_bytes()
-
-
 def _is_in_corpus(name: str) -> bool:
     parts = name.split("/")
     return len(parts) >= 3 and parts[-3] in _FOLDERS and name.endswith(".xml")
-
-
-def _place(name: str) -> tuple[str, Place]:
-    part, folder, file = name.split("/")[-3:]
-    return _FOLDERS[part], (folder, file)
-
-
-def _read_split_lists(folder: Path) -> dict[Place, str]:
-    """Return the part of each file by the lists; empty without lists."""
-    files = {part: folder / "blurb_split" / f"{name}_files.tsv" for name, part in _LISTS.items()}
-    if not all(file.is_file() for file in files.values()):
-        return {}
-    parts: dict[Place, str] = {}
-    for part, file in files.items():
-        for line in text_of(file).split("\n"):
-            if line.strip():
-                place = ("", *line.strip().split("/"))[-2:]
-                if parts.setdefault((place[0], place[1]), part) != part:
-                    raise DataError("a file is in two split lists", got=line)
-    return parts
 
 
 def _pairs(sentence: Element, part: str, name: str, count: Counter[str]) -> Iterator[Example]:

@@ -8,16 +8,16 @@ one of its sentences has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mtlv.data.archives import documents
 from mtlv.data.options import DataOptions
+from mtlv.data.parts import read_split_lists
 from mtlv.data.source import Card, Corpus, Download, Label, targets_of
-from mtlv.data.tables.rows import decode, read_text
+from mtlv.data.tables.rows import decode
 from mtlv.errors import DataError
 
-_LISTS = {"train": "train", "dev": "validation", "test": "test"}
+ARCHIVE = "hoc.tar.gz"
 
 _LABELS = {
     "activating invasion and metastasis": "Cancer cells break away, grow into the tissue around them and "
@@ -52,7 +52,7 @@ CARD = Card(
     downloads=(
         Download(
             "https://github.com/sb895/Hallmarks-of-Cancer/archive/HEAD.tar.gz",
-            "hoc.tar.gz",
+            ARCHIVE,
             max_bytes=200_000_000,
         ),
     ),
@@ -69,7 +69,7 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """
     texts: dict[str, str] = {}
     labels: dict[str, set[str]] = {}
-    for name, data in _files(path):
+    for name, data in documents(path / ARCHIVE if (path / ARCHIVE).is_file() else path, _is_document):
         place = PurePosixPath(name)
         content = decode(data, str(place))
         if place.parts[-2] == "text":
@@ -118,21 +118,6 @@ def hallmarks(content: str, document: str) -> set[str]:
     return names
 
 
-def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (path ending in text|labels/PMID.txt, content)."""
-    if path.is_file():
-        yield from documents(path, _is_document)
-        return
-    roots = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
-    root = next((root for root in roots if (root / "text").is_dir()), None)
-    if root is not None:
-        for kind in ("text", "labels"):
-            for file in sorted((root / kind).glob("*.txt")):
-                yield f"{kind}/{file.name}", file.read_bytes()
-    elif (path / "hoc.tar.gz").is_file():
-        yield from documents(path / "hoc.tar.gz", _is_document)
-
-
 def _is_document(name: str) -> bool:
     place = PurePosixPath(name)
     return len(place.parts) >= 2 and place.parts[-2] in ("text", "labels") and place.suffix == ".txt"
@@ -140,26 +125,14 @@ def _is_document(name: str) -> bool:
 
 def _parts(folder: Path, ids: list[str]) -> tuple[str, ...] | None:
     """Return the part of each document by the split lists; None without lists."""
-    parts: dict[str, str] = {}
     # Next to the texts, or one level higher in an unpacked repository.
     places = [folder, *sorted(child for child in folder.iterdir() if child.is_dir())]
     folder = next((place for place in places if (place / "blurb_split").is_dir()), folder)
-    lists = {part: folder / "blurb_split" / f"{name}_pmid.tsv" for name, part in _LISTS.items()}
-    if not all(path.is_file() for path in lists.values()):
-        return None
-    for part, path in lists.items():
-        for name in read_text(path).replace("\n", ",").split(","):
-            id_ = name.strip().removesuffix(".txt")
-            if id_ and parts.setdefault(id_, part) != part:
-                raise DataError(
-                    f"document `{id_}` is in two split lists in `{folder / 'blurb_split'}`",
-                    got=f"{parts[id_]}, {part}",
-                    then="keep it in one of them",
-                )
-    missing = [id_ for id_ in ids if id_ not in parts]
-    if missing:
+    lists = read_split_lists(folder, "pmid", ",\n")
+    parts = {entry.removesuffix(".txt"): part for entry, part in lists.items()}
+    if missing := [id_ for id_ in ids if parts and id_ not in parts]:
         raise DataError(
             f"the split lists in `{folder / 'blurb_split'}` leave documents out",
             got=f"{len(missing)}, such as {missing[0]}",
         )
-    return tuple(parts[id_] for id_ in ids)
+    return tuple(parts[id_] for id_ in ids) if parts else None

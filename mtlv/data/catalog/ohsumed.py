@@ -6,7 +6,6 @@ read as a stream without unpacking. A document in several folders has several la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from mtlv.data.archives import documents
@@ -88,7 +87,8 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     texts: dict[str, str] = {}
     labels: dict[str, set[str]] = {}
     parts: dict[str, str] = {}
-    for place, data in _files(path):
+    archives = sorted(path.glob("*first-20000-docs*.tar.gz"))
+    for place, data in documents(archives[0] if archives else path, _is_document):
         part, code, id_ = _parts(place)
         if code not in codes:
             raise DataError(f"`{place}` is not in a known category", got=code, allowed="C01 to C23")
@@ -109,23 +109,6 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         targets=targets_of([labels[id_] for id_ in ids], list(codes.values())),
         parts=tuple(parts[id_] for id_ in ids),
     )
-
-
-def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (path ending in part/category/id, content) of each document file, in any order."""
-    if path.is_file():
-        yield from documents(path, _is_document)
-        return
-    roots = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
-    root = next((root for root in roots if (root / "training").is_dir()), None)
-    archives = sorted(path.glob("*first-20000-docs*.tar.gz"))
-    if root is not None:
-        for file in sorted(root.glob("*/*/*")):
-            place = file.relative_to(root).as_posix()
-            if _is_document(place) and file.is_file():
-                yield place, file.read_bytes()
-    elif archives:
-        yield from documents(archives[0], _is_document)
 
 
 def _parts(place: str) -> list[str]:

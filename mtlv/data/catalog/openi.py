@@ -106,7 +106,10 @@ class RadiologyReport:
 def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     """Load all reports with text, without duplicate texts."""
     reports = list(_reports(path))
-    _need_one_content(reports)
+    known: dict[str, RadiologyReport] = {}
+    for report in reports:
+        if known.setdefault(report.uid, report) != report:
+            raise DataError(f"report `{report.uid}` has two different contents", then="keep one of them")
     with_text = [report for report in reports if report.text]
     first: dict[str, RadiologyReport] = {}
     for report in with_text:
@@ -126,28 +129,21 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
     )
 
 
-def _need_one_content(reports: Iterable[RadiologyReport]) -> None:
-    known: dict[str, RadiologyReport] = {}
-    for report in reports:
-        if known.setdefault(report.uid, report) != report:
-            raise DataError(f"report `{report.uid}` has two different contents", then="keep one of them")
-
-
 def _reports(path: Path) -> Iterator[RadiologyReport]:
     """Read the reports of a CSV file, an archive, or a folder with one of them or the XML files."""
-    if path.is_file():
-        return _from_csv(path) if path.suffix.lower() == ".csv" else _from_xml(_read_archive(path))
     for name in ("indiana_reports.csv", "ecgen-radiology", "NLMCXR_reports.tgz"):
         if (path / name).exists():
             return _reports(path / name)
-    files = sorted(path.glob("*.xml"), key=lambda file: (len(file.stem), file.stem))
+    if path.suffix.lower() == ".csv":
+        return _from_csv(path)
+    files = list(documents(path, lambda name: name.endswith(".xml"), largest=LARGEST_REPORT))
     if not files:
         raise DataError(
             f"no Open-I reports in `{path}`",
             allowed="indiana_reports.csv, NLMCXR_reports.tgz or ecgen-radiology/*.xml",
             then="run `mtlv data fetch openi`",
         )
-    return _from_xml((file.name, file.read_bytes()) for file in files)
+    return _from_xml(sorted(files, key=lambda file: (len(file[0]), file[0])))  # by their numbers
 
 
 def _from_csv(path: Path) -> Iterator[RadiologyReport]:
@@ -158,15 +154,9 @@ def _from_csv(path: Path) -> Iterator[RadiologyReport]:
         yield RadiologyReport(row["uid"], headings, row["findings"], row["impression"])
 
 
-def _read_archive(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Return (file name, content) of the XML files of an archive, in numerical order."""
-    files = documents(path, lambda name: name.endswith(".xml"), largest=LARGEST_REPORT)
-    for name, data in sorted(files, key=lambda file: (len(file[0]), file[0])):
-        yield name.rsplit("/", 1)[-1], data
-
-
 def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[RadiologyReport]:
-    for name, data in files:
+    for place, data in files:
+        name = place.rpartition("/")[2]
         root = parse_xml(name, data, largest=LARGEST_REPORT, what="report")
         headings = tuple((major.text or "").strip() for major in root.findall(".//MeSH/major"))
         sections = {
@@ -175,7 +165,7 @@ def _from_xml(files: Iterable[tuple[str, bytes]]) -> Iterator[RadiologyReport]:
         }
         uid = root.find(".//uId")
         yield RadiologyReport(
-            (uid.get("id") or name) if uid is not None else name,
+            (uid is not None and uid.get("id")) or name,
             headings,
             sections.get("FINDINGS", ""),
             sections.get("IMPRESSION", ""),

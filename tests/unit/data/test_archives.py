@@ -107,12 +107,30 @@ def test_a_header_that_would_fill_the_memory(tmp_path, kind):
     )
 
 
-def test_what_is_no_tar_archive(tmp_path):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as pack:
+def test_a_zip_archive_is_read_and_nothing_is_unpacked(tmp_path):
+    path = tmp_path / "within" / "x.tgz"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as pack:
+        pack.mkdir("a")
         pack.writestr("../out.txt", "x")
+        pack.writestr("a.bin", b"", zipfile.ZIP_LZMA)
+    assert read(path, lambda name: name.endswith(".txt")) == [("../out.txt", b"x")]
+    assert list(tmp_path.rglob("*")) == [path.parent, path]
+    with pytest.raises(DataError, match=r"a member that has an unusual compression .got a.bin"):
+        read(path)
+
+
+def test_a_folder_is_read_in_order(tmp_path):
+    (tmp_path / "b").mkdir()
+    for name in ("b/2.txt", "b/1.txt", "a.txt", "b/1.bin"):
+        (tmp_path / name).write_text(name)
+    names = [f"{tmp_path.name}/{name}" for name in ("a.txt", "b/1.txt", "b/2.txt")]
+    assert [name for name, _ in read(tmp_path, lambda name: name.endswith(".txt"))] == names
+
+
+def test_what_is_no_archive(tmp_path):
     whole = archive([("a.txt", FILE)] * 1)
-    for i, content in enumerate([buffer.getvalue(), b"", b"text", whole[:30], gzip.compress(b"\xff" * 3000)]):
+    for i, content in enumerate([b"", b"text", whole[:30], gzip.compress(b"\xff" * 3000)]):
         refused(tmp_path / str(i), content, "cannot be read as an archive")
 
 

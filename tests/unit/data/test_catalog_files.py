@@ -328,7 +328,7 @@ def test_hoc_in_another_encoding_is_named(tmp_path, place, content):
         (tmp_path / "blurb_split" / f"{name}_pmid.tsv").write_text("")
     (tmp_path / place).write_bytes(content)
     name = place.removeprefix("blurb_split/")
-    with pytest.raises(DataError, match=rf"`{name}` has unreadable bytes at line \d, offset \d.*UTF-8"):
+    with pytest.raises(DataError, match=rf"{name}` has unreadable bytes at line \d, offset \d.*UTF-8"):
         catalog.load("hoc", DataOptions(path=tmp_path))
 
 
@@ -337,7 +337,7 @@ def test_hoc_lists_that_contradict_each_other(tmp_path):
     (tmp_path / "blurb_split").mkdir()
     for name, ids in (("train", "0.txt,1.txt"), ("dev", "2.txt,1.txt"), ("test", "3.txt")):
         (tmp_path / "blurb_split" / f"{name}_pmid.tsv").write_text(ids)
-    with pytest.raises(DataError, match=r"document `1` is in two split lists .*train, validation.; keep it"):
+    with pytest.raises(DataError, match=r"`1.txt` is in two split lists .*train, validation.; keep it"):
         catalog.load("hoc", DataOptions(path=tmp_path))
 
 

@@ -497,7 +497,7 @@ def test_ddi_lists(tmp_path):
     write(tmp_path, {"blurb_split/test_files.tsv": "test_dataset/MedLine/B.xml"})
     assert load("ddi2013", tmp_path).parts == ("test", "test", "validation", "validation")
     write(tmp_path, {"blurb_split/train_files.tsv": "test_dataset/MedLine/B.xml"})
-    with pytest.raises(DataError, match="a file is in two split lists"):
+    with pytest.raises(DataError, match=r"`test_dataset/MedLine/B.xml` is in two split lists"):
         load("ddi2013", tmp_path)
 
 
@@ -531,6 +531,7 @@ def test_a_broken_zip(tmp_path, monkeypatch):
     monkeypatch.setattr("mtlv.data.catalog.ddi2013.LARGEST", 10)
     with pytest.raises(DataError, match="is larger than 10 bytes"):
         load("ddi2013", tmp_path)
+    monkeypatch.undo()
     with zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive:
         archive.writestr(place, DOCUMENT)
         with pytest.warns(UserWarning, match="Duplicate"):
