@@ -11,24 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from mtlv.arguments import parse
-from mtlv.cli import (
-    check,
-    clean,
-    cluster,
-    compare,
-    completion,
-    data,
-    export,
-    init,
-    predict,
-    run,
-    schema,
-    status,
-    store,
-    sync,
-    ui,
-    version,
-)
+from mtlv.cli import about, check, cluster, compare, data, export, init, predict, run, status, store, ui
 from mtlv.cli.terminal import (
     FAILED,
     INTERRUPTED,
@@ -46,16 +29,16 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": run.run,
     "check": check.check,
     "status": status.status,
-    "sync": sync.sync,
+    "sync": store.sync,
     "cluster": cluster.cluster,
-    "clean": clean.clean,
+    "clean": store.clean,
     "compare": compare.compare,
     "predict": predict.predict,
     "export": export.export,
     "store push": store.push,
     "store pull": store.pull,
-    "schema": schema.schema,
-    "completion": completion.completion,
+    "schema": about.schema,
+    "completion": about.completion,
     "data list": data.list_all,
     "data show": data.show,
     "data fetch": data.fetch,
@@ -76,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     show_anything()
     try:
         args = _arguments(argv)
-        code = (COMMANDS | {"--version": version.version})[args.command](args)
+        code = (COMMANDS | {"--version": about.version})[args.command](args)
         sys.stdout.flush()
         return code
     except ConfigError as error:

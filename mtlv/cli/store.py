@@ -1,4 +1,4 @@
-"""`mtlv store push` and `pull`: copy finished units to and from another place."""
+"""Commands on the store: store push, store pull, sync, clean."""
 
 from __future__ import annotations
 
@@ -37,6 +37,35 @@ def pull(args: argparse.Namespace) -> int:
     if waiting:
         say(f"the groups of {list_first(waiting)} follow from these units: repeat the command for its models")
     return code
+
+
+def sync(args: argparse.Namespace) -> int:
+    """Upload what runs could not upload."""
+    from mtlv.settings import load_overrides
+    from mtlv.tracking.sync import sync_store
+
+    settings = load_overrides([]).members[0].settings
+    lines = sync_store(
+        args.store or settings.store.folder,
+        args.uri,
+        lambda text: complain(f"warning: {text}"),
+        patience=settings.tracking.flush_seconds if args.wait is None else args.wait,
+        set_aside=args.set_aside,
+    )
+    say(*lines)
+    return OK
+
+
+def clean(args: argparse.Namespace) -> int:
+    """List files of a store that nothing needs, and delete them on request."""
+    from mtlv.settings import load_overrides, load_suite
+    from mtlv.suite.clean import clean_lines
+
+    suites = [load_suite(name, []) for name in args.configs]
+    first = suites[0] if suites else load_overrides([])
+    folder = args.store or first.members[0].settings.store.folder
+    say(*clean_lines(folder, suites, delete=args.yes))
+    return OK
 
 
 def _suite(args: argparse.Namespace) -> Suite:
