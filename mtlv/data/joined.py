@@ -14,7 +14,7 @@ from mtlv.data.folds import Fold, Rows
 from mtlv.data.repeats import near_of, repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.targets import TARGETS
-from mtlv.data.texts.lazy import Prefixed, chain_lazily
+from mtlv.data.texts.lazy import chain_lazily
 from mtlv.errors import DataError
 from mtlv.formatting import many
 from mtlv.plan.task import Task
@@ -34,7 +34,7 @@ def join(corpora: Sequence[Corpus]) -> Corpus:
     return Corpus(
         name=" + ".join(names),
         tasks=tuple(tasks),
-        ids=chain_lazily([corpus.ids for corpus in corpora], Prefixed([f"{name}/" for name in names])),
+        ids=chain_lazily([corpus.ids for corpus in corpora], [f"{name}/" for name in names]),
         texts=chain_lazily([corpus.texts for corpus in corpora]),
         targets={
             task.name: np.concatenate(

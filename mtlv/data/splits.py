@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mtlv.data.folds import Fold, Rows, check_fold, rare, unseen, untested_warnings
 from mtlv.data.repeats import first_rows, near_of, number_values, repeats_of
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.texts.lazy import Prefixed, chain_lazily, pick
+from mtlv.data.texts.lazy import chain_lazily, pick
 from mtlv.errors import DataError
 from mtlv.formatting import many
 from mtlv.seeding import seed_from
@@ -266,7 +266,7 @@ def units_of(corpus: Corpus) -> Sequence[str]:
         same = group_same_documents(corpus.members)
         firsts = {number: corpus.members[numbers[0]] for numbers in same for number in numbers}
         tables = [firsts[number] for number in range(len(firsts))]
-        return chain_lazily([units_of(one) for one in tables], Prefixed([f"{one.name}/" for one in tables]))
+        return chain_lazily([units_of(one) for one in tables], [f"{one.name}/" for one in tables])
     if corpus.groups is not None:
         return corpus.groups
     first, which = first_rows(corpus.digests[0])

@@ -27,7 +27,7 @@ from mtlv.data.tables.readers import KINDS
 from mtlv.data.tables.rows import MOST_COLUMNS, TEXT, Table, also, json_row, need_header, need_rows
 from mtlv.data.targets import TARGETS
 from mtlv.data.texts.files import JsonText, Lines, Version, decode_line, line_text, lines, open_unchanged
-from mtlv.data.texts.lazy import Made, Prefixed, chain_lazily
+from mtlv.data.texts.lazy import Made, chain_lazily
 from mtlv.errors import DataError
 from mtlv.formatting import many
 
@@ -172,7 +172,7 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
     """
     if column is None:
         several = [f"{title_of(file.path)}." if len(files) > 1 else "" for file in files]
-        return chain_lazily([Made(_array(file.numbers), str) for file in files], Prefixed(several))
+        return chain_lazily([Made(_array(file.numbers), str) for file in files], several)
     ids = chain_lazily([file.texts(column) for file in files])
     first, which = first_rows(digests_of(ids, len(ids)))
     if len(first) < len(ids):

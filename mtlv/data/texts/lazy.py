@@ -67,10 +67,10 @@ class Picked(Lazy[T]):
 
 
 class Chained(Lazy[T]):
-    """Several sequences, one after another; `change` changes a value of a numbered part; picklable."""
+    """Several sequences, one after another; of texts, each part may have a prefix."""
 
-    def __init__(self, parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> None:
-        self._parts, self._change = parts, change
+    def __init__(self, parts: Sequence[Sequence[T]], prefixes: Sequence[str] = ()) -> None:
+        self._parts, self._prefixes = parts, prefixes
         self._ends = list(accumulate(map(len, parts)))
 
     def __len__(self) -> int:
@@ -81,17 +81,7 @@ class Chained(Lazy[T]):
             part = self._parts[number]
             first = self._ends[number] - len(part)
             for value in read(part, (row - first for row in rows_of_part)):
-                yield value if self._change is None else self._change(number, value)
-
-
-class Prefixed:
-    """Puts the prefix of its part before each text of `Chained`."""
-
-    def __init__(self, prefixes: Sequence[str]) -> None:
-        self._prefixes = prefixes
-
-    def __call__(self, number: int, text: str) -> str:
-        return f"{self._prefixes[number]}{text}"
+                yield f"{self._prefixes[number]}{value}" if self._prefixes else value  # type: ignore[misc]
 
 
 def read(values: Sequence[T], rows: Iterable[int]) -> Iterator[T]:
@@ -104,7 +94,7 @@ def pick(values: Sequence[T], rows: Rows) -> Sequence[T]:
     return Picked(values, rows) if isinstance(values, Lazy) else tuple(values[row] for row in rows)
 
 
-def chain_lazily(parts: Sequence[Sequence[T]], change: Callable[[int, T], T] | None = None) -> Sequence[T]:
+def chain_lazily(parts: Sequence[Sequence[T]], prefixes: Sequence[str] = ()) -> Sequence[T]:
     """Return several sequences as one: a tuple, or a lazy sequence if one of them is lazy."""
-    sequence = Chained(parts, change)
+    sequence = Chained(parts, prefixes)
     return sequence if any(isinstance(part, Lazy) for part in parts) else tuple(sequence)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from mtlv import seeding
-from mtlv.data.texts.lazy import Chained, Lazy, Made, Picked, Prefixed, chain_lazily, pick
+from mtlv.data.texts.lazy import Chained, Lazy, Made, Picked, chain_lazily, pick
 from mtlv.seeding import content_key
 
 TEN = Made(np.arange(10, 20, dtype=np.uint64), str)
 HELD = tuple(map(str, range(10, 20)))
-MIXED = Chained([TEN, (), ("a", "b"), TEN], Prefixed(["x/", "-", "y/", "z/"]))
+MIXED = Chained([TEN, (), ("a", "b"), TEN], ["x/", "-", "y/", "z/"])
 ALL = (*(f"x/{t}" for t in HELD), "y/a", "y/b", *(f"z/{t}" for t in HELD))
 
 
@@ -42,7 +42,7 @@ def test_rows_are_read_in_any_order() -> None:
 
 
 def test_what_is_held_stays_held() -> None:
-    assert chain_lazily([("a",), ("b", "c")], Prefixed(["1", "2"])) == ("1a", "2b", "2c")
+    assert chain_lazily([("a",), ("b", "c")], ["1", "2"]) == ("1a", "2b", "2c")
     assert pick(("a", "b"), np.array([1])) == ("b",)
     assert isinstance(chain_lazily([("a",), TEN]), Lazy)
     assert isinstance(pick(TEN, np.array([1])), Lazy)
