@@ -112,12 +112,8 @@ class RemoteUnits:
         """Convert the errors of all backends, which have classes of their own."""
         try:
             yield
-        except ImportError as error:
-            raise TrackingError(
-                f"`{self.address}` needs a package",
-                got=str(error),
-                then=f"pip install {_package(self.address)}",
-            ) from error
+        except ImportError as error:  # fsspec's message names the package
+            raise TrackingError(f"`{self.address}` needs a package", then=str(error)) from error
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise  # the disk of this machine is full
@@ -241,12 +237,3 @@ def _download(remote: RemoteUnits, folder: str, sizes: Mapping[str, int], part: 
         remote.get(folder, part / name)
     with reading(part):
         check_files(part)
-
-
-def _package(address: str) -> str:
-    """Return the package that fsspec needs for an address."""
-    from fsspec.registry import known_implementations
-
-    protocol = address.split("://")[0]
-    package = known_implementations.get(protocol, {"class": protocol})["class"].split(".")[0]
-    return f"'fsspec[{protocol}]'" if package == "fsspec" else package
