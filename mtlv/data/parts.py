@@ -45,7 +45,9 @@ def part_files(path: Path, suffixes: Sequence[str], then: str = "") -> dict[str,
     )
     named = [(part, file) for file in files if (part := part_named(file))]
     named = named or [(part, file) for file in within if (part := part_of(file.parent.name))]
-    named = named or [(part, file) for file in files for part in _in_name(file)]
+    if not named:
+        words = {file: re.split("[^a-z]+", file.stem.lower()) for file in files}
+        named = [(part, file) for file in files for part in sorted({*map(part_of, words[file])} - {""})]
     if not named:
         plain = [one for one in suffixes if one.count(".") == 1]
         allowed = f"a file, or a folder with train, dev and test files ending in {', '.join(plain)}"
@@ -78,11 +80,6 @@ def title_of(file: Path) -> str:
 def part_of(name: object) -> str:
     """Return the part that a cell, a file or a folder names; empty if it names none."""
     return NAMES.get(str(name).strip().lower(), "")
-
-
-def _in_name(file: Path) -> list[str]:
-    """Return the parts whose names are words of a file name."""
-    return sorted({*map(part_of, re.split("[^a-z]+", file.stem.lower()))} - {""})
 
 
 def read_split_lists(folder: Path, what: str, between: str = "\n") -> dict[str, str]:

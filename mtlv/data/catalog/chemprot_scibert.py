@@ -20,6 +20,11 @@ from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 ROLE = "ENTITY"
+CLASSES = (
+    "INHIBITOR", "INDIRECT-DOWNREGULATOR", "SUBSTRATE", "INDIRECT-UPREGULATOR", "ACTIVATOR", "ANTAGONIST",
+    "PRODUCT-OF", "AGONIST", "DOWNREGULATOR", "UPREGULATOR", "SUBSTRATE_PRODUCT-OF", "AGONIST-ACTIVATOR",
+    "AGONIST-INHIBITOR",
+)  # fmt: skip
 _MARKED = re.compile(r"<< (.+?) >>|\[\[ (.+?) \]\]")
 
 CARD = Card.of_task(
@@ -27,21 +32,7 @@ CARD = Card.of_task(
         "ChemProt SciBERT",
         kind="multiclass",
         source="chemprot_scibert",
-        classes=(
-            "INHIBITOR",
-            "INDIRECT-DOWNREGULATOR",
-            "SUBSTRATE",
-            "INDIRECT-UPREGULATOR",
-            "ACTIVATOR",
-            "ANTAGONIST",
-            "PRODUCT-OF",
-            "AGONIST",
-            "DOWNREGULATOR",
-            "UPREGULATOR",
-            "SUBSTRATE_PRODUCT-OF",
-            "AGONIST-ACTIVATOR",
-            "AGONIST-INHIBITOR",
-        ),
+        classes=CLASSES,
         description="How a chemical and a protein that are named in a sentence interact.",
         main_metric="f1_micro",
     ),
@@ -64,17 +55,16 @@ CARD = Card.of_task(
 
 def _examples(file: Path, part: str) -> Iterator[Example]:
     for number, line in enumerate(text_of(file).split("\n"), start=1):
-        if line.strip():
-            yield _example(f"{file.name}:{number}", line, id_=f"{file.stem}.{number}", part=part)
-
-
-def _example(place: str, line: str, *, id_: str, part: str) -> Example:
-    row = json_at(place, line)
-    text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
-    if not isinstance(text, str) or not isinstance(label, str):
-        raise DataError(f"`{place}` is not an example", got=line, allowed="an object with `text` and `label`")
-    plain, mentions = remove_marks(text, place)
-    return Example(id_, plain, label, place, part, mentions=mentions)
+        if not line.strip():
+            continue
+        place = f"{file.name}:{number}"
+        row = json_at(place, line)
+        text, label = (row.get("text"), row.get("label")) if isinstance(row, dict) else (None, None)
+        if not isinstance(text, str) or not isinstance(label, str):
+            then = "an object with `text` and `label`"
+            raise DataError(f"`{place}` is not an example", got=line, allowed=then)
+        plain, mentions = remove_marks(text, place)
+        yield Example(f"{file.stem}.{number}", plain, label, place, part, mentions=mentions)
 
 
 def remove_marks(text: str, place: str) -> tuple[str, tuple[Span, ...]]:

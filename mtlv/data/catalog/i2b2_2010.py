@@ -73,7 +73,11 @@ def load(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         here, left_out = _concepts(concepts)
         crossing += left_out
         in_test = "test" in str(relations.parent.relative_to(path)).lower()
-        examples += _pairs(note, here, _relations(relations), part="test" if in_test else "train")
+        classes = {  # of relations, by the positions of their two concepts
+            frozenset((int(m[at]) - 1, int(m[at + 1]), int(m[at + 3]) + 1) for at in (2, 8)): m[6]
+            for m in _lines(relations, _REL)
+        }
+        examples += _pairs(note, here, classes, part="test" if in_test else "train")
     divided = len({example.part for example in examples}) > 1
     crossing_note = f"{crossing} concepts left out: they span several lines" if crossing else ""
     parts_note = (
@@ -108,14 +112,6 @@ def _concepts(file: Path) -> tuple[list[Concept], int]:
         if line == last_line:
             concepts.add(Concept(line - 1, start, last + 1, match[6]))
     return sorted(concepts), crossing
-
-
-def _relations(file: Path) -> dict[frozenset[tuple[int, int, int]], str]:
-    """Return relations by the positions of their two concepts."""
-    return {
-        frozenset((int(match[at]) - 1, int(match[at + 1]), int(match[at + 3]) + 1) for at in (2, 8)): match[6]
-        for match in _lines(file, _REL)
-    }
 
 
 def _pairs(

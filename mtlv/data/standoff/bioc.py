@@ -74,9 +74,12 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
     try:
         if is_bigbio(file):
             nodes = [_of_bigbio(record, losses) for _, record in read_table(file).rows]
+        elif file.suffix.lower() == ".xml":
+            data, then = _DOCTYPE.sub(b"", text_of(file).encode(), count=1), "save it as BioC XML again"
+            root = parse_xml(file.name, data, largest=LARGEST, what="BioC file", then=then)
+            nodes = [_node(element) for element in root.iter("document")]
         else:
-            content = text_of(file)
-            nodes = _of_xml(file, content) if file.suffix.lower() == ".xml" else _of_json(file, content)
+            nodes = _of_json(file, text_of(file))
         by_concept = any(not relation.get("nodes") for node in nodes for relation in _all(node, "relations"))
         for number, node in enumerate(nodes, start=1):
             yield _read_document(node, f"{node.get('id') or number}", losses, by_concept=by_concept)
@@ -84,12 +87,6 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
         raise DataError(
             f"`{file.name}` is no BioC", got=str(error), allowed="documents with passages"
         ) from error
-
-
-def _of_xml(file: Path, content: str) -> list[Node]:
-    data = _DOCTYPE.sub(b"", content.encode(), count=1)
-    root = parse_xml(file.name, data, largest=LARGEST, what="BioC file", then="save it as BioC XML again")
-    return [_node(element) for element in root.iter("document")]
 
 
 def _node(element: Element) -> Node:

@@ -197,11 +197,12 @@ def no_documents(table: Table, column: str) -> DataError:
 def document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
     """Yield the checks of the columns that define a document."""
     can_be_words = columns.mentions is None and not kind.streamed
-    yield (
-        _words_check(columns)
-        if kind.by_word
-        else _text_check("text", columns.text, can_be_words=can_be_words)
-    )
+    if kind.by_word:
+        name, setting = _text_column(columns), "text" if columns.words is None else "words"
+        allowed = 'words separated by spaces, or a JSON list: ["The", "heart"]'
+        yield ColumnCheck(setting, name, readable(name, list_of, "is not a list of words"), allowed)
+    else:
+        yield _text_check("text", columns.text, can_be_words=can_be_words)
     if columns.text_pair is not None:
         yield _text_check("text_pair", columns.text_pair)
     if columns.mentions is not None:
@@ -227,13 +228,6 @@ def _text_check(setting: str, name: str, *, can_be_words: bool = False) -> Colum
         return "is empty" if is_blank(cell) else "" if is_text(cell) else "is not text"
 
     return ColumnCheck(setting, name, fault, "text")
-
-
-def _words_check(columns: Columns) -> ColumnCheck:
-    name = _text_column(columns)
-    allowed = 'words separated by spaces, or a JSON list: ["The", "heart"]'
-    setting = "text" if columns.words is None else "words"
-    return ColumnCheck(setting, name, readable(name, list_of, "is not a list of words"), allowed)
 
 
 def _mentions_check(name: str, text: str) -> ColumnCheck:

@@ -162,7 +162,8 @@ def _split(place: Path, data: Any, selection: Selection) -> tuple[Table, dict[st
     need_size(place, data.data.nbytes, MOST_BYTES)
     read = [name for name in data.column_names if name in selection.columns]
     rows = data.select_columns(read).with_format(None).to_list() if read else [{}] * len(data)
-    class_names = {name: names for name in read if (names := _class_names(data.features[name]))}
+    features = {name: getattr(data.features[name], "feature", data.features[name]) for name in read}
+    class_names = {name: tuple(names) for name in read if (names := getattr(features[name], "names", None))}
     classes = {name: names for name, names in class_names.items() if name in selection.named}
     named_rows = [
         (number, row | {name: class_name(row[name], classes.get(name, ())) for name in class_names})
@@ -172,9 +173,3 @@ def _split(place: Path, data: Any, selection: Selection) -> tuple[Table, dict[st
     dropped = len(rows) - len(named_rows)
     notes = (f"{dropped} rows of `{place}` left out: their class is missing",) if dropped else ()
     return Table(place, tuple(data.column_names), tuple(named_rows), notes), classes
-
-
-def _class_names(feature: Any) -> tuple[str, ...]:
-    """Return the class names of a `ClassLabel`, or of a list of them; empty for other features."""
-    inner = getattr(feature, "feature", feature)
-    return tuple(getattr(inner, "names", None) or ())

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mtlv.data.options import Columns
 from mtlv.data.parts import absent, part_files, part_named
 from mtlv.data.tables.hugging_face import was_saved
 from mtlv.data.tables.rows import FORMATS, Table, read_table
@@ -26,17 +25,6 @@ def table_files(path: Path) -> dict[str, Path]:
         )
         raise DataError(f"`{path}` is a data set that `save_to_disk` wrote, not a table", then=then)
     return part_files(path, FORMATS) if path.is_dir() else {"": path}
-
-
-def read_parts(files: Mapping[str, Path], columns: Columns) -> dict[str, Table]:
-    """Read the table of each part.
-
-    Raises:
-        DataError: as for `read_table`.
-    """
-    return {
-        part: read_table(file, names=columns.names, encoding=columns.encoding) for part, file in files.items()
-    }
 
 
 def beside(path: Path) -> tuple[Path, str]:

@@ -50,11 +50,6 @@ def is_record(name: str, column: Iterable[object]) -> bool:
     return made or values <= DECISIONS or all(map(DATE.fullmatch, values))
 
 
-def is_about_rows(name: str) -> bool:
-    """Whether it is likely about where the rows are from, and not about their texts."""
-    return bool(ABOUT & words_of_name(name))
-
-
 def places_of(cells: Mapping[str, Sequence[object]], texts: Sequence[object]) -> dict[str, object]:
     """Return the columns of ids, of parts and of groups, if there are any."""
     columns: dict[str, object] = {}
@@ -67,8 +62,11 @@ def places_of(cells: Mapping[str, Sequence[object]], texts: Sequence[object]) ->
         parts = {*map(part_of, plain)}
         if {"train", "test"} <= parts and "" not in parts:
             columns.setdefault("part", name)
-    if group := _group_column({x: c for x, c in cells.items() if x not in (*texts, *columns.values())}):
-        columns["group"] = group
+    # The largest units that repeat: persons first, then documents, then other codes.
+    others = (name for name in cells if name not in (*texts, *columns.values()))
+    ranks = {name: rank for name in others if (rank := _rank(name, cells[name])) is not None}
+    if ranks:
+        columns["group"] = min(ranks, key=lambda name: ranks[name])
     return columns
 
 
@@ -76,12 +74,6 @@ def share_of_repeats(column: Sequence[object]) -> float:
     """Return the share of rows that share their value with another."""
     counts = Counter(str(cell).strip() for cell in column)
     return sum(count for count in counts.values() if count > 1) / max(1, len(column))
-
-
-def _group_column(cells: Mapping[str, Sequence[object]]) -> str | None:
-    """Return the column of the largest units that repeat: persons first, then documents, then other codes."""
-    ranks = {name: rank for name, column in cells.items() if (rank := _rank(name, column)) is not None}
-    return min(ranks, key=lambda name: ranks[name], default=None)
 
 
 def _rank(name: str, column: Sequence[object]) -> tuple[int, int] | None:

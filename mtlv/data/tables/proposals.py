@@ -20,7 +20,7 @@ from mtlv.data.tables.column_kinds import (
     of_kind,
 )
 from mtlv.data.tables.labels import FLAGS, flag_of
-from mtlv.data.tables.places import is_about_rows, is_record
+from mtlv.data.tables.places import ABOUT, is_record, words_of_name
 from mtlv.data.tables.rows import Table, also
 from mtlv.data.tables.tag_columns import (
     NO_PIECES,
@@ -118,11 +118,7 @@ class Units:
             len({key[n] for n in side}) < FEWEST or self.trained.isdisjoint(side)
             for side in sides
             for key in self.keys
-        ) or not self._known_in_parts(known)
-
-    def _known_in_parts(self, known: Sequence[int]) -> bool:
-        """Whether each part that is given has one of these rows."""
-        return self.parts is None or {self.names[n] for n in known} == set(self.names)
+        ) or (self.parts is not None and {self.names[n] for n in known} != set(self.names))
 
 
 @dataclass
@@ -232,7 +228,10 @@ class Proposals:
         if name in self.tags.values():
             return None
         if (label_list := list_in(column, name)) is not None:
-            return self._propose_list(*label_list)
+            settings, has = label_list
+            counts = {label: sum(flags) for label, flags in has.items()}
+            rare = {label: count for label, count in counts.items() if self.units.few(has[label])}
+            return Learned(settings, {x: n for x, n in counts.items() if x not in rare}, rare)
         # Whole numbers that never repeat are likely ids.
         if (part := of_kind(column, name, can_be_whole=self.are_named)) is None:
             self._refuse(name, self._why_no_kind(column))
@@ -268,11 +267,6 @@ class Proposals:
             return None
         columns: dict[str, object] = {"kind": "tagging", "tags": name}
         return Learned(columns | ({"classes": list(classes)} if classes else {}), {})
-
-    def _propose_list(self, settings: dict[str, object], has: Mapping[str, list[int]]) -> Learned:
-        counts = {label: sum(column) for label, column in has.items()}
-        rare = {label: count for label, count in counts.items() if self.units.few(has[label])}
-        return Learned(settings, {x: n for x, n in counts.items() if x not in rare}, rare)
 
     def _refuse(self, name: str, reason: str) -> None:
         """Keep why a column cannot be learned, if that is known."""
@@ -327,7 +321,7 @@ def choose_learned(proposals: Sequence[Learned], cells: Mapping[str, Sequence[ob
     rest = [one for one in proposals if one not in first and not is_record(one.name, cells[one.name])]
     classes = [one for one in rest if one.columns["kind"] == "multiclass" and not is_tree(cells[one.name])]
     named = [one for one in classes if not are_numbers(list(one.counts), can_be_whole=True)]
-    usual = [one for one in named if not is_about_rows(one.name)]
+    usual = [one for one in named if not ABOUT & words_of_name(one.name)]
     if first or usual:
         flags = [name for one in first if "labels" in one.columns for name in one.counts]
         return [*first, *_different(usual, flags, cells)]

@@ -390,15 +390,12 @@ def _class_fault(name: str, classes: Collection[str]) -> Fault:
 
 def _names_of_numbers(cells: Sequence[object]) -> str:
     """Return the next step for tags that are numbers; empty for others."""
-    names = "name each number in order, from 0: `data.columns.classes: [O, B-Drug, I-Drug]`"
-    return names if all(map(_has_numbers, cells)) else ""
-
-
-def _has_numbers(cell: object) -> bool:
     try:
-        return all(tag.isdecimal() for tag in tags_of(cell))
+        are_numbers = all(tag.isdecimal() for cell in cells for tag in tags_of(cell))
     except ValueError:
-        return False
+        return ""
+    names = "name each number in order, from 0: `data.columns.classes: [O, B-Drug, I-Drug]`"
+    return names if are_numbers else ""
 
 
 def _tags_fault(tags: object, words: object, *, named: bool) -> str:

@@ -302,7 +302,7 @@ def _sheet(path: Path) -> tuple[list[Record], list[str]]:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         sheet = book.worksheets[0]
         rows = [
-            (number, [_plain_cell(cell) for cell in row])
+            (number, [cell if isinstance(cell, str | int | float | None) else str(cell) for cell in row])
             for number, row in enumerate(sheet.iter_rows(values_only=True), start=1)
             if any(cell is not None for cell in row)
         ]
@@ -316,7 +316,3 @@ def _sheet(path: Path) -> tuple[list[Record], list[str]]:
     records = [(number, (row + [None] * width)[:width]) for number, row in rows]
     left = ", ".join(titles[1:])
     return records, [f"`{path.name}`: sheet `{titles[0]}` is read, not {left}"] if left else []
-
-
-def _plain_cell(cell: Any) -> Any:
-    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)

@@ -26,7 +26,7 @@ from mtlv.data.tables.corpus import (
 from mtlv.data.tables.readers import KINDS
 from mtlv.data.tables.rows import MOST_COLUMNS, TEXT, Table, also, json_row, need_header, need_rows
 from mtlv.data.targets import TARGETS
-from mtlv.data.texts.files import JsonText, Lines, Version, decode_line, line_text, lines, open_unchanged
+from mtlv.data.texts.files import JsonText, Lines, Version, line_text, lines, open_unchanged
 from mtlv.data.texts.lazy import Made, chain_lazily
 from mtlv.errors import DataError
 from mtlv.formatting import many
@@ -85,7 +85,9 @@ class _File:
         with open_unchanged(self.path) as file:
             self.version = Version.of(self.path, file)
             for number, at, line in lines(file, universal=plain):
-                text = decode_line(line)
+                if b"\0" in line:
+                    raise UnicodeError("a NUL byte, as UTF-16 and binary files have")
+                text = line.decode()
                 if not text.strip():
                     continue
                 row = {TEXT: text.strip()} if plain else json_row(self.path, number, text.removesuffix("\n"))
@@ -151,6 +153,7 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
         raise DataError.all_of(faults)
     texts = chain_lazily([file.texts(columns.text) for file in parts.values()])
     task = text_task(f"{name}.text", name)
+    parts_of_files = [file.values.get("part", [part] * len(file.starts)) for part, file in parts.items()]
     groups = [file.values["group"] for file in parts.values() if "group" in file.values]
     return Corpus(
         name=name,
@@ -158,7 +161,7 @@ def text_corpus(name: str, files: Mapping[str, Path], columns: Columns, *notes: 
         ids=_ids(name, parts.values(), columns.id),
         texts=texts,
         targets={task.name: TARGETS[task.kind].none(len(texts))},
-        parts=_parts(parts),
+        parts=tuple(chain(*parts_of_files)) if any(map(any, parts_of_files)) else None,
         groups=tuple(chain(*groups)) if groups else None,
         notes=tuple(note for note in (*notes, *(file.dropped for file in parts.values())) if note),
     )
@@ -178,11 +181,6 @@ def _ids(name: str, files: Collection[_File], column: str | None) -> Sequence[st
     if len(first) < len(ids):
         raise duplicate_id(name, ids[int(np.flatnonzero(first[which] != np.arange(len(ids)))[0])])
     return ids
-
-
-def _parts(files: Mapping[str, _File]) -> tuple[str, ...] | None:
-    parts_of_files = [file.values.get("part", [part] * len(file.starts)) for part, file in files.items()]
-    return tuple(chain(*parts_of_files)) if any(map(any, parts_of_files)) else None
 
 
 def _array(numbers: array[int]) -> NDArray[np.uint64]:

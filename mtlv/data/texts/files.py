@@ -82,17 +82,6 @@ def lines(file: BinaryIO, *, universal: bool) -> Iterator[tuple[int, int, bytes]
             at += len(line)
 
 
-def decode_line(line: bytes) -> str:
-    """Return a line as text.
-
-    Raises:
-        UnicodeError: it is not UTF-8, or has a NUL, as UTF-16 and binary files have.
-    """
-    if b"\0" in line:
-        raise UnicodeError("a NUL byte")
-    return line.decode()
-
-
 class Lines(Lazy[str]):
     """A text for each of N lines of a file, by their positions; `text` must be picklable."""
 
