@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,14 @@ if TYPE_CHECKING:
     import torch
 
 
-class TargetColumn(Protocol):
-    """Targets of N documents, or a teacher's outputs for them."""
-
-    def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
-        """Return the targets of the documents `index` [B]: [B], or [B, W] with one per word.
-
-        A teacher's outputs may have another dimension, of classes or tags.
-        """
-
-
 @dataclass(frozen=True)
 class DenseColumn:
-    """One value for each document, or one row of values."""
+    """One value for each document, or one row of values, such as a teacher's outputs."""
 
     values: NDArray  # [N] or [N, C]
 
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
+        """Return the targets of the documents `index` [B]: [B], or [B, C]."""
         import torch
 
         return torch.from_numpy(self.values[index])
@@ -71,9 +62,14 @@ class RaggedColumn:
         return out
 
     def batch(self, index: NDArray[np.int64]) -> torch.Tensor:
+        """Return the targets of the documents `index` [B]: [B, W], or [B, W, C]."""
         import torch
 
         return torch.from_numpy(self.pad_rows(index))
+
+
+TargetColumn = DenseColumn | RaggedColumn
+"""Targets of N documents, or a teacher's outputs for them."""
 
 
 def of_objects(rows: Sequence[object]) -> NDArray[np.object_]:

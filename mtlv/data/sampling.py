@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from mtlv.data.batches import PartDocuments
 
 
-class Batching(Protocol):
-    """Batches of an epoch, such as `random_batches`."""
-
-    def __call__(
-        self, lengths: NDArray[np.int64], batch_size: int, *, seed: int, epoch: int
-    ) -> list[NDArray[np.int64]]: ...
+Batching = Callable[..., list[NDArray[np.int64]]]
+"""Batches of an epoch, such as `random_batches`."""
 
 
 def random_batches(

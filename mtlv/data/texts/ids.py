@@ -5,20 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.data.windowed import WindowLayout
-
-
-class Flat(Protocol):
-    """A flat array, or what has its slices."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, which: slice, /) -> NDArray: ...
 
 
 class JoinedIds:
@@ -85,3 +77,7 @@ class CutIds:
                 self._ids[end : end + 1],
             ]
         )
+
+
+Flat: TypeAlias = NDArray | JoinedIds | CutIds
+"""A flat array, or what has its length and its slices."""
