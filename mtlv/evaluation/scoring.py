@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.errors import PlanError, nearest
-from mtlv.evaluation.kinds import classes, entities, masked, numbers, words
+from mtlv.evaluation.kinds import classes, entities, masked, numbers
 from mtlv.evaluation.metrics import average_precision, roc_auc
 from mtlv.evaluation.sums import Sums, values
 from mtlv.plan.scores import TaskScores
@@ -94,7 +94,7 @@ class SpanScoring(Scoring):
 
     def sums(self, task: Task, scores: TaskScores) -> Mapping[str, Sums]:
         gold, predicted = self.pairs(scores)
-        return entities.sums(gold, predicted) | words.sums(gold, predicted, task.classes)
+        return entities.sums(gold, predicted) | entities.word_sums(gold, predicted, task.classes)
 
     def pairs(self, scores: TaskScores) -> tuple[list, list]:
         known = np.flatnonzero(scores.mask)

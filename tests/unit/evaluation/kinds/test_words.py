@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import precision_recall_fscore_support
 
-from mtlv.evaluation.kinds import words
+from mtlv.evaluation.kinds.entities import word_sums
 from mtlv.evaluation.sums import values
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import IO, Tags
@@ -23,7 +23,7 @@ rows = st.lists(
 
 
 def metrics(gold, guessed, elements):
-    return values(words.sums(gold, guessed, elements))
+    return values(word_sums(gold, guessed, elements))
 
 
 @given(rows)
