@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mtlv.errors import DamagedError
 from mtlv.events import Callback, NoteGiven, WarningGiven
 from mtlv.formatting import many
+from mtlv.store.checkpoints import has_teacher_outputs, read_teacher_outputs, write_teacher_outputs
 from mtlv.store.local import Store
-from mtlv.store.teacher_outputs import has_teacher_outputs, read_teacher_outputs, write_teacher_outputs
 from mtlv.store.unit_files import reading
 from mtlv.units.job import Job
 from mtlv.units.teacher_outputs import TeacherOutputs, teacher_outputs_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from mtlv.events import UnitStarted, warner
 from mtlv.execution.needs import UnitNeeds
 from mtlv.plan import Scores
+from mtlv.store.checkpoints import has_teacher_outputs
 from mtlv.store.records import EpochRecord, UnitRecord
-from mtlv.store.teacher_outputs import has_teacher_outputs
 from mtlv.units.job import Job
 from mtlv.units.teacher_outputs import add_teacher_outputs, entropies
 from mtlv.units.train import need_room, result_of, train_unit_by_steps

@@ -1,4 +1,7 @@
-"""Checkpoints of a unit on disk: written atomically, with a checksum; the last two of each unit are kept."""
+"""Checkpoints of a unit, and its outputs as a teacher, on disk: written atomically, with a checksum.
+
+The last two checkpoints of each unit are kept.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from mtlv.disk import cannot_write, flush, open_regular, tensor_bytes, write_atomically
 from mtlv.errors import shorten
 from mtlv.sealed import CHANGED, set_aside
 
 MARK = b"\nmtlv checkpoint 1, SHA-256 "  # at the end of a file, followed by the digest of the content
 END_BYTES = len(MARK) + 64
+TEACHER_OUTPUTS = ".teacher_outputs"  # hidden, because it is not a file of the unit itself
 KEPT_CHECKPOINTS = 2  # if the last one is damaged, the previous one is used
 ENDING = ".ckpt"
 
@@ -129,3 +135,35 @@ def write(path: Path, state: Mapping[str, Any]) -> None:
         file.write(MARK + digest.encode())
         file.flush()
         os.fsync(file.fileno())
+
+
+# ---- Teacher outputs, beside a finished unit ---------------------------------------------------------------
+
+
+def has_teacher_outputs(folder: Path) -> bool:
+    """Whether the teacher outputs of a unit are kept; they may be damaged."""
+    return (folder / TEACHER_OUTPUTS).is_file()
+
+
+def read_teacher_outputs(folder: Path) -> dict[str, NDArray] | None:
+    """Return the teacher outputs of a unit by task; None if there are none, or they are damaged."""
+    try:
+        return {name: values.numpy() for name, values in read(folder / TEACHER_OUTPUTS).items()}
+    except (OSError, ValueError):  # they are computed again
+        return None
+
+
+def write_teacher_outputs(folder: Path, teacher_outputs: Mapping[str, NDArray]) -> None:
+    """Write the teacher outputs of a unit atomically; those of several processes are equal, and one is kept.
+
+    Raises:
+        TrackingError: they cannot be written.
+    """
+    import torch
+
+    try:
+        with write_atomically(folder / TEACHER_OUTPUTS) as part:
+            write(part, {name: torch.from_numpy(values) for name, values in teacher_outputs.items()})
+    except (OSError, RuntimeError) as error:  # RuntimeError: torch's error for a full disk
+        size = sum(values.nbytes for values in teacher_outputs.values())
+        raise cannot_write("a teacher's outputs", size, folder, error) from error

@@ -24,8 +24,8 @@ from mtlv.planning import problems
 from mtlv.planning.check import check_suite
 from mtlv.planning.resolve import ResolvedMember, resolve_all
 from mtlv.settings import Suite
+from mtlv.store.checkpoints import TEACHER_OUTPUTS, read_teacher_outputs
 from mtlv.store.local import Store
-from mtlv.store.teacher_outputs import FILE_NAME, read_teacher_outputs
 from mtlv.suite.run import run_suite
 from mtlv.training.state import EpochProgress
 from mtlv.training.teaching import Teaching
@@ -96,7 +96,7 @@ def test_experts_are_trained_once_and_their_lessons_computed_once(ran: tuple) ->
     keys = [job.unit.key for job in computed]
     assert len(keys) == len(set(keys)) == 3 + 1
     store = Store(Path(suite.members[0].settings.store.uri))
-    assert {path.parent.name for path in store.units.glob(f"*/{FILE_NAME}")} == set(keys)
+    assert {path.parent.name for path in store.units.glob(f"*/{TEACHER_OUTPUTS}")} == set(keys)
     notes = [text.partition(": computing ")[2] for text in watcher.notes if ": computing " in text]
     assert sorted(notes) == [f"the outputs of {n} for its documents" for n in ("1 teacher", "3 teachers")]
 
@@ -207,7 +207,7 @@ def test_weights_of_teachers_are_kept_and_another_run_takes_lessons_from_the_sto
         run_suite(again, watcher, MemoryTracker())
     assert len(watcher.trained) == 1
     assert not computed
-    lost = store.units / job.unit.teachers[0] / FILE_NAME
+    lost = store.units / job.unit.teachers[0] / TEACHER_OUTPUTS
     lost.write_bytes(b"no teacher_outputs")
     third = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.75}"), changes=SMALL)
     with counted(monkeypatch) as computed:
@@ -221,11 +221,11 @@ def test_teacher_outputs_are_enough_to_teach_and_not_to_start_from(tmp_path: Pat
     run_suite(first, ignore, MemoryTracker())
     store = Store(tmp_path / "store")
     for key in student_of(first).unit.teachers:
-        teacher_outputs = (store.units / key / FILE_NAME).read_bytes()
+        teacher_outputs = (store.units / key / TEACHER_OUTPUTS).read_bytes()
         record = store.load(key)
         store.forget(key)
         store.save(record, None)
-        (store.units / key / FILE_NAME).write_bytes(teacher_outputs)
+        (store.units / key / TEACHER_OUTPUTS).write_bytes(teacher_outputs)
     watcher = Watcher()
     again = sources_of(tmp_path, more=teaching("{from: experts, gold: 0.25}"), changes=SMALL)
     run_suite(again, watcher, MemoryTracker())
@@ -293,7 +293,7 @@ def test_a_damaged_teacher_is_trained_again_first(
     before = store.load(job.unit.key)
     store.forget(job.unit.key)
     folder = store.units / job.unit.teachers[1]
-    (folder / FILE_NAME).unlink()
+    (folder / TEACHER_OUTPUTS).unlink()
     path = folder / "model.safetensors"
     if harm == "missing":
         path.unlink()

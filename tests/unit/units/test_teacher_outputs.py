@@ -16,8 +16,8 @@ from mtlv.data.targets import TARGETS
 from mtlv.errors import NoRoomError, TrackingError
 from mtlv.planning.crossfit import inner_folds
 from mtlv.planning.resolve import resolve
-from mtlv.store import teacher_outputs as store_module
-from mtlv.store.teacher_outputs import FILE_NAME, read_teacher_outputs, write_teacher_outputs
+from mtlv.store import checkpoints as store_module
+from mtlv.store.checkpoints import TEACHER_OUTPUTS, read_teacher_outputs, write_teacher_outputs
 from mtlv.training.predict import predict
 from mtlv.units import teacher_outputs as module
 from mtlv.units.input_cache import InputCache
@@ -178,10 +178,10 @@ def test_kept_lessons_are_read_as_they_were_unless_damaged(tmp_path: Path) -> No
     assert found is not None
     assert found.keys() == kept.keys()
     assert all(np.array_equal(found[name], kept[name]) for name in kept)
-    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-    content = bytearray((tmp_path / FILE_NAME).read_bytes())
+    assert [path.name for path in tmp_path.iterdir()] == [TEACHER_OUTPUTS]
+    content = bytearray((tmp_path / TEACHER_OUTPUTS).read_bytes())
     content[len(content) // 2] ^= 1
-    (tmp_path / FILE_NAME).write_bytes(content)
+    (tmp_path / TEACHER_OUTPUTS).write_bytes(content)
     assert read_teacher_outputs(tmp_path) is None
 
 
