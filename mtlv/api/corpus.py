@@ -14,7 +14,7 @@ from mtlv.api.in_memory import InMemory, with_json
 from mtlv.api.notebook import html
 from mtlv.data import source
 from mtlv.data.catalog import CORPORA
-from mtlv.data.tables.other_formats import other_format
+from mtlv.data.standoff import other_format
 from mtlv.data.tables.rows import FORMATS, need_header
 from mtlv.errors import ConfigError, DataError
 from mtlv.evaluation.scoring import SCORING

@@ -16,7 +16,7 @@ EXPORTS = (".json", ".jsonl")
 
 def init(args: argparse.Namespace) -> int:
     """Look at a table, and write a config that runs."""
-    from mtlv.data.tables.other_formats import other_format
+    from mtlv.data.standoff import other_format
     from mtlv.suite.format_config import write_format_config
 
     out = args.out or Path(f"{args.table.resolve().stem}.yml")

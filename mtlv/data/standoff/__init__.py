@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mtlv.data.conll import corpus_of, task_of
+from mtlv.data.conll import conll_path, corpus_of, task_of
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, first_lines, part_files
 from mtlv.data.source import Card, Corpus
@@ -91,6 +91,14 @@ def standoff_path(path: Path) -> Path | None:
         return path if of_bioc or of_pubtator or exports.is_export(file) else None
     except (DataError, OSError, ValueError):
         return None
+
+
+def other_format(path: Path) -> tuple[str, Path] | None:
+    """Return `data.name` and `data.path` of files that are no table, but of CoNLL or marked; else None."""
+    for name, path_of in (("conll", conll_path), ("standoff", standoff_path)):
+        if place := path_of(path):
+            return name, place
+    return None
 
 
 def _read(file: Path, losses: Losses) -> Iterator[MarkedText]:

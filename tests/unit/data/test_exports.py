@@ -11,8 +11,7 @@ from mtlv.data import catalog
 from mtlv.data.options import Columns, DataOptions
 from mtlv.data.parts import LOOKED_AT
 from mtlv.data.source import Corpus
-from mtlv.data.standoff import standoff_path
-from mtlv.data.tables.other_formats import other_format
+from mtlv.data.standoff import other_format, standoff_path
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 
