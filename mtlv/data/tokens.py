@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import RaggedColumn
+from mtlv.data.columns import RaggedColumn, join_offsets
 from mtlv.data.texts.ids import CutIds, Flat, JoinedIds
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError
@@ -306,70 +306,48 @@ def in_chunks(tokens: Tokens, max_length: int) -> Tokens:
 
 def join_tokens(parts: Sequence[Tokens]) -> Tokens:
     """Concatenate the tokens of several corpora, or of parts of one."""
+    are_arrays = all(isinstance(part.ids, np.ndarray) for part in parts)
+
+    def no_words(part: Tokens) -> RaggedColumn:
+        return RaggedColumn.of([()] * len(part), fill=NO_WORD)
+
     return Tokens(
-        _flat_of([part.ids for part in parts]),
-        _offsets([part.offsets for part in parts]),
+        _join_arrays([part.ids for part in parts]),
+        join_offsets([part.offsets for part in parts]),
         parts[0].pad,
         sum(part.truncated for part in parts),
-        _segments(parts),
-        _join_ragged([part.words for part in parts], list(map(len, parts))),
-        _join_ragged([part.mentions for part in parts], list(map(len, parts))),
-        _cuts(parts),
-        _windows(parts),
+        _join(
+            parts,
+            "segments",
+            lambda part: np.broadcast_to(np.int8(0), len(part.ids)),  # takes no memory if ids are on disk
+            _join_arrays if are_arrays else JoinedIds,
+        ),
+        _join(parts, "words", no_words, RaggedColumn.join),
+        _join(parts, "mentions", no_words, RaggedColumn.join),
+        _join(parts, "cuts", lambda one: WindowLayout.unread(np.ones(len(one), np.int64)), WindowLayout.join),
+        _join(
+            parts,
+            "windows",
+            lambda part: RaggedColumn(part.lengths, np.arange(len(part) + 1), fill=0),
+            RaggedColumn.join,
+        ),
         sum(part.lost for part in parts),
     )
 
 
-def _windows(parts: Sequence[Tokens]) -> RaggedColumn | None:
-    if all(part.windows is None for part in parts):
+def _join(
+    parts: Sequence[Tokens], name: str, instead: Callable[[Tokens], T], join: Callable[[Sequence[T]], Any]
+) -> Any:
+    """Concatenate a column; `instead` makes that of a part without it. None if no part has it."""
+    columns = [getattr(part, name) for part in parts]
+    if all(column is None for column in columns):
         return None
-    ones = [RaggedColumn(part.lengths, np.arange(len(part) + 1), fill=0) for part in parts]
-    columns = [part.windows or one for part, one in zip(parts, ones, strict=True)]
-    return RaggedColumn(
-        np.concatenate([part.flat for part in columns]), _offsets([part.offsets for part in columns]), 0
-    )
+    return join([instead(p) if column is None else column for p, column in zip(parts, columns, strict=True)])
 
 
-def _cuts(parts: Sequence[Tokens]) -> WindowLayout | None:
-    if all(part.cuts is None for part in parts):
-        return None
-    return WindowLayout.join(
-        [part.cuts or WindowLayout.unread(np.ones(len(part), np.int64)) for part in parts]
-    )
-
-
-def _flat_of(parts: Sequence[Flat]) -> Flat:
+def _join_arrays(parts: Sequence[Flat]) -> Flat:
     """Return one array; a lazy one, if one of the parts is."""
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) < len(parts):
         return JoinedIds(parts)
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    ends = accumulate(int(part[-1]) for part in parts)
-    return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
-
-
-def _segments(parts: Sequence[Tokens]) -> Flat | None:
-    """Return the segments, 0 in parts without pairs, whose zeros take no memory if ids are on disk."""
-    if all(part.segments is None for part in parts):
-        return None
-    zero = np.int8(0)
-    segments = [
-        np.broadcast_to(zero, len(part.ids)) if part.segments is None else part.segments for part in parts
-    ]
-    lazy = not all(isinstance(part.ids, np.ndarray) for part in parts)
-    return JoinedIds(segments) if lazy else _flat_of(segments)
-
-
-def _join_ragged(parts: Sequence[RaggedColumn | None], documents: Sequence[int]) -> RaggedColumn | None:
-    """Concatenate columns; documents of a part without one have no values."""
-    if all(part is None for part in parts):
-        return None
-    columns = [
-        part or RaggedColumn.of([()] * n, fill=NO_WORD) for part, n in zip(parts, documents, strict=True)
-    ]
-    return RaggedColumn(
-        np.concatenate([part.flat for part in columns]), _offsets([part.offsets for part in columns]), NO_WORD
-    )
