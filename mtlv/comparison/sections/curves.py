@@ -10,7 +10,6 @@ from typing import Any
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
 from mtlv.comparison.parts import STEPS, band, capital, curves_of, of_run, open_ends, whole_runs
 from mtlv.comparison.parts.channels import PANELS, dots, number, small_multiples, tip, whole_ticks, with_value
-from mtlv.comparison.parts.text_scores import text_scores
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import list_first
@@ -103,7 +102,6 @@ def build(comparison: Comparison) -> Section | None:
         *_together(comparison, "val/f1_macro", "Validation macro F1", {"zero": False}),
         *_together(comparison, "val/score", "Validation score", {"zero": False}),
         *_texts(comparison),
-        *text_scores(comparison),
         *_multiples(comparison, HEAD_LOSS, heads),
         *_multiples(comparison, HEAD_F1, heads),
         *_multiples(comparison, _of_tasks(comparison), _scores(tasks, comparison)),

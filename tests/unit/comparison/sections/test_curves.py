@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from statistics import fmean, stdev
+from statistics import fmean
 
 import pytest
 from comparisons import a_comparison
@@ -227,22 +227,6 @@ def test_losses_of_texts_of_one_run_are_not_compared(comparison_of: Make) -> Non
     assert not [b for b in build(of_texts(comparison_of(), 1)).blocks[1:] if b.id.startswith("curves_texts")]
     apart = of_texts(of_texts(comparison_of(), 1, "b x"), 2, "c y")
     assert [b.id for b in build(apart).blocks[1:] if b.id.startswith("curves_texts")] == ["curves_texts_c_y"]
-
-
-def test_scores_are_drawn_over_the_tokens_of_all_stages(comparison_of: Make) -> None:
-    twice = of_texts(of_texts(comparison_of(), 1, "a x"), 2, "b y")
-    found = block(build(twice), "curves_text_scores")
-    mains = {run.key: run.mains for run in twice.runs}
-    assert [(row["run"], row["tokens"]) for row in found.rows][:3] == [("r0", 602), ("r1", 301), ("r2", 0)]
-    for row in found.rows:
-        assert row["value"] == pytest.approx(fmean(mains[row["run"]]))
-        assert row["sd"] == pytest.approx(stdev(mains[row["run"]]))
-
-
-def test_scores_over_equal_numbers_of_tokens_are_not_drawn(comparison_of: Make) -> None:
-    whole = comparison_of()
-    for same in (whole, of_texts(whole, len(whole.runs))):
-        assert not [b for b in build(same).blocks[1:] if b.id == "curves_text_scores"]
 
 
 def test_the_section_says_which_runs_were_not_trained_to_the_end(comparison_of: Make) -> None:
