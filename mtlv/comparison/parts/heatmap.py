@@ -79,9 +79,9 @@ def is_pale(field: str, reach: float) -> str:
     return f"abs(datum.{field}) < {0.62 * reach:.4f}"
 
 
-def ink(dark: str, value: str = "#111111") -> dict[str, Any]:
+def ink(dark: str) -> dict[str, Any]:
     """Return the colour of what is drawn on cells; `dark` is true for bright ones."""
-    return {"condition": {"test": dark, "value": value}, "value": "#ffffff"}
+    return {"condition": {"test": dark, "value": "#111111"}, "value": "#ffffff"}
 
 
 def _cells(comparison: Comparison, cells: HeatmapCells, y: Mapping[str, Any]) -> dict[str, Any]:

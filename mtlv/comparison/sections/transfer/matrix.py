@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.parts.channels import GREY, ZERO, dots, label, number, only, task_axis, tip
+from mtlv.comparison.parts.channels import GREY, ZERO, label, number, only, task_axis, tip
 from mtlv.comparison.parts.heatmap import ink, slanted_axis
 from mtlv.evaluation.transfer import POINTS, TransferEffect, Transfers, baseline_mean, numbers, points
 from mtlv.evaluation.transfer.words import RULE, pairs_text
@@ -16,8 +16,6 @@ CELL, WIDE, NARROW, AREA = 28, 76, 48, 640  # pixels: height and widths of a cel
 BASELINE, ALONE, SAME, UNMEASURED, MEASURED = "baseline", "alone", "same", "not measured", "measured"
 LIGHT = 0.85  # share of the colour scale, from its middle, up to which cells are bright and need dark text
 LEAST = 0.01  # minimum range of the scale, so that tiny differences have pale colours
-HATCH = "#6B7075"
-CORNERS = (0.16, 0.32)  # shares of a cell covered by hatching, which leaves the number free
 
 
 def matrix(transfers: Transfers, effects: Sequence[TransferEffect], id: str) -> FigureBlock:
@@ -27,8 +25,8 @@ def matrix(transfers: Transfers, effects: Sequence[TransferEffect], id: str) -> 
         f"Rows are targets. The first column is the score of a model {wording.alone}, in points (100 x the "
         f"target's main metric); the others are the difference of a model {wording.after}; "
         f"{pairs_text(transfers, effects)}. Blue is better than the baseline, orange worse; all rows have "
-        f"the same scale, by the square root of the difference. {RULE} Cells with hatched corners are "
-        "neutral, those with dotted corners unknown; grey cells were not measured."
+        f"the same scale, by the square root of the difference. {RULE} Bold differences "
+        "help or harm, plain ones are neutral, slanted ones unknown; grey cells were not measured."
     )
     spec = {
         "hconcat": [_baselines(transfers), _cells(transfers, effects)],
@@ -133,55 +131,20 @@ def _cells(transfers: Transfers, effects: Sequence[TransferEffect]) -> dict[str,
         "layer": [
             only("kind", UNMEASURED, {"mark": {"type": "rect", "color": GREY, "opacity": 0.35}}),
             only("kind", MEASURED, {"mark": {"type": "rect"}, "encoding": {"color": colour}}),
-            *hatching(light, "verdict", "neutral", ("source", "target")),
-            *_dots(light),
             *_written(light),
         ],
     }
 
 
-def _at(channel: str, field: str, share: float) -> dict[str, Any]:
-    """Return a position in a cell, as a share of its width or height."""
-    kind = {} if "2" in channel else {"type": "nominal"}  # a secondary channel uses the type of the first
-    return {channel: {"field": field, "bandPosition": share} | kind}
-
-
-def hatching(light: str, field: str, value: str, of: tuple[str, str]) -> list[dict[str, Any]]:
-    """Return lines across two corners of cells with a `value`, because Vega-Lite has no hatching.
-
-    `light` is true for bright cells; `of` are the fields of the columns and rows.
-    """
-    lines = [(near, far) for share in CORNERS for near, far in ((0.0, share), (1.0, 1 - share))]
-    x, y = of
-    mark, colour = {"type": "rule", "strokeWidth": 1.2, "opacity": 0.75}, {"color": ink(light, HATCH)}
-    ends = [
-        _at("x", x, near)
-        | _at("y", y, 1.6 * far if near == 0 else 1 - 1.6 * (1 - far))
-        | _at("x2", x, far)
-        | _at("y2", y, near)
-        for near, far in lines
-    ]
-    return [only(field, value, {"mark": mark, "encoding": end | colour}) for end in ends]
-
-
-def _dots(light: str) -> list[dict[str, Any]]:
-    """Return dots in two corners of the cells without a verdict."""
-    places = [(0.07, 0.16), (0.07, 0.42), (0.17, 0.16)]
-    mark, colour = dots(9, opacity=0.9), {"color": ink(light, HATCH)}
-    positions = [
-        _at("x", "source", x) | _at("y", "target", y)
-        for x, y in [*places, *((1 - x, 1 - y) for x, y in places)]
-    ]
-    return [
-        only("verdict", "unknown", {"mark": mark, "encoding": position | colour}) for position in positions
-    ]
-
-
 def _written(light: str) -> list[dict[str, Any]]:
     """Return the numbers, dark or white depending on the cell, and the dash of the diagonal."""
     text, colour = {"text": label("shown")}, {"color": ink(light)}
-    mark = {"mark": {"type": "text", "fontSize": 11}}
+    mark = {"type": "text", "fontSize": 11}
+    verdict = {
+        "fontWeight": {"expr": "indexof(['helps', 'harms'], datum.verdict) < 0 ? 'normal' : 'bold'"},
+        "fontStyle": {"expr": "datum.verdict === 'unknown' ? 'italic' : 'normal'"},
+    }
     return [
-        only("kind", MEASURED, mark | {"encoding": text | colour}),
-        only("kind", SAME, mark | {"encoding": text}),
+        only("kind", MEASURED, {"mark": mark | verdict, "encoding": text | colour}),
+        only("kind", SAME, {"mark": mark, "encoding": text}),
     ]

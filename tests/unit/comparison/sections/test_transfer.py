@@ -17,7 +17,7 @@ from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TextBlock
 from mtlv.comparison.page import page_html
 from mtlv.comparison.sections.answer import answer_of
 from mtlv.comparison.sections.transfer import transfer_section
-from mtlv.comparison.sections.transfer.matrix import HATCH, reach
+from mtlv.comparison.sections.transfer.matrix import reach
 from mtlv.evaluation.transfer import LEARNED_WITH, Transfers, effects, points
 
 
@@ -54,20 +54,24 @@ def test_the_scale_is_symmetric_and_one_for_all_rows():
     assert reach(effects(tiny)) == reach(()) == 0.01
 
 
-def test_neutral_cells_are_hatched():
+def test_only_differences_that_help_or_harm_are_bold():
     transfers = a_matrix()
-    figure = block(transfer_section(transfers), "transfer_matrix")
-    neutral = sum(cell.verdict == "neutral" for cell in effects(transfers))
-    assert neutral
-    assert svg(figure).count(f'stroke="{HATCH}"') == 4 * neutral  # two lines in each of two corners
+    shown = svg(block(transfer_section(transfers), "transfer_matrix"))
+    bold = [unescape(text) for text in re.findall(r'<text[^>]*font-weight="bold"[^>]*>([^<]*)</text>', shown)]
+    shown_effects = [cell for cell in effects(transfers) if cell.verdict in ("helps", "harms")]
+    assert 0 < len(shown_effects) < len(effects(transfers))
+    assert sorted(set(bold) & {points(cell.mean) for cell in effects(transfers)}) == sorted(
+        {points(cell.mean) for cell in shown_effects}
+    )
 
 
-def test_means_alone_make_a_dotted_matrix():
+def test_means_alone_make_a_slanted_matrix():
     section = transfer_section(published(PUBMEDBERT))
     assert [block.id for block in section.blocks if isinstance(block, (FigureBlock, TableBlock))] == [
         "transfer_matrix",
         "transfer_partners",
     ]
+    assert 'font-style="italic"' in svg(block(section, "transfer_matrix"))
     shown = words(block(section, "transfer_matrix"))
     assert {"−3.5", "+10.4", "84.6"} <= set(shown)
     assert "no verdicts" in findings(section)
