@@ -59,13 +59,6 @@ def run_names(comparison: Comparison) -> list[str]:
     return [run.name for run in comparison.runs]
 
 
-# A run's name; a long name is split into two lines at a separator near its middle.
-TWO_LINES = (
-    "length(datum.label) > 44 ? split(replace(datum.label, "
-    "regexp('^(.{' + floor(length(datum.label) / 2 - 8) + ',}?(?:,| ·)) '), '$1\\n'), '\\n') : datum.label"
-)
-
-
 def name_lines(letters: int) -> str:
     """Return an expression for the name of a run, with line breaks if it has more than `letters` letters."""
     least = max(8, letters - 16)
@@ -79,7 +72,7 @@ def run_axis(**changes: Any) -> dict[str, Any]:
     """Return a vertical axis of run names; long names have several lines."""
     return {
         "title": None,
-        "labelExpr": TWO_LINES,
+        "labelExpr": name_lines(44),
         "labelLimit": 320,
         "ticks": False,
         "domain": False,

@@ -53,7 +53,6 @@ OF_LABELS = (
 OF_OTHERS = (TableColumn("others", "other metrics", kind="text"),)
 BASELINE = Baseline("value", ("task",))
 NAMED = 3  # maximum tasks named for the largest gains and losses
-FITTED = 8  # minimum number of tasks for a trend line
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -213,10 +212,6 @@ def _scatter(comparison: Comparison, rows: Sequence[Row]) -> list[FigureBlock]:
         "A dot is a task under a run: rare labels are on the left of a logarithmic axis; those above "
         "the line gain over the baseline. If a run helps rare labels most, its dots rise to the left."
     )
-    if len(comparison.tasks) >= FITTED:
-        caption += (
-            " A thin line is a least-squares fit on the logarithm, as a guide to the eye; it is not a test."
-        )
     spec = _scatter_spec(comparison, field, title)
     shown = [row for row in _only(rows, "support", field) if row[field]]
     heading = "Gain over the baseline by label frequency"
@@ -237,8 +232,7 @@ def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, A
         "encoding": {"x": x, "y": y, "color": run_colour(comparison), "tooltip": tips},
     }
     zero = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 0}}}
-    layers = [zero, gains, *([_trend(x, y, comparison)] if len(comparison.tasks) >= FITTED else [])]
-    return {"width": "container", "height": 340, "transform": without_baseline(), "layer": layers}
+    return {"width": "container", "height": 340, "transform": without_baseline(), "layer": [zero, gains]}
 
 
 def without_baseline() -> list[dict[str, Any]]:
@@ -249,16 +243,6 @@ def without_baseline() -> list[dict[str, Any]]:
         {"joinaggregate": [{"op": "max", "field": "apart", "as": "most"}], "groupby": ["run"]},
         {"filter": "datum.most > 0"},
     ]
-
-
-def _trend(x: Mapping[str, Any], y: Mapping[str, Any], comparison: Comparison) -> dict[str, Any]:
-    fit = {"regression": "delta", "on": x["field"], "method": "log", "groupby": ["name"]}
-    colour = run_colour(comparison)
-    return {
-        "transform": [fit],
-        "mark": {"type": "line", "strokeWidth": 1.2, "opacity": 0.7},
-        "encoding": {"x": x, "y": y, "color": colour, "tooltip": [tip("name", "trend of run")]},
-    }
 
 
 def _finding(
