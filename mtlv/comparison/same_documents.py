@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from mtlv.evaluation.compared_runs import ComparedFold, ComparedRun, Comparison, TaskInfo
 from mtlv.seeding import content_key
 
 
-@dataclass(frozen=True)
-class SameDocuments:
-    """Tasks of several runs on different data."""
-
-    same: tuple[str, ...]  # tasks tested on the same documents and targets by all runs
-    different: tuple[str, ...]  # all other tasks
-
-
-def same_documents(comparison: Comparison) -> SameDocuments:
-    """Return the tasks whose scores were read; runs on one and on several corpora may share a test part."""
+def same_documents(comparison: Comparison) -> tuple[list[str], list[str]]:
+    """Return the tasks that all runs on different data tested on the same documents and targets, and the
+    others, of those whose scores were read: runs on one and on several corpora may share a test part."""
     same: list[str] = []
     different: list[str] = []
     for task in comparison.tasks:
@@ -29,7 +20,7 @@ def same_documents(comparison: Comparison) -> SameDocuments:
         tested = {_tested(run, task) for run in having}
         if None not in tested:
             (same if len(tested) == 1 else different).append(task.name)
-    return SameDocuments(tuple(same), tuple(different))
+    return same, different
 
 
 def _tested(run: ComparedRun, task: TaskInfo) -> frozenset[str] | None:

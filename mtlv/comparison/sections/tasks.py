@@ -277,12 +277,12 @@ def _finding(
 
 def _alike(comparison: Comparison) -> list[TextBlock]:
     """Name the tasks of runs on different data that are nevertheless comparable."""
-    documents = same_documents(comparison)
+    same, different = same_documents(comparison)
     parts = []
-    if documents.same:
-        parts.append(f"Tested on the same documents by runs on different data: {list_first(documents.same)}.")
-    if documents.different:
-        parts.append(f"Tested on different documents, so not comparable: {list_first(documents.different)}.")
+    if same:
+        parts.append(f"Tested on the same documents by runs on different data: {list_first(same)}.")
+    if different:
+        parts.append(f"Tested on different documents, so not comparable: {list_first(different)}.")
     return [TextBlock(" ".join(parts))] if parts else []
 
 
