@@ -128,7 +128,7 @@ def test_the_histogram_has_each_partition_and_marks_the_groups():
     assert f"The line is “proposed”; {better} of them as good or better." in figure.caption
 
 
-def test_the_matrix_hatches_what_is_not_reliable_and_frames_the_groups():
+def test_the_matrix_marks_what_is_not_reliable_and_frames_the_groups():
     comparison = page()
     found = comparison.runs[-1].children[0].prediction
     figure = block(built(comparison), "predicted_effects")
@@ -154,7 +154,7 @@ def test_the_matrix_hatches_what_is_not_reliable_and_frames_the_groups():
     assert f"({doubtful} of 72 cells;" in figure.caption
 
 
-def test_pairs_that_met_twice_or_have_no_error_are_hatched():
+def test_pairs_that_met_twice_or_have_no_error_are_unreliable():
     found = a_prediction(World(planted(), noise=0.02))
     sure = reliable(found)
     at = tuple(np.argwhere(sure & ~np.eye(9, dtype=bool))[0])

@@ -23,7 +23,7 @@ from mtlv.comparison.parts.channels import (
 )
 from mtlv.comparison.parts.heatmap import CELL, ink, slanted_axis
 from mtlv.comparison.parts.shared_groups import GroupNumbers, group_shapes
-from mtlv.comparison.sections.transfer.matrix import LIGHT, NARROW, hatching
+from mtlv.comparison.sections.transfer.matrix import LIGHT, NARROW
 from mtlv.evaluation.compared_runs import ComparedRun
 from mtlv.evaluation.transfer import POINTS
 from mtlv.figures.palette import DIVERGING
@@ -46,9 +46,9 @@ def matrix(run: ComparedRun, found: Prediction, id: str) -> list[FigureBlock]:
     caption = (
         "Rows are tasks that receive, columns tasks that give: the change of the receiver's validation "
         "score, in points (100 x its metric), when the giver joins its group, estimated from the measured "
-        "groups. Blue is a gain, orange a loss. Hatched corners: unreliable, since the two met fewer than "
+        "groups. Blue is a gain, orange a loss. Not bold: unreliable, since the two met fewer than "
         f"{MET} times, or the 95% interval of the effect contains 0 or is unknown ({doubtful} of {cells} "
-        "cells; without any effect, about 5% would not be hatched). A row of one colour: what matters is the "
+        "cells; without any effect, about 5% would be bold). A row of one colour: what matters is the "
         "size of its group, not which tasks are in it. Frames are the groups that follow."
     )
     title = "What each task gains with each other"
@@ -104,7 +104,7 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
     names = [found.tasks[at] for at in _order(found)]
     light = f"!isValid(datum.points) || abs(datum.points) < {LIGHT * limit:.4f}"
     legend = {
-        "title": ["effect in points", "hatched: unreliable"],
+        "title": ["effect in points", "bold: reliable"],
         "orient": "right",
         "gradientLength": max(80, min(220, CELL * len(names) - 60)),
         "format": "+.1f",
@@ -119,6 +119,7 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
         tip("together", "measured together", "d"), tip("kind"),
     ]  # fmt: skip
     written = {"text": label("shown"), "tooltip": tips}
+    bold = {"fontWeight": {"expr": f"datum.kind === '{UNRELIABLE}' ? 'normal' : 'bold'"}}
     frame = {
         "x": label("giver", bandPosition=0),
         "y": label("receiver", bandPosition=0),
@@ -137,8 +138,7 @@ def _matrix_spec(found: Prediction) -> dict[str, Any]:
         },
         "layer": [
             with_value("points", {"mark": "rect", "encoding": {"color": colour, "tooltip": tips}}),
-            *hatching(light, "kind", UNRELIABLE, ("giver", "receiver")),
-            with_value("points", {"mark": small, "encoding": written | {"color": ink(light)}}),
+            with_value("points", {"mark": small | bold, "encoding": written | {"color": ink(light)}}),
             only("kind", SAME, {"mark": small, "encoding": written}),
             only("kind", GROUP, {"mark": border, "encoding": frame}),
         ],
