@@ -66,7 +66,7 @@ def run(
     Args:
         config: path of the YAML file, or its content.
         overrides: values by dotted key, such as `{"training.epochs": 3}`.
-        callback: receives the events of `mtlv.events`; None shows a progress bar.
+        callback: receives the events of `mtlv.events`; None shows the progress.
 
     Raises:
         MtlvError: an error that the command would report.
@@ -108,7 +108,7 @@ def train(
         tune: values to try by setting, such as `{"learning_rate": [1e-4, 2e-4]}`; the result is that of the
             values that are best on validation.
         folder: folder of the store and `mlflow.db`; None is the working folder, as for the command.
-        callback: receives the events of `mtlv.events`; None shows a progress bar.
+        callback: receives the events of `mtlv.events`; None shows the progress.
         settings: other settings, such as `epochs=10`, `folds=5`, `seed=[0, 1]`. The default learning rate
             suits the encoder's size.
 

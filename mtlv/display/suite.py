@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from statistics import fmean
 
 from rich.console import Console, Group
@@ -59,15 +60,22 @@ class _Unit:
 class Display:
     """A callback that shows the progress of a suite: live on a terminal, otherwise a line per epoch."""
 
-    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        live: type[Live] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.console = console
         self.progress = WorkDone()
         self._clock = clock
         self._units: dict[str, _Unit] = {}  # running units by name
         self._stored: dict[str, int] = {}  # work counted as done of units that have had no event, by name
         self._time_left = TimeLeft(clock)
+        live = live or (Live if console.is_terminal else None)
         self._live = (
-            Live(self, console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+            live(self, console=console, refresh_per_second=4, transient=True) if live is not None else None
         )
 
     def __enter__(self) -> Display:
@@ -221,6 +229,28 @@ class Display:
         full, rest = ("━", "─") if self.console.encoding.lower().startswith("utf") else ("#", "-")
         done = round(min(share, 1.0) * BAR)
         return (full * done, "cyan"), (rest * (BAR - done), "bright_black")
+
+
+class NotebookLive(Live):
+    """Live lines in one output of a notebook, which is empty at the end.
+
+    Rich's own need ipywidgets, whose outputs a saved notebook cannot show.
+    """
+
+    def start(self, refresh: bool = False) -> None:
+        from IPython.display import HTML, display
+
+        self._html, self._output = HTML, display(HTML(""), display_id=True)
+        super().start(refresh)
+
+    def refresh(self) -> None:
+        with self.console.capture() as lines:
+            self.console.print(self.get_renderable())
+        self._output.update(self._html(f"<pre>{escape(lines.get())}</pre>"))
+
+    def stop(self) -> None:
+        super().stop()
+        self._output.update(self._html(""))
 
 
 def _facts(units: Sequence[_Unit]) -> list[str]:

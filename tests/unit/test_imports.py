@@ -56,7 +56,7 @@ RULES: dict[str, set[str]] = {part: set() for part in EVERYONE | {"__init__", "a
     | {"comparison", "suite"},
 }
 RULES["__main__"] = {"cli"}
-RULES["api"] = RULES["cli"] - {"arguments", "display", "cli"} | {"figures"}
+RULES["api"] = RULES["cli"] - {"arguments", "cli"} | {"figures"}
 RULES["__init__"] = {"api"}
 LOADING = {
     "data",

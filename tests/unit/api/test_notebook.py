@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from mtlv.api.notebook import progress
-from mtlv.events import BatchTrained, EpochEnded, NoteGiven, SuiteStarted, UnitEnded, UnitStarted
+from mtlv.events import BatchTrained, EpochEnded, Event, NoteGiven, SuiteStarted, UnitEnded, UnitStarted
 
 
 @pytest.fixture
@@ -28,45 +29,52 @@ def outputs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return found
 
 
-def train(epochs: int) -> None:
-    with progress(None) as call:
-        call(SuiteStarted(1, 10 * epochs))
-        call(UnitStarted("STL · <heart>", 1, epochs, 10 * epochs))
-        for epoch in range(epochs):
-            call(BatchTrained("STL · <heart>", 10))
-            call(EpochEnded("STL · <heart>", epoch + 1, epochs, 0.5, {}, 10.0))
-        call(NoteGiven("a note"))
-        call(UnitEnded("STL · <heart>", cached=False, documents=10 * epochs, index=1))
-
-
 def test_all_epochs_are_one_output_that_is_empty_at_the_end(
     outputs: list[list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train(91)
-    (states,) = outputs
-    assert any(
-        "<progress value=910 max=910></progress> STL · &lt;heart&gt;: 100%" in state for state in states
-    )
-    assert any("epoch=91/91" in state for state in states)
-    assert states[-1] == ""
-    assert capsys.readouterr() == ("", "a note\n")
-
-
-def test_units_in_the_store_are_done_from_the_start(outputs: list[list[str]]) -> None:
     with progress(None) as call:
-        call(SuiteStarted(3, 30, {"first": 10, "second": 10}))
-        call(UnitEnded("first", cached=True, documents=10, index=1))
-        call(UnitStarted("second", 2, 1, 10))  # it is trained again
-        call(BatchTrained("second", 5))
-        call(EpochEnded("second", 1, 2, 0.5, {}, 10.0))
-    ((*_, last),) = [[state for state in states if state] for states in outputs]
-    assert "<progress value=15 max=30>" in last
+        call(SuiteStarted(1, 20))
+        call(UnitStarted("STL · <heart>", 1, 2, 20))
+        call(BatchTrained("STL · <heart>", 10))
+        call(EpochEnded("STL · <heart>", 1, 2, 0.5, {}, 10.0))
+        call._live.refresh()  # as it does four times a second
+        call(NoteGiven("a note"))
+        call(UnitEnded("STL · <heart>", cached=False, documents=20, index=1))
+    (states,) = outputs
+    assert any("STL · &lt;heart&gt;" in state and "50%" in state and "epoch 2/2" in state for state in states)
+    assert all(state.startswith("<pre>") for state in states[1:-1])
+    assert (states[0], states[-1]) == ("", "")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "a note\n" in err
+    assert "50%" not in err
 
 
-def test_a_terminal_has_a_bar_of_text(
+def test_outputs_are_replaced_while_a_unit_trains(outputs: list[list[str]]) -> None:
+    with progress(None) as call:
+        call(SuiteStarted(1, 20))
+        wait_until = time.monotonic() + 10
+        while len(outputs[0]) < 3 and time.monotonic() < wait_until:
+            time.sleep(0.05)
+        assert len(outputs[0]) >= 3
+
+
+def test_without_a_notebook_lines_are_written(
     outputs: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules["IPython"].__dict__, "get_ipython", lambda: None)
-    train(3)
+    with progress(None) as call:
+        call(SuiteStarted(1, 10))
+        call(UnitStarted("STL · <heart>", 1, 1, 10))
+        call(BatchTrained("STL · <heart>", 10))
+        call(EpochEnded("STL · <heart>", 1, 1, 0.5, {}, 10.0))
     assert not outputs
-    assert "STL · <heart>: 100%" in capsys.readouterr().err
+    assert "STL · <heart>: epoch 1/1, loss 0.5" in capsys.readouterr().err
+
+
+def test_a_callback_of_the_user_takes_the_place_of_the_display(outputs: list[list[str]]) -> None:
+    events: list[Event] = []
+    with progress(events.append) as call:
+        call(NoteGiven("a note"))
+    assert events == [NoteGiven("a note")]
+    assert not outputs
