@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from mtlv.data.tables.decoding import most_unpacked, need_size
+from mtlv.data.tables.json_rows import read_json
 from mtlv.errors import DataError
 
 ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
@@ -63,7 +63,7 @@ def class_name(value: Any, names: Sequence[str]) -> Any:
 
 def _classes(schema: Any) -> dict[str, Sequence[str]]:
     """Return the class names of columns, as `datasets` writes them into the schema."""
-    written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    written = read_json((schema.metadata or {}).get(b"huggingface", b"{}").decode())
     features = written.get("info", {}).get("features", {})
     classes = {}
     for name, feature in features.items():
