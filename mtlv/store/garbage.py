@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mtlv.disk import remove
 from mtlv.sealed import DAMAGED
 from mtlv.store.checkpoints import ENDING
 from mtlv.store.local import Store
@@ -21,10 +20,6 @@ class Leftover:
     path: Path
     why: str
     bytes: int  # on disk
-
-    def delete(self) -> None:
-        """Delete it; a missing file is ignored."""
-        remove(self.path)
 
 
 def leftovers(
@@ -41,7 +36,10 @@ def leftovers(
     if tokens is not None:
         reasons += [(path, "tokens that none of the configs needs") for path in tokens.unused_files()]
     if needed is not None:
-        reasons += _find_unneeded(store, needed)
+        for kind, what in ((store.units, "a finished unit"), (store.unfinished, "checkpoints of a unit")):
+            unneeded = (folder for folder in _folders(kind) if folder.name not in needed)
+            why = f"{what} that none of the configs needs"
+            reasons += [(folder, why) for folder in unneeded if not store.busy(folder.name)]
     return [Leftover(path, why, _size(path)) for path, why in dict(reasons).items()]
 
 
@@ -70,13 +68,6 @@ def _old_checkpoints(store: Store) -> Iterator[tuple[Path, str]]:
         for path in sorted(folder.iterdir()):
             if path.suffix != ENDING:
                 yield path, "a damaged or incomplete checkpoint"
-
-
-def _find_unneeded(store: Store, needed: Collection[str]) -> Iterator[tuple[Path, str]]:
-    for kind, what in ((store.units, "a finished unit"), (store.unfinished, "checkpoints of a unit")):
-        for folder in _folders(kind):
-            if folder.name not in needed and not store.busy(folder.name):
-                yield folder, f"{what} that none of the configs needs"
 
 
 def _folders(folder: Path) -> list[Path]:

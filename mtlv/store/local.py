@@ -245,31 +245,22 @@ class Store:
 
         folder = Path(tempfile.mkdtemp(dir=self.units, prefix=f".{record.key}-"))
         try:
-            self._write(record, weights, folder)
+            if weights is not None:
+                from safetensors.torch import save_file
+            for epoch, state in (weights or {}).items():
+                save_file(dict(state), folder / _file(epoch, record))
+            write_scores(record.validation, folder / VALIDATION)
+            write_scores(record.test, folder / TEST)
+            write_curve(record.curve, folder / CURVE)
+            left_out = ("epochs", "validation", "test", "curve")
+            plain = {name: value for name, value in vars(record).items() if name not in left_out}
+            write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
+            self.publish(record.key, folder)
         except (OSError, SafetensorError) as error:
             size = tensor_bytes([*(weights or {}).values(), *record.curve]) + 100_000
             raise cannot_write("a finished unit", size, self.units, error) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)  # already moved on success
-
-    def _write(
-        self, record: UnitRecord, weights: Mapping[int, Mapping[str, torch.Tensor]] | None, folder: Path
-    ) -> None:
-        if weights is not None:
-            from safetensors.torch import save_file
-
-            for epoch, state in weights.items():
-                save_file(dict(state), folder / _file(epoch, record))
-        write_scores(record.validation, folder / VALIDATION)
-        write_scores(record.test, folder / TEST)
-        write_curve(record.curve, folder / CURVE)
-        plain = {
-            name: value
-            for name, value in vars(record).items()
-            if name not in ("epochs", "validation", "test", "curve")
-        }
-        write_unit(folder, plain | {"epochs": [asdict(epoch) for epoch in record.epochs]})
-        self.publish(record.key, folder)
 
     def publish(self, key: str, folder: Path) -> None:
         """Move the complete files of a unit from a hidden folder in `units` to their place.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,16 @@ NO_PART = b"-"
 
 def save_folds(path: Path, corpus: Corpus, folds: Sequence[Fold]) -> None:
     """Write folds, with a letter for each document of the corpus, and a checksum."""
-    content = {
+    content: dict[str, Any] = {
         "corpus": corpus.name,
         "data_digest": corpus.digest,
-        "folds": [{"documents": _letters(fold, len(corpus)), "notes": list(fold.notes)} for fold in folds],
+        "folds": [],
     }
+    for fold in folds:
+        letters = np.full(len(corpus), NO_PART, "S1")
+        for part, letter in LETTER_BY_PART.items():
+            letters[fold.part(part)] = letter
+        content["folds"].append({"documents": letters.tobytes().decode(), "notes": list(fold.notes)})
     write_sealed(path, content)
 
 
@@ -35,13 +41,6 @@ def load_folds(path: Path, warn: Callable[[str], None]) -> tuple[Fold, ...] | No
         Fold(number, **_rows_by_part(fold["documents"]), notes=tuple(fold["notes"]))
         for number, fold in enumerate(content["folds"])
     )
-
-
-def _letters(fold: Fold, documents: int) -> str:
-    letters = np.full(documents, NO_PART, "S1")
-    for part, letter in LETTER_BY_PART.items():
-        letters[fold.part(part)] = letter
-    return letters.tobytes().decode()
 
 
 def _rows_by_part(saved: str) -> dict[str, Rows]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mtlv.disk import remove
 from mtlv.planning.resolve import resolve_all
 from mtlv.store.garbage import leftovers
 from mtlv.store.local import Store
@@ -25,7 +26,9 @@ def clean_lines(folder: Path, suites: Sequence[Suite], *, delete: bool) -> list[
     """
     store = Store.existing(folder)
     cache = InputCache(store)
-    needed = _keys(cache, suites) if suites else None
+    # Each suite by itself: names of runs are unique within a suite only.
+    resolved = (member for suite in suites for member in resolve_all(cache, suite.members))
+    needed = {job.unit.key for member in resolved for job in member.jobs} if suites else None
     files = leftovers(store, needed, cache.token_cache if suites else None)
     if not files:
         return [f"{folder}: nothing to clean"]
@@ -33,19 +36,9 @@ def clean_lines(folder: Path, suites: Sequence[Suite], *, delete: bool) -> list[
     total = _size(sum(file.bytes for file in files)).strip()
     if delete:
         for file in files:
-            file.delete()
+            remove(file.path)
         return [*lines, f"deleted {total}"]
     return [*lines, f"{total} would be deleted: add `--yes`"]
-
-
-def _keys(cache: InputCache, suites: Sequence[Suite]) -> set[str]:
-    # Each suite by itself: names of runs are unique within a suite only.
-    return {
-        job.unit.key
-        for suite in suites
-        for member in resolve_all(cache, suite.members)
-        for job in member.jobs
-    }
 
 
 def _size(count: int) -> str:

@@ -88,7 +88,12 @@ class JournalReader:
             self._release()
             raise
         if not live:
-            self._report_cut(max(records, self.sent))
+            lines, least = self._count_lines(0), max(records, self.sent)
+            if lines < least:
+                self._tell(
+                    f"`{self.folder / CALLS}` has {lines} records, but had at least {least}: the others are "
+                    "lost, and missing in MLflow"
+                )
         self._read, self._next = self._offset, self.sent + 1
         self._waiting: deque[tuple[JournalRecord, int]] = deque()
 
@@ -221,14 +226,6 @@ class JournalReader:
             return 0, 0, {}
         size = (self.folder / CALLS).stat().st_size
         return position["sent"], min(position["offset"], size), position["runs"]
-
-    def _report_cut(self, least: int) -> None:
-        lines = self._count_lines(0)
-        if lines < least:
-            self._tell(
-                f"`{self.folder / CALLS}` has {lines} records, but had at least {least}: the others are "
-                "lost, and missing in MLflow"
-            )
 
     def _write_sent(self) -> None:
         position = {"sent": self.sent, "offset": self._offset, "runs": self.runs}

@@ -40,7 +40,7 @@ UPLOAD_SECONDS = 600  # seconds for the upload of a weights file; the server res
 
 def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> None:
     """Add `model` to a run without a model in `experiment` (an id), or complete an interrupted upload."""
-    from mlflow.entities import LoggedModelStatus
+    from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 
     for name in (*model.files, *model.texts):
         check_name(name)
@@ -49,9 +49,10 @@ def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedMo
         return
     if entity is None:
         entity = _create(client, experiment, run, model)
-        _show(client, run, entity)
-    elif not _is_shown(client, run, entity):
-        _show(client, run, entity)
+    outputs = client.get_run(run).outputs
+    if outputs is None or all(out.model_id != entity.model_id for out in outputs.model_outputs):
+        # Once: if it were linked twice, pages would show it twice.
+        client.log_outputs(run, [LoggedModelOutput(entity.model_id, step=0)])
     place = {"artifact_path": entity.artifact_location, "run_id": run, "model_id": entity.model_id}
     texts = _texts(model, **place)
     folder = local_folder(entity.artifact_location)
@@ -115,18 +116,6 @@ def fetch_model(uri: str, experiment: str, run: str, into: Path) -> Path | None:
         with _patiently():
             repository = get_artifact_repository(entity.artifact_location, tracking_uri=uri)
             return Path(repository.download_artifacts("", dst_path=str(into)))
-
-
-def _show(client: MlflowClient, run: str, entity: LoggedModel) -> None:
-    """Link the model to the run, once: linked twice, pages would show it twice."""
-    from mlflow.entities import LoggedModelOutput
-
-    client.log_outputs(run, [LoggedModelOutput(entity.model_id, step=0)])
-
-
-def _is_shown(client: MlflowClient, run: str, entity: LoggedModel) -> bool:
-    outputs = client.get_run(run).outputs
-    return outputs is not None and any(out.model_id == entity.model_id for out in outputs.model_outputs)
 
 
 def _log_metrics(client: MlflowClient, run: str, entity: LoggedModel, model: TrackedModel) -> None:

@@ -98,15 +98,12 @@ def keep_data(client: MlflowClient, run: str, parts: Sequence[DataPart]) -> None
 
     inputs = []
     for part in parts:
+        columns = [{"type": "string", "name": "text", "required": True}]
+        columns += [{"type": "long", "name": task, "required": True} for task in part.tasks]
+        schema = json.dumps({"mlflow_colspec": columns}, ensure_ascii=False)
         profile = json.dumps({"num_rows": part.documents, "num_labels": len(part.tasks)})
         kind, key = ("http", "url") if part.source.startswith(("http://", "https://")) else ("local", "uri")
         source = json.dumps({key: part.source})
-        data = Dataset(part.name, part.digest, kind, source, _schema(part), profile)
+        data = Dataset(part.name, part.digest, kind, source, schema, profile)
         inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", part.role)]))
     client.log_inputs(run, inputs)
-
-
-def _schema(part: DataPart) -> str:
-    columns = [{"type": "string", "name": "text", "required": True}]
-    columns += [{"type": "long", "name": task, "required": True} for task in part.tasks]
-    return json.dumps({"mlflow_colspec": columns}, ensure_ascii=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 
 from mtlv.tracking.views import Chart, View
 
@@ -70,7 +70,11 @@ def view_state(view: View, run_id: Callable[[str], str]) -> dict[str, object]:
         | {_column(name): min(180, 40 + 8 * len(name.partition(".")[2])) for name in view.columns},
         "runsHiddenMode": "FIRST_20_RUNS",
         "compareRunCharts": charts,
-        "compareRunSections": list(_sections(view, sections)),
+        "compareRunSections": [
+            {"uuid": identity, "name": name, "display": name in view.sections, "deleted": False}
+            | {"isReordered": name in view.sections, **_room(view.sections.get(name, ()))}
+            for name, identity in sections.items()
+        ],
         "isAccordionReordered": bool(view.sections),  # otherwise the UI sorts the sections by name
         "hideEmptyCharts": True,
         "groupBy": None,
@@ -81,13 +85,6 @@ def _column(name: str) -> str:
     """Return a column such as `params.k` in the form of the UI."""
     kind, _, key = name.partition(".")
     return f"{kind}.`{key}`"
-
-
-def _sections(view: View, ids: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    for name, identity in ids.items():
-        shown = name in view.sections
-        kept = {"uuid": identity, "name": name, "display": shown, "isReordered": shown, "deleted": False}
-        yield {**kept, **_room(view.sections.get(name, ()))}
 
 
 def _room(charts: tuple[Chart, ...]) -> dict[str, int]:

@@ -26,20 +26,6 @@ NICENESS = 19
 
 
 @dataclass(frozen=True)
-class Result:
-    """Result of a request, which is the name of a method of `_Deliverer` with its arguments."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Outage:
-    """Message about an outage or a rejected record."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class UploadState:
     """State of an upload."""
 
@@ -61,7 +47,7 @@ class UploadProcess:
 
     def __init__(self, uri: str, experiment: str, tell: Tell) -> None:
         self.uri, self.experiment, self._tell = uri, experiment, tell
-        self._answers: SimpleQueue[Result | Failed] = SimpleQueue()
+        self._answers: SimpleQueue[Any] = SimpleQueue()  # to requests; texts are messages for the user
         self._asking = True
         self._gone = Failed(TrackingError("the process that uploads to the tracking store has ended"))
         self._process = ChildProcess("mtlv.tracking.upload_process")
@@ -114,15 +100,15 @@ class UploadProcess:
         self._process.send((method, arguments))
         answer = self._answers.get()
         self._asking = False
-        if isinstance(answer, Result):
-            return answer.value
+        if not isinstance(answer, Failed):
+            return answer
         if answer is self._gone:
             self._answers.put(answer)  # there will be no other answer
         raise answer.error
 
     def _listen(self) -> None:
         for message in self._process.messages():
-            self._tell(message.text) if isinstance(message, Outage) else self._answers.put(message)
+            self._tell(message) if isinstance(message, str) else self._answers.put(message)
         self._answers.put(self._gone)
         if not self._asking:
             self._tell(f"{self._gone.error} All records are kept; upload them with `mtlv sync`")
@@ -190,13 +176,12 @@ class _Deliverer:
 
 
 def serve(parent: Connection) -> None:
-    """Handle requests until there are no more."""
+    """Answer requests, which name methods of `_Deliverer`, until there are no more."""
     uri, experiment = parent.receive()
-    deliverer = _Deliverer(uri, experiment, lambda text: parent.send(Outage(text)))
+    deliverer = _Deliverer(uri, experiment, parent.send)
     for method, arguments in parent.messages():
-        answer: Result | Failed
         try:
-            answer = Result(getattr(deliverer, method)(*arguments))
+            answer = getattr(deliverer, method)(*arguments)
         except MtlvError as error:
             answer = Failed(error)
         except Exception as error:  # the output of this process is not shown

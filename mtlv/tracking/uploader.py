@@ -115,7 +115,10 @@ class Uploader:
                 self._handle_failure(error)
                 self._pause(self._delay())
                 continue
-            self._handle_recovery()
+            if self._is_reported:
+                self._tell("the tracking store is reachable again")
+            self._failures, self._is_reported = 0, False
+            self.problem = next(iter(self._refused.values()), None)
             if closing:
                 return
             self._pause(self._pace.interval)
@@ -201,12 +204,6 @@ class Uploader:
             where = self._outboxes[-1].folder
             message = str(error) or type(error).__name__
             self._tell(f"{message} Training continues; all records are kept in `{where}`")
-
-    def _handle_recovery(self) -> None:
-        if self._is_reported:
-            self._tell("the tracking store is reachable again")
-        self._failures, self._is_reported = 0, False
-        self.problem = next(iter(self._refused.values()), None)
 
     def _delay(self) -> float:
         """Return the seconds until the next attempt, with jitter, so that not all processes retry at once."""

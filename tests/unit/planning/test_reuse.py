@@ -13,6 +13,7 @@ import pytest
 from listening import Watcher
 from memory_tracker import MemoryTracker
 
+from mtlv.disk import remove
 from mtlv.errors import TrackingError
 from mtlv.events import ignore
 from mtlv.execution import local
@@ -141,7 +142,7 @@ def test_clean_takes_what_nothing_needs(littered: Store) -> None:
     assert places == {f"units/.{done}-x1", f"checkpoints/{done}", "checkpoints/other/1.broken"}
     assert {each.bytes for each in found} == {1000}
     for each in found:
-        each.delete()
+        remove(each.path)
     assert leftovers(littered) == []
     assert littered.has(done)
     assert (littered.root / "checkpoints/other/2.ckpt").exists()
