@@ -123,14 +123,11 @@ def _best_class(task: Task, training: NDArray, documents: int) -> NDArray:
     """Return probabilities [N, C] of the class that is best on the training documents, on ties the first."""
     one_hot = np.eye(len(task.classes))
     counts = np.bincount(training.astype(np.int64), minlength=len(one_hot)).astype(np.float32)
-    scores = [_of_class(task, row, counts) for row in one_hot]
+    scores = []
+    for row in one_hot:  # a document of each class, counted as often as it is there
+        alike = TaskScores(np.tile(row, (len(row), 1)), np.arange(len(row)), np.ones(len(row), bool))
+        scores.append(SCORING[task.kind].sums(task, alike)[task.main_metric].of_draws(counts[None])[0])
     return np.tile(one_hot[int(np.argmax(scores))], (documents, 1))
-
-
-def _of_class(task: Task, row: NDArray, counts: NDArray[np.float32]) -> float:
-    """Return the main metric of always answering one class, on so many documents of each class [C]."""
-    alike = TaskScores(np.tile(row, (len(row), 1)), np.arange(len(row)), np.ones(len(row), bool))
-    return float(SCORING[task.kind].sums(task, alike)[task.main_metric].of_draws(counts[None])[0])
 
 
 CONSTANT_ANSWERS: Mapping[str, ConstantAnswer] = {

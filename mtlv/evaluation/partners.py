@@ -76,20 +76,14 @@ def _partner(transfers: Transfers, target: str, measured: Sequence[TransferEffec
 
 def as_records(partners: Sequence[Partner]) -> list[dict[str, Any]]:
     """Return plain records: scores and differences as fractions with all digits, None for unknown values."""
-    return [_record(partner) for partner in partners]
-
-
-def _record(partner: Partner) -> dict[str, Any]:
-    best, known = partner.best, numbers(partner.best)
-    return {
-        "target": partner.target,
-        "baseline": partner.baseline,
-        "partner": best.source if best else None,
-        **{key: known[key] for key in ("after", "difference", "low", "high", "p", "p_holm")},
-        "n": best.n if best else 0,
-        "tried": partner.tried,
-        "follows": partner.follows,
-    }
+    records = []
+    for partner in partners:
+        best = numbers(partner.best)
+        record = {key: best[key] for key in ("after", "difference", "low", "high", "p", "p_holm")}
+        record |= {"n": best["n"] or 0, "tried": partner.tried, "follows": partner.follows}
+        source = partner.best and partner.best.source
+        records.append({"target": partner.target, "baseline": partner.baseline, "partner": source, **record})
+    return records
 
 
 def interval_text(cell: TransferEffect) -> str:

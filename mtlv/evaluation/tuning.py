@@ -62,7 +62,8 @@ def _judge(same: Sequence[Candidate]) -> Iterator[Tried]:
     known = [candidate for candidate in same if candidate.scores]
     able = [candidate for candidate in known if candidate.finished] or known
     common = set.intersection(*(set(candidate.scores) for candidate in able)) if able else set()
-    means = [_mean(candidate, common) for candidate in same]
+    scores = [[x.scores[child] for child in sorted(x.scores.keys() & common or x.scores)] for x in same]
+    means = [fmean(values) if values else None for values in scores]
     values = [
         float("-inf") if mean is None or candidate not in able else mean
         for candidate, mean in zip(same, means, strict=True)
@@ -70,9 +71,3 @@ def _judge(same: Sequence[Candidate]) -> Iterator[Tried]:
     for number, (candidate, mean) in enumerate(zip(same, means, strict=True)):
         chosen = number == values.index(max(values)) or not able
         yield Tried(candidate.of, candidate.name, mean, chosen, candidate.finished)
-
-
-def _mean(candidate: Candidate, common: set[Child]) -> float | None:
-    scores = candidate.scores
-    values = [scores[child] for child in sorted(scores.keys() & common or scores)]
-    return fmean(values) if values else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 from mtlv.settings.draft import Change, Draft, Origin, Variant
 from mtlv.settings.problems import sentence
@@ -29,8 +29,14 @@ def from_transfer(
         alone = list(dict.fromkeys(name for pair in pairs for name in pair))
         members = [*_alone(alone), *((" with ".join(pair), {"tasks": list(pair)}) for pair in pairs)]
     else:
-        sources, targets = (_names(chosen, names) for chosen in (transfer.sources, transfer.targets))
-        members = [*_alone(targets), *_transfers(sources, targets, transfer.first or {})]
+        chosen = (transfer.sources, transfer.targets)
+        sources, targets = (names if one in (None, "all") else list(dict.fromkeys(one)) for one in chosen)
+        members = _alone(targets)
+        for target in targets:
+            for source in (name for name in sources if name != target):
+                first = {"name": FIRST, "tasks": [source], **(transfer.first or {})}
+                stages = [first, {"name": THEN, "tasks": [target]}]
+                members.append((f"{target} after {source}", {"tasks": [target], "stages": stages}))
     seeds = {} if transfer.seeds is None else {"seed": transfer.seeds}
     place = origin.place(())
     return [
@@ -39,17 +45,8 @@ def from_transfer(
     ], []
 
 
-def _alone(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    return ((f"{name} alone", {"tasks": [name]}) for name in names)
-
-
-def _transfers(
-    sources: Sequence[str], targets: Sequence[str], first: Mapping[str, Any]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    for target in targets:
-        for source in (name for name in sources if name != target):
-            stages = [{"name": FIRST, "tasks": [source], **first}, {"name": THEN, "tasks": [target]}]
-            yield f"{target} after {source}", {"tasks": [target], "stages": stages}
+def _alone(names: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    return [(f"{name} alone", {"tasks": [name]}) for name in names]
 
 
 def _all(draft: Draft) -> list[str]:
@@ -60,10 +57,6 @@ def _all(draft: Draft) -> list[str]:
         return [str(entry.get("alias") or entry["name"]) for entry in entries]
     label_lists = (draft.get(path) for path in LABEL_PATHS)
     return next(([str(name) for name in names] for names in label_lists if isinstance(names, list)), [])
-
-
-def _names(chosen: Literal["all"] | Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    return list(known) if chosen in (None, "all") else list(dict.fromkeys(chosen))
 
 
 def _problems(transfer: TransferSettings, draft: Draft, known: Sequence[str], place: str) -> Iterator[str]:

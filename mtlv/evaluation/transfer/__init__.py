@@ -124,17 +124,8 @@ def in_order(
 
 def numbers(cell: TransferEffect | None) -> dict[str, Any]:
     """Return the numbers of a cell; all None if it was not measured."""
-    return {
-        "baseline": cell.baseline if cell else None,
-        "after": cell.after if cell else None,
-        "difference": cell.mean if cell else None,
-        "low": cell.low if cell else None,
-        "high": cell.high if cell else None,
-        "n": cell.n if cell else None,
-        "p": cell.p if cell else None,
-        "p_holm": cell.p_holm if cell else None,
-        "verdict": cell.verdict if cell else None,
-    }
+    names = ("baseline", "after", "mean", "low", "high", "n", "p", "p_holm", "verdict")
+    return {"difference" if name == "mean" else name: getattr(cell, name, None) for name in names}
 
 
 def effects(transfers: Transfers) -> tuple[TransferEffect, ...]:
