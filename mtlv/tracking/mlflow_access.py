@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mtlv.answers import limit_answers
 from mtlv.environ import variable
 from mtlv.errors import RefusedError, TrackingError, mask_credentials
 from mtlv.tracking import address
@@ -44,10 +43,7 @@ VARIABLES = {
 def open_client(uri: str) -> MlflowClient:
     """Create MLflow's client for `uri`, with `VARIABLES` as defaults of environment variables."""
     from mlflow import MlflowClient
-    from mlflow.utils import request_utils
 
-    if limit_answers(request_utils.TCPKeepAliveHTTPAdapter):
-        request_utils._cached_get_request_session.cache_clear()  # of sessions without limits
     for name, value in VARIABLES.items():
         os.environ.setdefault(name, value)
 

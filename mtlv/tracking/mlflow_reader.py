@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtlv.answers import files_up_to
 from mtlv.errors import TrackingError, mask_credentials, shorten
 from mtlv.tracking import address
 from mtlv.tracking.mlflow_access import open_client, translate_errors
@@ -151,8 +150,7 @@ class MlflowReader:
         _need_size(run, name, there[name])
         path = Path(self._fetched.name) / run.id / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with files_up_to(_most(name)):
-            self._repository(run)._download_file(name, str(path))  # the public method would list the folder
+        self._repository(run)._download_file(name, str(path))  # the public method would list the folder
         _need_size(run, name, path.stat().st_size)
         return path
 
@@ -174,12 +172,8 @@ def _need_folder(place: Path, uri: str) -> None:
         )
 
 
-def _most(name: str) -> int:
-    return MAX_BYTES.get(posixpath.splitext(name)[1], MAX_OTHER_BYTES)
-
-
 def _need_size(run: StoredRun, name: str, size: int | None) -> None:
-    most = _most(name)
+    most = MAX_BYTES.get(posixpath.splitext(name)[1], MAX_OTHER_BYTES)
     if size is not None and size > most:
         raise TrackingError(
             f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) is too large",

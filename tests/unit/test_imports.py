@@ -13,7 +13,6 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "mtlv"
 FILES = sorted(PACKAGE.rglob("*.py"))
 EVERYONE = {
-    "answers",
     "disk",
     "environ",
     "environment",
