@@ -42,8 +42,11 @@ def with_tokens(encoder: Encoder, tokens: Iterable[str]) -> Encoder:
     tokenizer.add_tokens([AddedToken(token, normalized=False, special=False) for token in added])
     known = set(encoder.tokenizer.get_vocab().values())
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in added}
-    pieces = {token: _pieces(encoder.tokenizer, token) for token in added if ids[token] not in known}
-    _embed(module, {ids[token]: (token, ids_of_pieces) for token, ids_of_pieces in pieces.items()})
+    pieces = {}
+    for token in (token for token in added if ids[token] not in known):
+        parts = encoder.tokenizer(token, add_special_tokens=False)["input_ids"]
+        pieces[ids[token]] = (token, [part for part in parts if part != encoder.tokenizer.unk_token_id])
+    _embed(module, pieces)
     digest = weights_digest(module, tokenizer)
     return replace(encoder, module=module, tokenizer=tokenizer, digest=digest)
 
@@ -57,11 +60,6 @@ def _check(encoder: Encoder, tokens: Sequence[str]) -> None:
             f"the tokenizer of `encoder.name` `{encoder.name}` is not a fast one",
             then="use an encoder with a tokenizer.json, or set `data.mentions: original`",
         )
-
-
-def _pieces(tokenizer: Any, token: str) -> list[int]:
-    ids = tokenizer(token, add_special_tokens=False)["input_ids"]
-    return [piece for piece in ids if piece != tokenizer.unk_token_id]
 
 
 def _embed(module: Any, rows: dict[int, tuple[str, list[int]]]) -> None:

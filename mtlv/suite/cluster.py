@@ -42,7 +42,10 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
     check_suite(suite, corpora)
     cache, folder = InputCache(note=noter(callback), corpora=corpora), folder or Path("mtlv-clusters")
     results, lines = [], []
-    for settings in _different(suite):
+    different: dict[str, Settings] = {}
+    for member in suite.members:
+        different.setdefault(content_key(_what_groups(member.settings)), member.settings)
+    for settings in different.values():
         name = grouping_title(settings)
         groups = resolve_groups(cache, settings, cache.folds(settings.data)[0])
         place = folder / f"{ascii_slug(name)[:50]}-{content_key(_what_groups(settings), 6)}"
@@ -57,14 +60,6 @@ def cluster_suite(suite: Suite, folder: Path | None, callback: Callback) -> Clus
         results.append(groups)
         lines += [*_lines(name, groups), f"  written to {place}"]
     return ClusterResult(tuple(results), tuple(lines))
-
-
-def _different(suite: Suite) -> list[Settings]:
-    """Return one settings object for each different grouping."""
-    kept: dict[str, Settings] = {}
-    for member in suite.members:
-        kept.setdefault(content_key(_what_groups(member.settings)), member.settings)
-    return list(kept.values())
 
 
 def _what_groups(settings: Settings) -> list[object]:

@@ -17,7 +17,6 @@ from mtlv.units.train import device_for, need_room
 if TYPE_CHECKING:
     import torch
 
-    from mtlv.models.kinds import Kind
     from mtlv.plan import Task
     from mtlv.units.inputs import UnitInputs
     from mtlv.units.job import Job
@@ -53,17 +52,14 @@ def teacher_outputs_of(
             model.load_state_dict(state)
             documents = job.fold.part(job.teaching_part)
             for part in inputs.parts([name for head in heads for name in head.tasks], documents):
-                values = predict(model, part, precision=job.precision, read=_teacher_outputs)
+                values = predict(
+                    model,
+                    part,
+                    precision=job.precision,
+                    read=lambda kind, logits, _: kind.teacher_outputs(logits),
+                )
                 outputs |= {name: _flat(values[name]) for name in values if name in tasks}
     return outputs
-
-
-def _teacher_outputs(
-    kind: Kind,
-    logits: torch.Tensor,
-    targets: Sequence[torch.Tensor],  # noqa: ARG001
-) -> Sequence[torch.Tensor]:
-    return kind.teacher_outputs(logits)
 
 
 def _flat(values: NDArray) -> NDArray:

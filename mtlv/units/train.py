@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import torch
 
     from mtlv.data.batches import PartDocuments
-    from mtlv.data.columns import TargetColumn
     from mtlv.data.mixing import Mixture
     from mtlv.data.sampling import Pace
     from mtlv.plan import Scores, Task
@@ -306,9 +305,13 @@ def _mixture(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
     settings, batch_sizes = job.settings.training, job.settings.data.batch_sizes
     tasks = job.unit.model.tasks
     sizes = tuple(batch_sizes.get(name, settings.batch_size) for name in inputs.sources(tasks))
-    parts = inputs.parts(tasks, job.fold.train, known=True)
+    parts, taught = inputs.parts(tasks, job.fold.train, known=True), inputs.teacher_outputs
     parts = tuple(
-        replace(part, multiple=multiple, teacher_outputs=_of(part.targets, inputs.teacher_outputs))
+        replace(
+            part,
+            multiple=multiple,
+            teacher_outputs={name: taught[name] for name in part.targets if name in taught},
+        )
         for part in parts
     )
     if settings.pace is not None:
@@ -323,10 +326,6 @@ def _pace(settings: PaceSettings, part: PartDocuments, epochs: int, seed: int) -
     hard = DIFFICULTIES[settings.by](part, seed)
     order = np.argsort(-hard if settings.reverse else hard, kind="stable")
     return Pace(order, settings.until * epochs, settings.start)
-
-
-def _of(names: Iterable[str], columns: Mapping[str, TargetColumn]) -> dict[str, TargetColumn]:
-    return {name: columns[name] for name in names if name in columns}
 
 
 def _build(job: Job, inputs: UnitInputs, initial_weights: Mapping[str, torch.Tensor] | None) -> Any:

@@ -90,16 +90,12 @@ def mask_of(attention_mask: torch.Tensor | None = None, **more: Any) -> torch.Te
 
 def use_fast_attention(model: nn.Module) -> None:
     """Replace `sdpa` by `attention` in the encoders of a model."""
-    for part in model.modules():
-        implementation = getattr(getattr(part, "config", None), "_attn_implementation", None)
-        change = getattr(part, "set_attn_implementation", None)
-        if implementation == "sdpa" and change is not None:
-            _register()
-            change(ATTENTION)
-
-
-def _register() -> None:
     from transformers import AttentionInterface, AttentionMaskInterface
 
     AttentionInterface.register(ATTENTION, attention)
     AttentionMaskInterface.register(ATTENTION, mask_of)
+    for part in model.modules():
+        implementation = getattr(getattr(part, "config", None), "_attn_implementation", None)
+        change = getattr(part, "set_attn_implementation", None)
+        if implementation == "sdpa" and change is not None:
+            change(ATTENTION)
