@@ -21,6 +21,7 @@ from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
 
 PARTS = ("train", "validation", "test")
+OPTIONAL_COLUMNS = ("parts", "seconds", "words", "prose", "mentions", "groups")
 T = TypeVar("T")
 
 
@@ -161,7 +162,7 @@ class Corpus:
             )
         if not self.tasks:
             raise DataError(f"corpus `{self.name}` has no labels", then="give at least one in `data.labels`")
-        optional = (self.parts, self.seconds, self.words, self.prose, self.mentions, self.groups)
+        optional = (getattr(self, name) for name in OPTIONAL_COLUMNS)
         columns: list[Sized] = [self.ids, self.texts, *(self.targets[task.name] for task in self.tasks)]
         columns += self.subgroups.values()
         lengths = {len(column) for column in (*columns, *optional) if column is not None}
@@ -287,17 +288,13 @@ class Corpus:
     def take(self, rows: Sequence[int] | NDArray[np.int64], *, note: str = "") -> Corpus:
         """Return the corpus of these rows, in this order."""
         index = np.asarray(rows, dtype=np.int64)
+        columns: dict[str, Any] = {name: rows_of(getattr(self, name), index) for name in OPTIONAL_COLUMNS}
         return replace(
             self,
+            **columns,
             ids=pick(self.ids, index),
             texts=pick(self.texts, index),
             targets={name: np.asarray(column)[index] for name, column in self.targets.items()},
-            parts=rows_of(self.parts, index),
-            seconds=rows_of(self.seconds, index),
-            words=rows_of(self.words, index),
-            prose=rows_of(self.prose, index),
-            mentions=rows_of(self.mentions, index),
-            groups=rows_of(self.groups, index),
             subgroups={name: pick(column, index) for name, column in self.subgroups.items()},
             whole_digests=None if self.whole_digests is None else self.whole_digests[index],
             notes=(*self.notes, note) if note else self.notes,

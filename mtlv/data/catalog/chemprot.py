@@ -19,7 +19,7 @@ from typing import NamedTuple
 from mtlv.data.examples import Example, answers_corpus, tab_rows
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import absent, from_github, part_files
-from mtlv.data.source import PARTS, Card, Corpus, Download
+from mtlv.data.source import PARTS, Card, Corpus
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task
@@ -28,6 +28,24 @@ NEGATIVE = "false"
 ROLES = ("CHEMICAL", "GENE")
 # Part -> its name in BioCreative's files.
 _NAMES = {"train": "training", "validation": "development", "test": "test"}
+# Of BioCreative's files, by their folder.
+_SHA256 = {
+    "training": {
+        "abstracts": "2eef8782dc6c1474115ce5b780d6b4bc8f68d98e34fbf1619b9502fafc97685b",
+        "entities": "ec01f954803d6854965b36b4c222001246b93b683a8fde4f4944132779161a7e",
+        "gold_standard": "dc1333bf582ecf67ca1a1fe05c27bfaa03969a5ef3d70543d0c7a90e2dd9896e",
+    },
+    "development": {
+        "abstracts": "186a45a6b604d602c3fcf2a04fe6cc9b5f5d6dbe5542babfc685d56db1fd617d",
+        "entities": "7b75bd8e5397a72a29a387bb12f847487938b7469c84d04b289ccaa8009ec12a",
+        "gold_standard": "7fc258e29160c18807b12cb34e30fce6a4c26df835247febaafa21dc49e6ec60",
+    },
+    "test_gs": {
+        "abstracts_gs": "9b7de664f0b4231d6e58992f091aa36bc577ca3f12f0565bc2d898af3982645b",
+        "entities_gs": "37a9addd54822a1fd8636cddca01dd9ddadc0776b76140271869bf9e02203d99",
+        "gold_standard": "3dc760bf88a0a9b3ef4b2374b97d67c89bb8f4309905729546bab10beccb236b",
+    },
+}
 _SENTENCE = re.compile(r"\S.*?(?:(?<=[.?!])(?<!i\.v\.)(?=\s+[A-Z(\[0-9])|$)", re.DOTALL)
 _NEXT = "run `mtlv data fetch chemprot`; SciBERT's files are `data.name: chemprot_scibert`"
 BOTH = "@CHEM-GENE$"  # one name inside the other
@@ -41,15 +59,6 @@ class _Entity(NamedTuple):
     span: Span
     text: str
     place: str
-
-
-def _files(part: str, digests: dict[str, str]) -> tuple[Download, ...]:
-    return from_github(
-        "Aitslab/nlp_2021_alexander_petter",
-        f"1784721ed0b1fa1252f2359486f84e9b3514a6b3/utils/chemprot/chemprot/chemprot_{part}"
-        + "_gs" * (part == "test"),
-        {f"chemprot_{part}_{name}": digest for name, digest in digests.items()},
-    )
 
 
 CARD = Card.of_task(
@@ -67,31 +76,14 @@ CARD = Card.of_task(
     licence="not stated for the data",
     citation="Krallinger M, Rabal O, Akhondi SA, et al. Overview of the BioCreative VI chemical-protein "
     "interaction track. Proc. BioCreative VI, 141-146, 2017.",
-    downloads=(
-        *_files(
-            "training",
-            {
-                "abstracts.tsv": "2eef8782dc6c1474115ce5b780d6b4bc8f68d98e34fbf1619b9502fafc97685b",
-                "entities.tsv": "ec01f954803d6854965b36b4c222001246b93b683a8fde4f4944132779161a7e",
-                "gold_standard.tsv": "dc1333bf582ecf67ca1a1fe05c27bfaa03969a5ef3d70543d0c7a90e2dd9896e",
-            },
-        ),
-        *_files(
-            "development",
-            {
-                "abstracts.tsv": "186a45a6b604d602c3fcf2a04fe6cc9b5f5d6dbe5542babfc685d56db1fd617d",
-                "entities.tsv": "7b75bd8e5397a72a29a387bb12f847487938b7469c84d04b289ccaa8009ec12a",
-                "gold_standard.tsv": "7fc258e29160c18807b12cb34e30fce6a4c26df835247febaafa21dc49e6ec60",
-            },
-        ),
-        *_files(
-            "test",
-            {
-                "abstracts_gs.tsv": "9b7de664f0b4231d6e58992f091aa36bc577ca3f12f0565bc2d898af3982645b",
-                "entities_gs.tsv": "37a9addd54822a1fd8636cddca01dd9ddadc0776b76140271869bf9e02203d99",
-                "gold_standard.tsv": "3dc760bf88a0a9b3ef4b2374b97d67c89bb8f4309905729546bab10beccb236b",
-            },
-        ),
+    downloads=tuple(
+        download
+        for part, digests in _SHA256.items()
+        for download in from_github(
+            "Aitslab/nlp_2021_alexander_petter",
+            "1784721ed0b1fa1252f2359486f84e9b3514a6b3/utils/chemprot/chemprot/chemprot_" + part,
+            {f"chemprot_{part.removesuffix('_gs')}_{name}.tsv": digest for name, digest in digests.items()},
+        )
     ),
 )
 

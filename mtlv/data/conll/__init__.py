@@ -107,7 +107,9 @@ def tagged_corpus(
         task = task_of(card, sentences)
     else:
         is_classed = are_classes(chain.from_iterable(tags))
-        task = task_of(card, sentences, columns.task or (_named(columns) if is_classed else "entities"))
+        column = columns.tags or ""
+        of_column = column if column and not column.removeprefix("-").isdecimal() else "tags"
+        task = task_of(card, sentences, columns.task or (of_column if is_classed else "entities"))
         task = replace(task, main_metric=columns.metric or tag_metric(chain.from_iterable(tags)))
         if is_classed:
             task = replace(task, description="A class of each word.")
@@ -126,12 +128,6 @@ def _with_classes(task: Task, classes: tuple[str, ...]) -> Task:
             allowed=", ".join(classes),
         )
     return replace(task, classes=classes)
-
-
-def _named(columns: Columns) -> str:
-    """Return the name of a task of classes of words: that of their column."""
-    name = columns.tags or ""
-    return name if name and not name.removeprefix("-").isdecimal() else "tags"
 
 
 def _note(file: ConllFile, columns: Columns) -> list[str]:
