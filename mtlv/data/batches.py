@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -177,7 +178,7 @@ class PartDocuments:
     def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
         """Yield every document once, in random batches that differ in each epoch; or as `batching` says."""
         order = self.batching(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
-        return self._batches(order, (seed, epoch + 1))
+        return self._batches(order, (seed, epoch + 1), epoch)
 
     def inference(self, batch_size: int, *, tokens: int | None = None) -> Iterator[Batch]:
         """Yield every document once, longest first, with at most `tokens` in a batch; see `longest_first`."""
@@ -185,11 +186,12 @@ class PartDocuments:
         return self._batches(order)
 
     def _batches(
-        self, order: Sequence[NDArray[np.int64]], seed: tuple[int, ...] = UNCHANGING
+        self, order: Sequence[NDArray[np.int64]], seed: tuple[int, ...] = UNCHANGING, epoch: float = math.inf
     ) -> Iterator[Batch]:
-        for positions in order:
+        for number, positions in enumerate(order):
             batch = self._batch(self.index[positions])
-            yield batch if self.masking is None else self._hide_pieces(batch, self.masking, seed)
+            masking = self.masking and self.masking.after(epoch + number / len(order))
+            yield batch if masking is None else self._hide_pieces(batch, masking, seed)
 
     def _hide_pieces(self, batch: Batch, masking: Masking, seed: tuple[int, ...]) -> Batch:
         import torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,17 +84,26 @@ class Masking:
 
     Args:
         pieces: the vocabulary.
-        rate: share of masked pieces.
+        rate: share of masked pieces, or shares for equal parts of the training, in turn.
         whole_words: whether to mask whole words; if not, each piece is drawn by itself.
         masked, random: shares of masked pieces that are replaced by `[MASK]` and by a random piece; the
             others stay as they are.
+        epochs: number of epochs of the training.
     """
 
     pieces: Pieces
-    rate: float = 0.15
+    rate: float | tuple[float, ...] = 0.15
     whole_words: bool = True
     masked: float = 0.8
     random: float = 0.1
+    epochs: int = 1
+
+    def after(self, epochs: float) -> Masking:
+        """Return the masking after so many epochs, with one rate: that of this part of the training."""
+        if not isinstance(self.rate, tuple):
+            return self
+        part = int(min(epochs / self.epochs, 1) * len(self.rate))
+        return replace(self, rate=self.rate[min(part, len(self.rate) - 1)])
 
     def hide(
         self, ids: NDArray[np.int64], mask: NDArray[np.bool_], *, seeds: Collection[tuple[int, ...]]
@@ -136,6 +145,7 @@ class Masking:
 
     def _choose_words(self, lengths: NDArray[np.int64], rng: np.random.Generator) -> list[int]:
         """Return the words to hide, given the number of pieces of each."""
+        assert isinstance(self.rate, float)
         left = max(1, round(self.rate * int(lengths.sum())))
         chosen = []
         for word in rng.permutation(len(lengths)).tolist():

@@ -78,7 +78,10 @@ class GroupingSettings(SettingsSection):
 class MaskingSettings(SettingsSection):
     """Masked language modelling; see `mtlv.data.masking`."""
 
-    rate: Annotated[float, Field(gt=0, lt=1, description="a number above 0 and below 1")]
+    rate: Annotated[
+        Share | Annotated[tuple[Share, ...], Field(min_length=1, strict=False)],
+        Field(description="a number above 0 and below 1, or a list of them, for equal parts of the training"),
+    ]
     whole_words: Flag
     masked: Fraction
     random: Fraction

@@ -295,7 +295,9 @@ def _add_masking(job: Job, inputs: UnitInputs) -> UnitInputs:
     from mtlv.data.masking import Masking, Pieces
 
     pieces = Pieces.of(inputs.encoder.tokenizer, len(inputs.encoder.module.get_input_embeddings().weight))
-    return replace(inputs, masking=Masking(pieces, **job.settings.training.masking.model_dump()))
+    settings = job.settings.training
+    masking = Masking(pieces, epochs=settings.epochs, **settings.masking.model_dump())
+    return replace(inputs, masking=masking)
 
 
 def _mixture(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:

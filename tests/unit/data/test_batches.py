@@ -252,3 +252,16 @@ def test_texts_hide_other_pieces_in_every_epoch_and_seed_but_the_same_in_a_test(
     assert first != hidden(part.training(2, seed=0, epoch=1))
     assert first != hidden(part.training(2, seed=1, epoch=0))
     assert hidden(part.inference(2)) == hidden(part.inference(6))
+
+
+def test_a_list_of_rates_is_that_of_equal_parts_of_the_training_and_the_last_that_of_a_test() -> None:
+    numbers = np.arange(50)
+    pieces = Pieces(49, special=numbers == 49, continues=numbers < 0, characters=numbers)
+    masking = Masking(pieces, rate=(0.1, 0.2, 0.3, 0.4), masked=1.0, random=0, epochs=2)
+    part = PartDocuments(tokens([20] * 6), dense({"text": np.zeros(6)}), np.arange(6), masking=masking)
+
+    def counts(batches: Iterable[Batch]) -> list[int]:
+        return [int((batch.input_ids == 49).sum(1).unique()) for batch in batches]
+
+    assert [counts(part.training(2, seed=0, epoch=epoch)) for epoch in (0, 1)] == [[2, 2, 4], [6, 6, 8]]
+    assert counts(part.inference(2)) == [8, 8, 8]

@@ -19,6 +19,8 @@ from mtlv.reporting.metrics import text_metrics
 from mtlv.settings import load_suite
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import EpochRecord
+from mtlv.training.state import EpochProgress
+from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import InputCache
 from mtlv.units.train import _add_masking, train_unit
 from mtlv.units.validation import UnitCallbacks
@@ -33,6 +35,7 @@ data:
   max_length: 12
 encoder: tiny
 training: {epochs: 1, learning_rate: 3e-3, batch_size: 8, precision: fp32}
+store: {checkpoint_steps: 6}
 stages:
   - {name: pretrain, tasks: [texts], architecture: mtl, training: {epochs: 2, EXTRA}}
   - {name: tune, tasks: [labelled], architecture: mtl}
@@ -133,6 +136,30 @@ def test_texts_are_learned_and_the_next_stage_starts_from_them(member: Callable,
     )
     later, _ = trained(cache, resolved, tmp_path / "2", 1, weights)
     assert list(later.test.tasks) == ["heart"]
+
+
+def test_rising_rates_are_the_same_after_a_restart(
+    member: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, resolved = member("masking: {rate: [0.1, 0.3, 0.5]}")
+    expected, weights = trained(cache, resolved, tmp_path / "undisturbed", 0)
+    real = CheckpointHook.on_step
+
+    def on_step(hook: CheckpointHook, progress: EpochProgress) -> None:
+        real(hook, progress)
+        if progress.step == 12:  # of several epochs, with the second rate
+            hook.checkpoints.wait()
+            assert hook.checkpoints.newest(lambda _: None) is not None
+            raise InterruptedError
+
+    monkeypatch.setattr(CheckpointHook, "on_step", on_step)
+    with pytest.raises(InterruptedError):
+        trained(cache, resolved, tmp_path / "interrupted", 0)
+    monkeypatch.undo()
+    record, again = trained(cache, resolved, tmp_path / "interrupted", 0)
+    assert [epoch.loss for epoch in record.epochs] == [epoch.loss for epoch in expected.epochs]
+    for epoch, state in weights.items():
+        assert all(torch.equal(again[epoch][name], weight) for name, weight in state.items())
 
 
 def test_long_texts_count_once_with_the_sums_of_their_rows(member: Callable, tmp_path: Path) -> None:
