@@ -217,7 +217,7 @@ CONTRADICTIONS = (
             and s.training.head_weights is None
             and s.training.head_loss
         ),
-        "not set, but `training.head_loss: {}` needs it; write size, or a mapping of task name to weight",
+        "not set, but `training.head_loss: {}` needs it; write size, rarity, or a mapping of task to weight",
     ),
     Check(
         ("training.head_weights",),

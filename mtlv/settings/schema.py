@@ -172,8 +172,8 @@ class TrainingSettings(SettingsSection):
     objective: ObjectiveSettings
     head_loss: Annotated[str, OneOf(OBJECTIVES)]
     head_weights: Annotated[
-        Literal["size"] | dict[str, Weight] | None,
-        Field(description="size, a mapping of task name to a number of 0 or more, or null"),
+        Literal["size", "rarity"] | dict[str, Weight] | None,
+        Field(description="size, rarity, a mapping of task name to a number of 0 or more, or null"),
     ]
     task_weights: Annotated[
         dict[str, Positive] | None,

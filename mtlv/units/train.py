@@ -25,11 +25,12 @@ from mtlv.units.validation import BestWeights, UnitCallbacks, ValidationHook
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import NDArray
 
     from mtlv.data.batches import PartDocuments
     from mtlv.data.mixing import Mixture
     from mtlv.data.sampling import Pace
-    from mtlv.plan import Scores, Task
+    from mtlv.plan import HeadSpec, Scores, Task
     from mtlv.settings.schema import PaceSettings
     from mtlv.training.loop import DueStep
     from mtlv.training.state import TrainingState
@@ -369,11 +370,13 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, mixture: Mixture) ->
     make = balancer_of(chosen.name, chosen.per, heads)
     seed = job.unit.draw_seed("objective")
     balancer = make(terms(chosen.per, heads), seed=seed, learning_rate=chosen.learning_rate)
+    is_by_rarity = settings.head_weights == "rarity"
+    weights = _weigh_rare(heads, inputs, job.fold.train) if is_by_rarity else settings.head_weights
     objective = Objective(
         heads,
         tasks=_weight_tasks(inputs.tasks, settings.task_weights or {}),
         combine=settings.head_loss,
-        head_weights=settings.head_weights,
+        head_weights=weights,
         together=mixture.draw.together,
         teaching=NO_TEACHER if teach is None else teaching(teach.gold, teach.temperature, steps=steps),
         balancer=balancer,
@@ -382,6 +385,22 @@ def _optimisation(job: Job, model: Any, inputs: UnitInputs, mixture: Mixture) ->
     scheduler = schedule(optimizer, settings.schedule, steps=steps, warmup=settings.warmup)
     trained = TrainingState(model, optimizer, scheduler, balancer)
     return trained, objective.to(trained.device)
+
+
+def _weigh_rare(heads: Sequence[HeadSpec], inputs: UnitInputs, train: NDArray[np.int64]) -> dict[str, float]:
+    """Return the weight of each head, by its first task, so that those of rare labels weigh more.
+
+    It is one over the effective number of documents, (1 - b^n) / (1 - b) with b = 0.999, for the mean number
+    n of training documents of the head's labels, or classes. The mean weight is 1.
+    Formula: Cui et al. 2019, arXiv:1901.05555, eq. 2, for heads instead of classes.
+    """
+    weights = []
+    for head in heads:
+        tasks = [inputs.tasks[name] for name in head.tasks]
+        strata = [inputs.targets[t.kind].strata(t, inputs.corpus.targets[t.name]) for t in tasks]
+        counts = [flags[train].sum() for of_task in strata for flags in of_task.values()]
+        weights.append(1 / (1 - 0.999 ** max(float(np.mean(counts or len(train))), 1)))
+    return {head.tasks[0]: weight / np.mean(weights) for head, weight in zip(heads, weights, strict=True)}
 
 
 def _weight_tasks(tasks: Mapping[str, Task], weights: Mapping[str, float]) -> dict[str, Task]:

@@ -300,8 +300,8 @@ ONE_PROBLEM = [
     ),
     (
         "training: {head_loss: weighted_sum, head_weights: {a: -1}}\n",
-        "c.yml:1: `training.head_weights.a`: got -1; allowed: size, a mapping of task name to a number of 0 or "
-        "more, or null",
+        "c.yml:1: `training.head_weights.a`: got -1; allowed: size, rarity, a mapping of task name to a number of "
+        "0 or more, or null",
     ),
     ("architecture: gmt\n", "c.yml:1: `architecture.name`: got 'gmt'; allowed: one of stl, mtl, gmtl, gmhl, imported; did you mean `gmtl`?"),
     ("encoder: 5\n", "c.yml:1: `encoder.name`: got 5; allowed: text without control characters"),
@@ -421,8 +421,8 @@ ONE_PROBLEM = [
     ("grouping: {method: kde}\n", "c.yml: `grouping.features`: kde works on counts (got label_description); take label_count"),
     (
         "training: {head_loss: weighted_sum}\n",
-        "c.yml: `training.head_weights`: not set, but `training.head_loss: weighted_sum` needs it; write size, or a "
-        "mapping of task name to weight",
+        "c.yml: `training.head_weights`: not set, but `training.head_loss: weighted_sum` needs it; write size, "
+        "rarity, or a mapping of task to weight",
     ),
     (
         "training: {head_weights: size}\n",

@@ -271,6 +271,19 @@ def test_how_losses_become_one_is_as_the_settings_say(
         assert objective.task_weights[lung].tolist() == [of_lung]
 
 
+def test_heads_of_rare_labels_weigh_more(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighted = ("training.head_loss=weighted_sum", "training.head_weights=rarity")
+    unit = unit_of(suite(table("t"), "architecture=gmhl", "grouping.k=2", *weighted))
+    objective = handed_over(unit, tmp_path, monkeypatch)[1]["objective"]
+    targets, train = unit.inputs.corpus.targets, unit.job.fold.train
+    counts = [np.mean([targets[task][train].sum() for task in head.tasks]) for head in objective.heads]
+    effective = np.array([(1 - 0.999**count) / 0.001 for count in counts])
+    assert len(set(counts)) == 2
+    np.testing.assert_allclose(objective.weights, 2 / effective / (1 / effective).sum(), rtol=1e-6)
+
+
 def test_classes_are_counted_in_the_training_documents(
     suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
