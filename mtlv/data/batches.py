@@ -157,6 +157,7 @@ class PartDocuments:
         multiple: L of every batch is a multiple of it, up to the longest document.
         masking: masks pieces of the texts, which are then the targets of the tasks; None if documents have
             targets.
+        given: tasks whose targets are given, if pieces are masked.
         teacher_outputs: raw outputs of teachers by task name.
         batching: batches of an epoch of training.
         first: first index of the documents' source, from which masks count, so that they do not depend on
@@ -171,6 +172,7 @@ class PartDocuments:
     teacher_outputs: Mapping[str, TargetColumn] = field(default_factory=dict)
     batching: Batching = random_batches
     first: int = 0
+    given: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.index)
@@ -202,7 +204,10 @@ class PartDocuments:
             batch,
             input_ids=torch.from_numpy(masked.ids),
             words=torch.from_numpy(masked.places),
-            targets=dict.fromkeys(self.targets, torch.from_numpy(masked.targets)),
+            targets={
+                name: values if name in self.given else torch.from_numpy(masked.targets)
+                for name, values in batch.targets.items()
+            },
         )
 
     def _batch(self, index: NDArray[np.int64]) -> Batch:

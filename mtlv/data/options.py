@@ -78,7 +78,7 @@ class DataOptions:
         seed: seed for `limit` and generated text.
         alias: name of the corpus instead of its catalog name.
         hub: name of a data set on a hub, instead of `path`.
-        text_only: whether to read only texts, for masked language modelling; or `next_sentence`, for pairs.
+        text_only: whether to read only texts, for masked language modelling; or one of `PAIRS`.
         of_several: whether it is one of several sources: descriptions may be of another one's tasks.
     """
 

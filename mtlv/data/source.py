@@ -218,6 +218,11 @@ class Corpus:
         return any(TARGETS[task.kind].has_targets for task in self.tasks)
 
     @property
+    def masked(self) -> bool:
+        """Whether its texts are learned, by masking pieces of them."""
+        return not all(TARGETS[task.kind].has_targets for task in self.tasks)
+
+    @property
     def labelled(self) -> bool:
         """Whether targets were given; others are made from the texts, and no model is judged by them."""
         return self.targeted and self.whole_digests is None

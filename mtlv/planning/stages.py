@@ -203,7 +203,7 @@ class StageBuilder:
     def _masking(self, settings: Settings, corpus: Corpus, model: ModelSpec) -> dict[str, object]:
         """Return the settings of masked language modelling and its published head, if a model learns it."""
         read = zip(corpus.members or (corpus,), _sources(corpus, model), strict=True)
-        places = [number for number, (source, is_read) in enumerate(read) if is_read and not source.targeted]
+        places = [number for number, (source, is_read) in enumerate(read) if is_read and source.masked]
         if not places:
             return {}
         head = self.cache.encoder(settings.encoder, settings.data).head

@@ -11,7 +11,10 @@ from mtlv.settings.values import Count, MaybeCount, MaybeText, Names, Seed, Sett
 SOURCE_KEYS = ("name", "alias", "path", "hub", "text_only", "labels", "limit")
 KINDS_WITHOUT_TARGET = ("mlm",)
 """Kinds of tables that have no column with a target."""
-TextOnly = Annotated[bool | Literal["next_sentence"], Field(description="true, false or next_sentence")]
+TextOnly = Annotated[
+    bool | Literal["next_sentence", "masked_pairs"],
+    Field(description="true, false, next_sentence or masked_pairs"),
+]
 LENGTH_RANGE = Field(ge=4, le=8192, description="a whole number from 4 to 8192")
 
 

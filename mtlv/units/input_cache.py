@@ -122,7 +122,7 @@ class InputCache(Corpora):
     def _untargeted(self, data: DataSettings) -> list[str]:
         """Return the names of the data sets whose texts are learned."""
         corpus = self.corpus(data)
-        return [member.name for member in corpus.members or (corpus,) if not member.targeted]
+        return [member.name for member in corpus.members or (corpus,) if member.masked]
 
     def _initial(self, spec: EncoderSettings, data: DataSettings) -> Encoder:
         encoder, vocabulary = self._load_encoder(spec.name, spec.revision, data), spec.vocabulary

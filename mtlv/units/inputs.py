@@ -40,7 +40,7 @@ class UnitInputs:
         encoder: published encoder.
         targets: conversion of targets and outputs by kind of task.
         below: cache of the outputs of frozen layers, if there are any.
-        masking: masks pieces of the texts of sources without targets.
+        masking: masks pieces of the texts of sources whose texts are learned.
         teacher_outputs: raw outputs of teachers for the training documents, by task.
         predictions: those of another model for all documents, taken in place of training.
     """
@@ -82,9 +82,11 @@ class UnitInputs:
             columns = {name: self._column(name) for name in source.names if name in names}
             if known:
                 here = self._known(here, columns)
-            masking = None if source.targeted else self.masking
+            masking = self.masking if source.masked else None
+            given = [task.name for task in source.tasks if self.targets[task.kind].has_targets]
             index, (first, *_) = self.tokens.rows(here), self.tokens.rows(np.array([start]))
-            parts.append(PartDocuments(self.tokens, columns, index, masking=masking, first=int(first)))
+            documents = PartDocuments(self.tokens, columns, index, masking=masking, first=int(first))
+            parts.append(replace(documents, given=given))
         return tuple(parts)
 
     def count(self, names: Sequence[str], rows: NDArray[np.int64]) -> int:

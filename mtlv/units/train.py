@@ -290,8 +290,8 @@ def _tell(name: str, callbacks: UnitCallbacks, text: str) -> None:
 
 
 def _add_masking(job: Job, inputs: UnitInputs) -> UnitInputs:
-    """Return inputs that mask pieces of texts without targets, by the settings of the unit's stage."""
-    if all(source.targeted for source in inputs.corpus.members or (inputs.corpus,)):
+    """Return inputs that mask pieces of texts that are learned, by the settings of the unit's stage."""
+    if not any(source.masked for source in inputs.corpus.members or (inputs.corpus,)):
         return inputs
     from mtlv.data.masking import Masking, Pieces
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from mtlv.data.options import DataOptions, select
 from mtlv.data.source import Card, Corpus, text_task
-from mtlv.data.texts.next_sentence import NEXT_SENTENCE, next_sentences, next_task
+from mtlv.data.texts.next_sentence import next_sentences, pair_tasks
 from mtlv.errors import MAX_ALLOWED_LETTERS, DataError, nearest, shorten
 from mtlv.plan.task import Task
 from mtlv.registries import Registry
@@ -58,8 +58,8 @@ def location(name: str, options: DataOptions | None = None) -> Path:
 def tasks(name: str, options: DataOptions) -> tuple[Task, ...]:
     """Return the T tasks that a run would have, without reading documents if the card has them."""
     called = options.alias or name
-    if options.text_only == NEXT_SENTENCE:
-        return (next_task(called),)
+    if isinstance(options.text_only, str):
+        return pair_tasks(called, options.text_only)
     if options.text_only:
         return (text_task(f"{called}.text", called),)
     known = card(name).tasks()
@@ -92,8 +92,8 @@ def load(name: str, options: DataOptions) -> Corpus:
     chosen = select(corpus.tasks, options, name)
     targets = {task.name: corpus.targets[task.name] for task in chosen}
     corpus = replace(corpus, name=options.alias or corpus.name, tasks=chosen, targets=targets)
-    if options.text_only == NEXT_SENTENCE:
-        corpus = next_sentences(corpus, options.seed)
+    if isinstance(options.text_only, str):
+        corpus = next_sentences(corpus, options.seed, options.text_only)
     elif options.text_only or not corpus.targeted:  # its task has the name of the corpus, maybe an alias
         corpus = corpus.text_only()
     if options.limit is not None and options.limit < len(corpus):

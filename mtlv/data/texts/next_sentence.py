@@ -9,22 +9,26 @@ from dataclasses import replace
 import numpy as np
 
 from mtlv.data.repeats import first_rows
-from mtlv.data.source import Corpus
+from mtlv.data.source import Corpus, text_task
+from mtlv.data.targets import TARGETS
 from mtlv.data.texts.lazy import read
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 from mtlv.seeding import seed_from
 
 NEXT_SENTENCE = "next_sentence"
+PAIRS = (NEXT_SENTENCE, "masked_pairs")
+"""Settings `data.text_only` that make pairs; pieces of the second are masked, and are a task beside."""
 _BETWEEN = re.compile(r"(?<=[.!?])\s+")
 
 
-def next_task(source: str) -> Task:
-    """Return the task of a source: whether the second text of a pair continues the first."""
-    return Task(f"{source}.next", source=source, description="whether a text continues another")
+def pair_tasks(source: str, pairs: str) -> tuple[Task, ...]:
+    """Return the tasks of a source: whether the second text of a pair continues the first; masked words."""
+    task = Task(f"{source}.next", source=source, description="whether a text continues another")
+    return (task,) if pairs == NEXT_SENTENCE else (task, text_task(f"{source}.text", source))
 
 
-def next_sentences(corpus: Corpus, seed: int) -> Corpus:
+def next_sentences(corpus: Corpus, seed: int, pairs: str = NEXT_SENTENCE) -> Corpus:
     """Return a pair of each document: its first half, and with a chance of 50% its own second half.
 
     The others have the second half of another document. Documents (whole groups, if there are any) are drawn
@@ -35,6 +39,7 @@ def next_sentences(corpus: Corpus, seed: int) -> Corpus:
     Args:
         corpus: N documents; those with the text of an earlier one, or of one sentence, are left out.
         seed: seed of the draws.
+        pairs: one of `PAIRS`.
 
     Raises:
         DataError: fewer than two documents are left.
@@ -45,25 +50,26 @@ def next_sentences(corpus: Corpus, seed: int) -> Corpus:
     texts = zip(rows, read(corpus.texts, rows), strict=True)
     halves = {row: pair for row, text in texts if (pair := _halves(text.strip())) is not None}
     rng = np.random.default_rng(seed_from(seed, NEXT_SENTENCE))
-    pairs: list[tuple[int, int, int]] = []
+    drawn: list[tuple[int, int, int]] = []
     for number, block in enumerate(_blocks(corpus, list(halves), rng)):
         for unit, others in zip(block, (*block[1:], block[0]), strict=True):
             seconds = ((row, row if rng.random() < 0.5 else int(rng.choice(others))) for row in unit)
-            pairs += [(row, second, number) for row, second in seconds]
-    if not pairs:
+            drawn += [(row, second, number) for row, second in seconds]
+    if not drawn:
         raise DataError(
-            f"`data.text_only: {NEXT_SENTENCE}`: too few documents of `{corpus.name}` have several sentences",
+            f"`data.text_only: {pairs}`: too few documents of `{corpus.name}` have several sentences",
             got=len(halves),
             allowed="2 or more different ones in a part",
         )
-    first, second, blocks = np.array(sorted(pairs)).T
-    task = next_task(corpus.name)
+    first, second, blocks = np.array(sorted(drawn)).T
+    task, *masked = pair_tasks(corpus.name, pairs)
     left = len(corpus) - len(first)
     note = f"{left} of {len(corpus)} documents left out: of one sentence, or repeated" if left else ""
     return replace(
         corpus.take(first, note=note),
-        tasks=(task,),
-        targets={task.name: (first == second).astype(np.int8)},
+        tasks=(task, *masked),
+        targets={task.name: (first == second).astype(np.int8)}
+        | {one.name: TARGETS[one.kind].none(len(first)) for one in masked},
         texts=tuple(halves[row][0] for row in first.tolist()),
         seconds=tuple(halves[row][1] for row in second.tolist()),
         groups=tuple(f"block {number}" for number in blocks.tolist()),

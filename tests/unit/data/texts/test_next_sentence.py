@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from mtlv.data import catalog
 from mtlv.data.joined import join_folds
@@ -15,9 +16,11 @@ from mtlv.data.splits import make_folds
 from mtlv.data.texts.next_sentence import next_sentences
 from mtlv.errors import ConfigError, DataError
 from mtlv.plan import Task
+from mtlv.planning.resolve import resolve
 from mtlv.settings import load_suite
 from mtlv.units.corpora import options_of, read_corpus
 from mtlv.units.input_cache import InputCache
+from mtlv.units.train import _add_masking
 
 COUNT = 300
 
@@ -128,8 +131,36 @@ def test_a_source_of_pairs_is_learned_beside_masked_texts(tmp_path: Path) -> Non
     assert len(inputs.parts(["order.next"], fold.test)[0]) <= 0.1 * len(pairs), "few, as of masked texts"
 
 
+def test_masked_pairs_have_both_targets_in_one_batch(tmp_path: Path) -> None:
+    sources = "[{name: synthetic}, {name: synthetic, alias: both, text_only: masked_pairs}]"
+    path = tmp_path / "c.yml"
+    stages = "[{name: a, tasks: [both], architecture: mtl}, {name: b, tasks: [synthetic], architecture: mtl}]"
+    path.write_text(f"data: {{documents: 150, sources: {sources}}}\nencoder: tiny\nstages: {stages}\n")
+    cache = InputCache()
+    (child,) = resolve(cache, load_suite(path).members[0]).children
+    (job,) = child.earlier
+    inputs = _add_masking(job, cache.inputs(job.settings))
+    assert [head.tasks for head in job.unit.model.heads] == [("both.next",), ("both.text",)]
+    assert "masking" in job.unit.train
+    (pairs,) = inputs.parts(job.unit.model.tasks, child.fold.train)
+    batch = next(pairs.training(8, seed=0, epoch=0))
+    assert batch.segments is not None
+    assert batch.words is not None
+    flags = inputs.corpus.targets["both.next"][batch.index]
+    assert batch.targets["both.next"].tolist() == flags.tolist()
+    known = batch.words >= 0
+    texts = batch.targets["both.text"][..., 0]
+    plain, _ = inputs.tokens.pad_rows(batch.index)
+    assert torch.equal(texts[known], torch.from_numpy(plain).gather(1, batch.words.clamp(min=0))[known])
+    segments = batch.segments.gather(1, batch.words.clamp(min=0))[known]
+    assert set(segments.tolist()) == {0, 1}, "pieces of both texts are masked"
+    assert (batch.input_ids == inputs.encoder.tokenizer.mask_token_id).any()
+    assert batch.input_ids.shape[1] <= 128, "pairs are truncated, not cut into rows"
+
+
 def test_another_word_than_next_sentence_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.yml"
     path.write_text("data: {sources: [{name: synthetic}, {name: synthetic, alias: a, text_only: pairs}]}\n")
-    with pytest.raises(ConfigError, match=r"text_only`: got 'pairs'; allowed: true, false or next_sentence"):
+    allowed = "true, false, next_sentence or masked_pairs"
+    with pytest.raises(ConfigError, match=f"text_only`: got 'pairs'; allowed: {allowed}"):
         load_suite(path)
