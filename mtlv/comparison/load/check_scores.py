@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +13,6 @@ from mtlv.evaluation.scoring import SCORING, task_figures
 from mtlv.plan import Scores, Task, TaskScores
 from mtlv.store.scores_file import read_scores
 
-if TYPE_CHECKING:
-    import pyarrow
-
-MOST_CELLS = 100_000_000  # documents times columns: a small compressed file may fill the memory
-MOST_TEXT = 1_000_000_000  # bytes of ids and of types of spans
 MOST_WORDS = 1_000_000  # of a document in spans
 CLOSE = 1e-6  # tolerance between metrics of the same scores, computed on two machines
 Figures = Mapping[str, Mapping[str, float]]
@@ -37,7 +31,6 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
     Raises:
         ValueError: they do not agree; other errors if `mtlv` did not write the file.
     """
-    _need_room(path)
     scores = read_scores(path)
     if scores.part != split:
         raise ValueError(f"scores of the part `{scores.part}`")
@@ -61,40 +54,6 @@ def scores_of(path: Path, split: str, figures: Figures, tasks: Sequence[Task] = 
         if fault:
             raise ValueError(f"label `{name}`: {fault}")
     return scores
-
-
-def _need_room(path: Path) -> None:
-    """Reject a file that is too large when decompressed, before reading it."""
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        about = file.metadata
-    if about.num_rows * about.num_columns > MOST_CELLS:
-        raise ValueError(f"{about.num_rows:,} documents in {about.num_columns} columns, more than the limit")
-    groups = [about.row_group(i) for i in range(about.num_row_groups)]
-    leaves = [group.column(i) for group in groups for i in range(group.num_columns)]
-    cells = sum(leaf.num_values for leaf in leaves)  # a document may contain a list of any length
-    if cells > MOST_CELLS:
-        raise ValueError(f"{cells:,} values, more than {MOST_CELLS:,}")
-    names = list({leaf.path_in_schema for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"})
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:  # reads each text once
-        columns = file.read(columns=names).columns
-    size = sum(map(_unpacked, (chunk for column in columns for chunk in column.chunks)))
-    if size > MOST_TEXT:
-        raise ValueError(f"{size:,} bytes of texts, more than {MOST_TEXT:,}")
-
-
-def _unpacked(array: pyarrow.Array) -> int:
-    """Return the bytes of the texts in an array of any type, which contains each of them once."""
-    import pyarrow.compute
-
-    kinds = pyarrow.types
-    if kinds.is_dictionary(array.type):
-        lengths = pyarrow.compute.binary_length(array.dictionary)
-        return int(pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0)
-    if kinds.is_struct(array.type):
-        return sum(map(_unpacked, array.flatten()))
-    return _unpacked(array.flatten()) if kinds.is_nested(array.type) else 0
 
 
 def _no_numbers(scores: TaskScores) -> str:

@@ -351,39 +351,6 @@ def test_scores_that_are_not_as_the_run_says(tmp_path: Path, name: str) -> None:
     assert len(str(caught.value)) < 400
 
 
-def test_scores_that_fill_the_memory_when_unpacked_are_refused_by_what_they_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mtlv.comparison.load.check_scores.MOST_CELLS", 1_000_000)
-    zeros = pyarrow.array(np.zeros(400_000, np.float32))  # equal values pack into nothing
-    with pytest.raises(TrackingError, match=r".got 400,000 documents in 3 columns, more than the limit"):
-        with_table(tmp_path, pyarrow.table(dict.fromkeys("abc", zeros)))
-    assert (tmp_path / "scores.parquet").stat().st_size < 20_000
-
-
-def test_a_list_of_any_length_in_one_document_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mtlv.comparison.load.check_scores.MOST_CELLS", 1_000_000)
-    zeros = pyarrow.array([np.zeros(1_200_000, np.float32)])
-    with pytest.raises(TrackingError, match=r".got 1,200,001 values, more than 1,000,000"):
-        with_table(tmp_path, pyarrow.table({"a": zeros, "id": ["d"]}))
-
-
-@pytest.mark.parametrize("place", ["id", "output:heart"])
-def test_texts_that_fill_the_memory_when_unpacked_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    """One text in every document is in the file once."""
-    monkeypatch.setattr("mtlv.comparison.load.check_scores.MOST_TEXT", 1_000_000)
-    texts = ["x" * 10_000] * 300
-    spans = pyarrow.array([[{"start": 0, "end": 1, "type": text}] for text in texts], SPANS)
-    table = pyarrow.table({place: texts if place == "id" else spans})
-    with pytest.raises(TrackingError, match=r".got 3,000,000 bytes of texts, more than 1,000,000"):
-        with_table(tmp_path, table)
-    assert (tmp_path / "scores.parquet").stat().st_size < 20_000
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfe{}", '{"documents": "\u00e9"}'.encode("latin-1")])
 @pytest.mark.parametrize("name", ["tasks.json", "plan.json", "curves.json"])
 def test_an_artifact_that_is_no_utf_8(tmp_path: Path, name: str, content: bytes) -> None:
