@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
-from mtlv.comparison.parts import STEPS, band, capital, curves_of, of_run, open_ends, whole_runs
+from mtlv.comparison.parts import STEPS, band, curves_of, of_run, open_ends, whole_runs
 from mtlv.comparison.parts.channels import PANELS, dots, number, small_multiples, tip, whole_ticks, with_value
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
@@ -52,17 +52,11 @@ class Panel:
 FRACTION = {"zero": False}
 LOSS = "train/loss"
 OF_TASKS = "The mean over tasks of the loss of their heads, so that architectures can be compared. "
-TEXT_LOSS = "val.texts.masked_loss/"
 TEXT_BITS = "val.texts.bits_per_character/"
 OF_TOKENS = tip("tokens", "tokens", ",.0f")
-HOW_TEXTS = (
-    "Cross-entropy of masked pieces on the validation set, in nats, after so many training tokens without "
-    "padding. It depends on the vocabulary and on the share of masked pieces: compare runs that have both in "
-    f"common. {HOW_BANDS}"
-)
 HOW_BITS = (
     "Cross-entropy of masked pieces on the validation set after so many training tokens without padding, in "
-    "bits per character, because the runs have different vocabularies. Each masks its own random words. "
+    "bits per character, which does not depend on the vocabulary. It depends on the share of masked pieces. "
     f"{HOW_BANDS}"
 )
 OF_HEAD = (tip("members", "tasks of the head"),)
@@ -193,36 +187,22 @@ def _weighted(heads: Sequence[tuple[Mapping[int, float], int]]) -> Curve:
 def _texts(comparison: Comparison) -> list[FigureBlock]:
     """Build a figure of the loss over tokens for each stage and task in which several runs learned texts."""
     keys = dict.fromkeys(key for run in comparison.runs for child in run.children for key in child.curves)
+    lines = _lines(comparison, "bits per character", {"zero": False}, banded=True, extra=(OF_TOKENS,))
+    x = number("tokens", title="tokens read", axis={"format": "~s", "grid": False, "tickCount": 5})
+    spec = {"width": "container", "height": 300} | lines | {"encoding": lines["encoding"] | {"x": x}}
     blocks = []
-    for name in [key.removeprefix(TEXT_LOSS) for key in keys if key.startswith(TEXT_LOSS)]:
-        runs = [run for run in comparison.runs if curves_of(run, f"{TEXT_LOSS}{name}")]
-        if len(runs) < 2:
-            continue
-        bits = len(set(map(_vocabulary, runs))) > 1
-        axis, key = ("bits per character", TEXT_BITS) if bits else ("masked loss", TEXT_LOSS)
-        rows = [of_run(run) | point for run in runs for point in _over_tokens(run, f"{key}{name}", name)]
-        title = f"{capital(axis)} over tokens: {name}"
-        lines = _lines(comparison, axis, {"zero": False}, banded=True, extra=(OF_TOKENS,))
-        x = number("tokens", title="tokens read", axis={"format": "~s", "grid": False, "tickCount": 5})
-        spec = {"width": "container", "height": 300} | lines | {"encoding": lines["encoding"] | {"x": x}}
-        blocks.append(
-            FigureBlock(
-                f"curves_texts_{ascii_slug(name)}", title, HOW_BITS if bits else HOW_TEXTS, spec, rows
-            )
-        )
+    for name in [key.removeprefix(TEXT_BITS) for key in keys if key.startswith(TEXT_BITS)]:
+        rows = [of_run(run) | point for run in comparison.runs for point in _over_tokens(run, name)]
+        if len({row["run"] for row in rows}) > 1:
+            id, title = f"curves_texts_{ascii_slug(name)}", f"Bits per character over tokens: {name}"
+            blocks.append(FigureBlock(id, title, HOW_BITS, spec, rows))
     return blocks
 
 
-def _vocabulary(run: ComparedRun) -> frozenset[tuple[str, str]]:
-    """Return the settings that choose a run's vocabulary."""
-    keys = ("encoder.name", "encoder.vocabulary")
-    return frozenset(param for param in run.params.items() if param[0].startswith(keys))
-
-
-def _over_tokens(run: ComparedRun, key: str, name: str) -> Iterable[dict[str, Any]]:
+def _over_tokens(run: ComparedRun, name: str) -> Iterable[dict[str, Any]]:
     """Yield the loss at the end of each epoch with the tokens read until then, both means over children."""
     read = {point["epoch"]: point["value"] for point in band(curves_of(run, f"train.texts.tokens/{name}"))}
-    for point in band(curves_of(run, key), 4 * STEPS):
+    for point in band(curves_of(run, f"{TEXT_BITS}{name}"), 4 * STEPS):
         if point["epoch"] in read:
             yield point | {"tokens": read[point["epoch"]]}
 

@@ -191,8 +191,7 @@ def of_texts(comparison: Comparison, runs: int, name: str = "pretrain notes.text
                     child,
                     curves={
                         **child.curves,
-                        f"val.texts.masked_loss/{name}": [(0, 3.0), (1, 2.0 + n)],
-                        f"val.texts.bits_per_character/{name}": [(0, 1.5), (1, 0.5)],
+                        f"val.texts.bits_per_character/{name}": [(0, 3.0), (1, 2.0 + n)],
                         f"train.texts.tokens/{name}": [(0, 100.0), (1, 300.0 + n)],
                     },
                 )
@@ -206,21 +205,11 @@ def of_texts(comparison: Comparison, runs: int, name: str = "pretrain notes.text
 
 def test_losses_of_texts_are_drawn_over_the_tokens_that_were_read(comparison_of: Make) -> None:
     found = block(build(of_texts(comparison_of(), 2)), "curves_texts_pretrain_notes.text")
-    assert found.title == "Masked loss over tokens: pretrain notes.text"
+    assert found.title == "Bits per character over tokens: pretrain notes.text"
     points = [(row["run"], row["tokens"], row["value"], row["low"], row["high"]) for row in found.rows]
     of_each = [(100, 3.0, 3.0, 3.0), (301, 3.0, 2.0, 4.0)]
     assert points == [(run, *point) for run in ("r0", "r1") for point in of_each]
     assert found.spec["encoding"]["x"]["field"] == "tokens"
-
-
-def test_texts_of_other_vocabularies_are_compared_in_bits_per_character(comparison_of: Make) -> None:
-    made = of_texts(comparison_of(), 2)
-    first, *rest = made.runs
-    own = replace(first, params={**first.params, "encoder.vocabulary": '{"size": 1500}'})
-    found = block(build(replace(made, runs=(own, *rest))), "curves_texts_pretrain_notes.text")
-    assert found.title == "Bits per character over tokens: pretrain notes.text"
-    assert [(row["tokens"], row["value"]) for row in found.rows] == 2 * [(100, 1.5), (301, 0.5)]
-    assert "in bits per character" in found.caption
 
 
 def test_losses_of_texts_of_one_run_are_not_compared(comparison_of: Make) -> None:
