@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mtlv.errors import mask_credentials
-from mtlv.registries import BALANCERS, GROUPINGS, OBJECTIVES
+from mtlv.registries import ARCHITECTURES, BALANCERS, GROUPINGS, OBJECTIVES
 from mtlv.settings.data_schema import KINDS_WITHOUT_TARGET, SOURCE_KEYS, ColumnSettings
 from mtlv.settings.draft import defaults
 from mtlv.settings.schema import FACTOR_RATE, Settings
@@ -312,6 +312,16 @@ UNREAD = (
         lambda s: s.architecture.private_kind == "lora",
         lambda s: s.architecture.private_layers > 0,
         "set, but no layer is a head's own; set `architecture.private_layers`",
+    ),
+    Unread(
+        ("heads.start", "architecture.head_layers", "encoder.features"),
+        lambda s: s.heads.start != "random",
+        lambda s: (
+            (s.architecture.head_layers or ARCHITECTURES[s.architecture.name].head_layers) == 1
+            and s.encoder.features != "attention"
+        ),
+        "label_texts, but only heads of one layer that read a document's vector do that; set "
+        "`architecture.head_layers: 1`, and other `encoder.features` than attention",
     ),
     Unread(
         ("grouping.groups", "grouping.method"),

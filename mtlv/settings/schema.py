@@ -34,11 +34,14 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 class HeadSettings(SettingsSection):
-    """Inputs of heads, and their encoding of spans."""
+    """Inputs of heads, their encoding of spans, and their first weights."""
+
+    later = {"start": "random"}  # noqa: RUF012
 
     tagging_scheme: Literal["bio", "bioul", "io"]
     tagging_layer: Literal["linear", "bilstm", "crf"]
     relation_features: Literal["document", "cls", "mention", "mention_mean", "start"]
+    start: Literal["random", "label_texts"]
 
 
 class GroupingSettings(SettingsSection):

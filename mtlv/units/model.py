@@ -6,6 +6,8 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mtlv.plan import HeadSpec, Task
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import EncoderSettings, ExecutionSettings, HeadSettings
     from mtlv.units.inputs import UnitInputs
     from mtlv.units.job import Job
+
+
+MOST_TOKENS = 64  # of a label's description
 
 
 def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
@@ -100,6 +105,40 @@ def build_model(
         relations=_relations(choices.relation_features, marked),
         **more,
     )
+
+
+def start_from_label_texts(model: MultiTaskModel, inputs: UnitInputs) -> None:
+    """Set the weights of each output of yes/no labels and classes to the vector of its description or name.
+
+    Vectors are those that the heads read, less their mean over all tasks of the kind, and as long as weights
+    from N(0, 0.02) are in the mean. Heads of several layers, and those that read words, tokens or marked
+    entities, keep theirs.
+    """
+    import torch
+
+    from mtlv.data.batches import PartDocuments
+    from mtlv.data.targets import TARGETS
+    from mtlv.data.tokens import tokenise
+    from mtlv.models.heads import INIT_STD
+    from mtlv.training.loop import logits_of
+
+    tokenizer, marked = inputs.encoder.tokenizer, marked_entities(inputs.corpus)
+    for (name, spec), head in zip(model.specs.items(), model.heads.values(), strict=True):
+        kind, by_token = inputs.tasks[spec.tasks[0]].kind, model.readers[name].by_token
+        if not TARGETS[kind].by_class or by_token or spec.layers > 1 or spec.tasks[0] in marked:
+            continue
+        texts = {task.name: task.classes or (task.description or task.name,) for task in inputs.corpus.tasks}
+        of_kind = [text for task in inputs.corpus.tasks if task.kind == kind for text in texts[task.name]]
+        tokens = tokenise(of_kind, tokenizer, max_length=MOST_TOKENS, pad=tokenizer.pad_token_id)
+        (batch,) = PartDocuments(tokens, {}, np.arange(len(of_kind))).inference(len(of_kind))
+        with torch.no_grad():
+            vectors = logits_of(model.eval(), batch, [name], read=lambda _, vectors, __: vectors)[name]
+            vectors = vectors[np.argsort(batch.index)]
+            lengths = (vectors := vectors - vectors.mean(0)).norm(dim=1, keepdim=True).clamp(min=1e-6)
+            rows = [of_kind.index(text) for task in spec.tasks for text in texts[task]]
+            head.layers[-1].weight.copy_(  # type: ignore[index, union-attr]
+                (vectors / lengths)[rows] * INIT_STD * vectors.shape[1] ** 0.5
+            )
 
 
 def lora_of(settings: EncoderSettings) -> LoRA | None:

@@ -20,7 +20,7 @@ from mtlv.store.records import EpochRecord, UnitRecord
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.inputs import UnitInputs
 from mtlv.units.job import Job
-from mtlv.units.model import model_of
+from mtlv.units.model import model_of, start_from_label_texts
 from mtlv.units.validation import BestWeights, UnitCallbacks, ValidationHook
 
 if TYPE_CHECKING:
@@ -347,6 +347,8 @@ def _build(job: Job, inputs: UnitInputs, initial_weights: Mapping[str, torch.Ten
     model.use_targets(targets)
     if initial_weights is not None:  # also of the heads, so that these keep what they were adapted to
         take_over(model, initial_weights, job.carry)
+    if job.settings.heads.start == "label_texts" and job.carry == "encoder":
+        start_from_label_texts(model, inputs)
     return model
 
 

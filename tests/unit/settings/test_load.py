@@ -425,6 +425,11 @@ ONE_PROBLEM = [
         "rarity, or a mapping of task to weight",
     ),
     (
+        "heads: {start: label_texts}\narchitecture: gmhl\n",
+        "c.yml:1: `heads.start`: label_texts, but only heads of one layer that read a document's vector do that; set "
+        "`architecture.head_layers: 1`, and other `encoder.features` than attention",
+    ),
+    (
         "training: {head_weights: size}\n",
         "c.yml:1: `training.head_weights`: set, but only `training.head_loss` weighted_sum and weighted_mean read it",
     ),

@@ -24,6 +24,7 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.planning.resolve import resolve
 from mtlv.store.checkpoints import ENDING, Checkpoints
 from mtlv.store.records import EpochRecord, UnitRecord
+from mtlv.training.embed import embed_texts
 from mtlv.training.state import EpochProgress
 from mtlv.units import train as module
 from mtlv.units.checkpointing import CheckpointHook
@@ -269,6 +270,40 @@ def test_how_losses_become_one_is_as_the_settings_say(
         assert float((objective.factors(own, {(0, 1, 2): 1.0}) * own).sum()) == pytest.approx(expected)
         (lung,) = (head.name for head in objective.heads if head.tasks == ("lung",))
         assert objective.task_weights[lung].tolist() == [of_lung]
+
+
+def test_outputs_start_from_the_vectors_of_their_labels(
+    suite: Callable, table: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = {}
+    for start in ("random", "label_texts"):
+        for shape in (("architecture=gmhl", "grouping.k=2"), ("architecture=stl",)):
+            unit = unit_of(
+                suite(
+                    table("t"),
+                    *shape,
+                    "architecture.head_layers=1",
+                    f"heads.start={start}",
+                    "encoder.features=mean",
+                )
+            )
+            model = handed_over(unit, tmp_path, monkeypatch)[1]["hooks"][0].model
+            heads = zip(model.specs.values(), model.heads.values(), strict=True)
+            rows = [
+                dict(zip(spec.tasks, head.layers[-1].weight.detach(), strict=True)) for spec, head in heads
+            ]
+            weights[start, shape[0]] = {task: row for head in rows for task, row in head.items()}
+    started = weights["label_texts", "architecture=gmhl"]
+    names = list(started)
+    texts = [unit.inputs.tasks[name].description for name in names]
+    vectors = torch.from_numpy(embed_texts(unit.inputs.encoder, texts, special_tokens=True, max_length=64))
+    centred = vectors - vectors.mean(0)
+    for name, vector in zip(names, centred, strict=True):
+        assert torch.cosine_similarity(started[name], vector, 0) > 0.999
+        assert started[name].norm() == pytest.approx(0.02 * len(vector) ** 0.5, rel=1e-4)
+        assert not torch.allclose(weights["random", "architecture=gmhl"][name], started[name])
+    (alone,) = weights["label_texts", "architecture=stl"].items()
+    torch.testing.assert_close(alone[1], started[alone[0]], msg="the same with other heads beside")
 
 
 def test_heads_of_rare_labels_weigh_more(
