@@ -17,14 +17,13 @@ from torch.nn.utils import clip_grad_norm_
 
 from mtlv.data.batches import Batch
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.training.finite import mean_loss
 from mtlv.training.gramian import gramian_of, vectors_of
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import keep_gradients
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart, OptimizerStep, divide
 from mtlv.training.recorded import MakeGraphed, RecordedLosses
-from mtlv.training.state import EpochProgress, TrainingState
+from mtlv.training.state import EpochProgress, TrainingState, mean_loss
 
 StepValues = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """The objective of a step, the losses [heads] and the balancer's factors [K or 0], on the device."""

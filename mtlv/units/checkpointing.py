@@ -76,7 +76,7 @@ class CheckpointHook(Hook):
         return progress
 
     def on_step(self, progress: EpochProgress) -> None:
-        from mtlv.training.finite import mean_loss
+        from mtlv.training.state import mean_loss
 
         if not self._due(progress.step):
             return

@@ -227,8 +227,8 @@ def _train(
     import torch
 
     from mtlv.models.fast.graphs import Graphed
-    from mtlv.training.finite import LossError
     from mtlv.training.loop import train_by_steps
+    from mtlv.training.state import LossError
 
     job, validation = checkpointing.job, checkpointing.validation
     settings, order_seed = job.settings.training, job.unit.draw_seed("order")

@@ -24,12 +24,11 @@ from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.registries import BALANCERS, OBJECTIVES
 from mtlv.training.balancing import Balancer
-from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import HeadLosses, train
 from mtlv.training.objective import Objective
 from mtlv.training.parts import BatchPart
-from mtlv.training.state import TrainingState
+from mtlv.training.state import LossError, TrainingState
 
 WEIGHTS = {"heart": 0.5, "lung": 2.0, "relation": 3.0}
 EVERY = sorted(OBJECTIVES)

@@ -22,12 +22,11 @@ from mtlv.models.fast.graphs import Graphed
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import HeadSpec, Task
 from mtlv.training import loop, memory
-from mtlv.training.finite import LossError
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
 from mtlv.training.optim import schedule
-from mtlv.training.state import EpochProgress, TrainingState
+from mtlv.training.state import EpochProgress, LossError, TrainingState
 
 TASKS = {name: Task(name) for name in "ab"}
 HEADS = [HeadSpec((name,)) for name in TASKS]
