@@ -94,14 +94,6 @@ def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, bool]:
     return section, section is not None and listed
 
 
-def allowed_values(field: FieldInfo) -> str:
-    """Return the allowed values of a field, in words."""
-    if field.description:
-        return field.description
-    choices = _choices(field)
-    return f"one of {', '.join(choices)}" if choices else "another value"
-
-
 def _choices(field: FieldInfo) -> list[str]:
     """Return the allowed texts of a field, if it is limited to these."""
     if get_origin(field.annotation) is Literal:
@@ -220,5 +212,7 @@ def _wrong_value(
         return sentence(
             place, dotted_key(path), got=got, allowed=f"a mapping of {', '.join(_fields(path, model))}"
         )
-    then = nearest(got, _choices(field)) if isinstance(got, str) else ""
-    return sentence(place, dotted_key(path), got=got, allowed=allowed_values(field), then=then)
+    choices = _choices(field)
+    allowed = field.description or (f"one of {', '.join(choices)}" if choices else "another value")
+    then = nearest(got, choices) if isinstance(got, str) else ""
+    return sentence(place, dotted_key(path), got=got, allowed=allowed, then=then)

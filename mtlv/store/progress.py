@@ -86,7 +86,10 @@ class SuiteProgress:
 
     def __enter__(self) -> SuiteProgress:
         self._write()
-        _forget_old(self.path.parent)
+        with suppress(OSError):  # such as a read-only folder, or files deleted by another suite
+            files = self.path.parent.glob("*.json")
+            for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT_FILES:]:
+                path.unlink(missing_ok=True)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -162,11 +165,3 @@ def _place(folder: Path, state: SuiteState) -> Path:
         if here and same and other.state == "running" and alive(other.pid, other.born):
             return folder / f"{key}-{state.pid}.json"
     return path
-
-
-def _forget_old(folder: Path) -> None:
-    """Delete old files; ignore errors, such as a read-only folder or files deleted by another suite."""
-    with suppress(OSError):
-        ended = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in ended[KEPT_FILES:]:
-            path.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mtlv.data.folds import Fold, Rows
+from mtlv.data.folds import Fold
 from mtlv.data.source import Corpus
 from mtlv.sealed import read_sealed, write_sealed
 
@@ -37,12 +37,9 @@ def load_folds(path: Path, warn: Callable[[str], None]) -> tuple[Fold, ...] | No
     content = read_sealed(path, warn, "the split is drawn again, which gives the same", most_bytes=MAX_BYTES)
     if content is None:
         return None
-    return tuple(
-        Fold(number, **_rows_by_part(fold["documents"]), notes=tuple(fold["notes"]))
-        for number, fold in enumerate(content["folds"])
-    )
-
-
-def _rows_by_part(saved: str) -> dict[str, Rows]:
-    letters = np.frombuffer(saved.encode(), "S1")
-    return {part: np.flatnonzero(letters == letter) for part, letter in LETTER_BY_PART.items()}
+    folds = []
+    for number, fold in enumerate(content["folds"]):
+        letters = np.frombuffer(fold["documents"].encode(), "S1")
+        rows = {part: np.flatnonzero(letters == letter) for part, letter in LETTER_BY_PART.items()}
+        folds.append(Fold(number, **rows, notes=tuple(fold["notes"])))
+    return tuple(folds)

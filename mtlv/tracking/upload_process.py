@@ -129,7 +129,9 @@ class _Deliverer:
     def begin(self, root: Path, journal: Path, pace: UploadInterval) -> int:
         if self._there:
             self._reaches(lambda: self._tracker(self._experiment))
-        older = self._find_left_behind(root)
+        older = []  # journals of earlier processes for this store; `mtlv sync` uploads those of others
+        for reader in dead_journals(root, self._tell):
+            older.append(reader) if reader.uri == kept_address(self._uri) else reader.close()
         readers = [*older, JournalReader(journal, self._tell, live=True)]
         left = sum(reader.count_left() for reader in older)
         self._uploader = Uploader(readers, self._tracker, self._tell, pace=pace)
@@ -155,13 +157,6 @@ class _Deliverer:
                 f"{error} Training starts anyway: all records are kept and uploaded when it is reachable"
             )
             return False
-
-    def _find_left_behind(self, root: Path) -> list[JournalReader]:
-        """Return journals of earlier processes for the same store; `mtlv sync` uploads those of others."""
-        here = []
-        for reader in dead_journals(root, self._tell):
-            here.append(reader) if reader.uri == kept_address(self._uri) else reader.close()
-        return here
 
     def _tracker(self, experiment: str) -> TrackingStore:
         if experiment not in self._opened:
