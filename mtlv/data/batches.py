@@ -157,7 +157,7 @@ class PartDocuments:
         multiple: L of every batch is a multiple of it, up to the longest document.
         masking: masks pieces of the texts, which are then the targets of the tasks; None if documents have
             targets.
-        given: tasks whose targets are given, if pieces are masked.
+        targeted: tasks with targets of their own, if pieces are masked.
         teacher_outputs: raw outputs of teachers by task name.
         batching: batches of an epoch of training.
         first: first index of the documents' source, from which masks count, so that they do not depend on
@@ -172,7 +172,7 @@ class PartDocuments:
     teacher_outputs: Mapping[str, TargetColumn] = field(default_factory=dict)
     batching: Batching = random_batches
     first: int = 0
-    given: Sequence[str] = ()
+    targeted: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.index)
@@ -205,7 +205,7 @@ class PartDocuments:
             input_ids=torch.from_numpy(masked.ids),
             words=torch.from_numpy(masked.places),
             targets={
-                name: values if name in self.given else torch.from_numpy(masked.targets)
+                name: values if name in self.targeted else torch.from_numpy(masked.targets)
                 for name, values in batch.targets.items()
             },
         )

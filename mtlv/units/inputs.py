@@ -83,10 +83,10 @@ class UnitInputs:
             if known:
                 here = self._known(here, columns)
             masking = self.masking if source.masked else None
-            given = [task.name for task in source.tasks if self.targets[task.kind].has_targets]
+            targeted = [task.name for task in source.tasks if self.targets[task.kind].has_targets]
             index, (first, *_) = self.tokens.rows(here), self.tokens.rows(np.array([start]))
             documents = PartDocuments(self.tokens, columns, index, masking=masking, first=int(first))
-            parts.append(replace(documents, given=given))
+            parts.append(replace(documents, targeted=targeted))
         return tuple(parts)
 
     def count(self, names: Sequence[str], rows: NDArray[np.int64]) -> int:
