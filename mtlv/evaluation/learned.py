@@ -99,24 +99,11 @@ def constant_scores(test: Scores, tasks: Sequence[Task], training: Mapping[str, 
     Returns:
         Metrics by task name, without tasks on which no test document counts.
     """
-    answers = {t.name: CONSTANT_ANSWERS[t.kind].outputs(t, training[t.name], len(test.ids)) for t in tasks}
+    answers = {t.name: CONSTANT_ANSWERS[t.kind](t, training[t.name], len(test.ids)) for t in tasks}
     scores = Scores(test.units, test.part, test.ids, {task.name: test.tasks[task.name] for task in tasks})
     always = dict.fromkeys(answers, 0.5)
     by_task = evaluate_all(scores.with_outputs(answers), tasks, always).tasks
     return {name: metrics.main for name, metrics in by_task.items() if metrics.support}
-
-
-@dataclass(frozen=True)
-class ConstantAnswer:
-    """The constant answer to tasks of one kind.
-
-    Args:
-        outputs: (task, training targets, N) -> the same output for N documents, as in `TaskScores`.
-        doing: what it does, to end a sentence.
-    """
-
-    outputs: Callable[[Task, NDArray, int], NDArray]
-    doing: str
 
 
 def _best_class(task: Task, training: NDArray, documents: int) -> NDArray:
@@ -130,20 +117,14 @@ def _best_class(task: Task, training: NDArray, documents: int) -> NDArray:
     return np.tile(one_hot[int(np.argmax(scores))], (documents, 1))
 
 
-CONSTANT_ANSWERS: Mapping[str, ConstantAnswer] = {
-    "binary": ConstantAnswer(lambda _, __, documents: np.ones(documents), "always answering yes"),
-    "multiclass": ConstantAnswer(_best_class, "always answering the same class"),
-    "regression": ConstantAnswer(
-        lambda _, training, documents: np.full(documents, training.mean()), "always answering the mean"
-    ),
-    "tagging": ConstantAnswer(
-        lambda _, __, documents: np.fromiter(((),) * documents, object, documents), "marking nothing"
-    ),
-    "mlm": ConstantAnswer(
-        lambda _, __, documents: np.tile([0.0, 1.0], (documents, 3)), "finding no masked word"
-    ),
+CONSTANT_ANSWERS: Mapping[str, Callable[[Task, NDArray, int], NDArray]] = {
+    "binary": lambda _, __, documents: np.ones(documents),  # always yes
+    "multiclass": _best_class,
+    "regression": lambda _, training, documents: np.full(documents, training.mean()),
+    "tagging": lambda _, __, documents: np.fromiter(((),) * documents, object, documents),  # marks nothing
+    "mlm": lambda _, __, documents: np.tile([0.0, 1.0], (documents, 3)),  # finds no masked word
 }
-"""Constant answers by kind of task."""
+"""By kind of task: (task, training targets, N) -> the same output for N documents, as in `TaskScores`."""
 
 
 @dataclass(frozen=True)

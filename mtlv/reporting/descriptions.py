@@ -12,7 +12,7 @@ from mtlv.formatting import many, plain
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
 from mtlv.registries import ARCHITECTURES, GROUPINGS
-from mtlv.reporting.learned_words import sentences, warnings
+from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.markdown import airy, cut, fitting
 from mtlv.reporting.member_result import FoldResult, MemberResult, as_members
 from mtlv.reporting.metric_titles import main_title
@@ -112,7 +112,7 @@ def describe_member(result: MemberResult, files: Collection[str]) -> str:
     )
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
-    warned = sentences(result.learning, plain)
+    warned = warnings({result.name: result.learning}, plain)
     first = " ".join(filter(None, [headline, *warned, tasks, PAGE]))
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 

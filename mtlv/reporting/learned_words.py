@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
-from mtlv.evaluation.learned import CONSTANT_ANSWERS, Learning, TrainingEnd, Unlearned
+from mtlv.evaluation.learned import Learning
 from mtlv.formatting import list_first
-from mtlv.reporting.metric_titles import main_title, metric_title
 
 MOST = 5  # tasks or runs named in a sentence
 NAMED = 2  # tasks named in a cell
@@ -23,25 +22,6 @@ NOTHING = "Nothing was learned: every run predicts no better than a constant ans
 def code(name: str) -> str:
     """Mark a name for terminals and pages."""
     return f"`{name}`"
-
-
-def sentences(learning: Learning, named: Callable[[str], str] = code) -> list[str]:
-    """Describe what is wrong with one run; empty if nothing is known to be."""
-    out = [f"Not trained to the end: {_how(learning.end)}."] if learning.end and not learning.ended else []
-    if learning.nothing:
-        out.append(f"Nothing was learned: {NO_TASK}{'; train longer' if learning.end else ''}.")
-    elif learning.unlearned:
-        out.append(f"Not learned: {_no_better(learning.unlearned, named)}.")
-    out += _thresholds(f"{named(task)} (average precision {value:.2f})" for task, value in _ranked(learning))
-    if learning.behind:
-        advice = f"; {advice_beside_words(learning)}" if learning.end else ""  # else nothing was trained
-        out.append(f"No better than {WORDS}: {_against(learning.behind)}{advice}.")
-    return out
-
-
-def advice_beside_words(learning: Learning) -> str:
-    """Return what to do about a run that is no better than a bag of words."""
-    return "an encoder may not be needed" if learning.tied else "train longer, or read more of the texts"
 
 
 def none_is_useful(name: str, best: Learning) -> str:
@@ -72,7 +52,7 @@ def beside_words(runs: Iterable[Learning]) -> str:
 
 
 def note(learning: Learning) -> str:
-    """Return the same in a few words, for the row of a run; empty if nothing is wrong."""
+    """Return what is wrong with a run in a few words, for its row; empty if nothing is known to be."""
     parts = [] if learning.ended else ["not trained to the end"]
     if learning.nothing:
         parts.append("nothing learned")
@@ -83,7 +63,7 @@ def note(learning: Learning) -> str:
 
 
 def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -> list[str]:
-    """Describe what is wrong with several runs by name, in a sentence for each rule."""
+    """Describe what is wrong with runs by name, in a sentence for each rule; empty if nothing is known."""
     ends = [(name, learning.end) for name, learning in runs.items() if learning.end and not learning.ended]
     ends.sort(key=lambda item: -inf if item[1].rise is None else -item[1].rise)  # the least trained first
     rises = ["one epoch" if end.rise is None else f"validation {end.rise:+.3f}" for _, end in ends]
@@ -126,22 +106,3 @@ def _thresholds(ranked: Iterable[str]) -> list[str]:
 
 def _against(beside: tuple[float, float]) -> str:
     return "{:.3f} against {:.3f}".format(*beside)
-
-
-def _how(end: TrainingEnd) -> str:
-    if end.rise is None:
-        return "one epoch only, so it is not known whether the validation metric would still rise"
-    return f"the main validation metric still rose by {end.rise:.3f} over the last third of the epochs"
-
-
-def _no_better(unlearned: tuple[Unlearned, ...], named: Callable[[str], str]) -> str:
-    """Name the tasks, their metric and the constant answer."""
-    figure = main_title([result.task for result in unlearned])
-    answers = {CONSTANT_ANSWERS[result.task.kind].doing for result in unlearned}
-    doing = answers.pop() if len(answers) == 1 else "a constant answer"
-    if len(unlearned) == 1:
-        (result,) = unlearned
-        better = f"({result.score:.2f}) is no better than {doing} ({result.constant:.2f})"
-        return f"{metric_title(result.task.main_metric)} of {named(result.task.name)} {better}"
-    names = list_first([named(result.task.name) for result in unlearned], MOST)
-    return f"{figure} of {names} is no better than {doing}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mtlv.evaluation.learned import Learning, TrainingEnd, Unlearned
 from mtlv.plan import Task
-from mtlv.reporting.learned_words import NOTHING, note, sentences, warnings
+from mtlv.reporting.learned_words import NOTHING, next_step, note, warnings
 
 
 def lost(*names: str, kind: str = "binary", metric: str = "f1") -> tuple[Unlearned, ...]:
@@ -21,43 +21,13 @@ NONE = Learning(TrainingEnd(None), 2, lost("A", "B"))
 
 def test_nothing_is_said_of_a_run_without_faults_or_of_an_earlier_release() -> None:
     for found in (GOOD, Learning()):
-        assert sentences(found) == []
         assert note(found) == ""
         assert warnings({"run": found}) == []
 
 
-def test_the_sentences_on_one_run() -> None:
-    assert sentences(RISING) == [
-        "Not trained to the end: the main validation metric still rose by 0.023 over the last third of the "
-        "epochs."
-    ]
-    assert sentences(SOME) == [
-        "Not trained to the end: the main validation metric still rose by 0.250 over the last third of the "
-        "epochs.",
-        "Not learned: F1 of `Catheter` (0.10) is no better than always answering yes (0.12).",
-    ]
-    assert sentences(NONE) == [
-        "Not trained to the end: one epoch only, so it is not known whether the validation metric would "
-        "still rise.",
-        "Nothing was learned: no task is predicted better than by a constant answer; train longer.",
-    ]
-
-
-def test_many_tasks_are_counted_and_names_are_escaped() -> None:
-    found = Learning(None, 9, lost(*"ABCDEFG"))
-    (said,) = sentences(found, lambda name: f"<{name}>")
-    assert (
-        said
-        == "Not learned: F1 of <A>, <B>, <C>, <D>, <E> and 2 more is no better than always answering yes."
-    )
-
-
-def test_tasks_of_several_kinds_have_a_constant_answer() -> None:
-    mixed = lost("A") + lost("B", kind="regression", metric="pearson")
-    (said,) = sentences(Learning(None, 3, mixed))
-    assert said == "Not learned: main metric of `A`, `B` is no better than a constant answer."
-    (said,) = sentences(Learning(None, 3, mixed[1:]))
-    assert said == "Not learned: Pearson of `B` (0.10) is no better than always answering the mean (0.12)."
+def test_many_tasks_are_counted_and_names_are_marked() -> None:
+    (text,) = warnings({"run": Learning(None, 9, lost(*"ABCDEFG"))}, lambda name: f"<{name}>")
+    assert text == "Not learned, as no better than a constant answer: <run> (<A>, <B> and 5 more)."
 
 
 def test_a_task_that_only_a_threshold_keeps_from_being_learned_is_named() -> None:
@@ -69,9 +39,8 @@ def test_a_task_that_only_a_threshold_keeps_from_being_learned_is_named() -> Non
         Learning(None, 3, tuple(replace(each, average_precision=ap) for each in lost("A", "B"))[at:])
         for ap, at in ((0.56, 0), (0.57, 1), (0.98, 1))
     )
-    (only,) = sentences(low)
+    (only,) = warnings({"y": low})
     assert only.startswith("Not learned")
-    assert sentences(high)[1:] == [said.format("`B` (average precision 0.57)")]
     each = "`x` (`B`, average precision 0.57), `z` (`B`, average precision 0.98)"
     assert warnings({"x": high, "y": low, "z": higher})[1:] == [said.format(each)]
 
@@ -86,16 +55,16 @@ def test_the_note_of_a_row_is_short() -> None:
 def test_a_run_that_a_bag_of_words_beats_is_named() -> None:
     counts = "No better than a bag of words (TF-IDF and a linear model per task)"
     behind, ahead = replace(GOOD, beside=(0.69, 0.7)), replace(GOOD, beside=(0.71, 0.7))
-    assert sentences(behind) == [f"{counts}: 0.690 against 0.700; train longer, or read more of the texts."]
     assert note(behind) == "no better than a bag of words"
     assert note(replace(RISING, beside=(0.6, 0.7))) == "not trained to the end; no better than a bag of words"
-    assert (sentences(ahead), note(ahead)) == ([], "")
+    assert note(ahead) == ""
     assert warnings({"a": behind, "b": ahead, "c": GOOD}) == [f"{counts}: `a` (0.690 against 0.700)."]
     for score in (0.7, 0.6999):
         tied = replace(GOOD, beside=(score, 0.7))
-        assert sentences(tied) == [f"{counts}: 0.700 against 0.700; an encoder may not be needed."]
         assert note(tied) == note(behind)
-    assert "train longer, or read" in sentences(replace(NONE, beside=(0.0, 0.0)))[-1]
+        assert next_step(tied).startswith("use the bag of words")
+    assert next_step(behind).startswith("choose the learning rate")
+    assert next_step(replace(NONE, end=GOOD.end, beside=(0.0, 0.0))).startswith("raise the learning rate")
 
 
 def test_several_runs_have_one_warning_for_each_rule() -> None:
