@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mtlv.evaluation.metrics import MetricValues
@@ -15,7 +14,6 @@ from mtlv.registries import ARCHITECTURES, GROUPINGS
 from mtlv.reporting.learned_words import warnings
 from mtlv.reporting.markdown import airy, cut, fitting
 from mtlv.reporting.member_result import FoldResult, MemberResult, as_members
-from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.suite_table import COLUMNS, Row, SuiteColumn, as_markdown, format_cell, make_rows
 from mtlv.tracking import RunSpec, View
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from mtlv.settings.schema import TeachSettings
 
 PAGE = "All on one page: the run `comparison of ...` of this experiment, or `mtlv compare`."
-EXTREMES = 3  # tasks named as the easiest and as the hardest
 FILES = {
     "elbow.png": "inertia and silhouette over the number of groups",
     "task_map.png": "the tasks on a map, by group",
@@ -106,14 +103,10 @@ def describe_member(result: MemberResult, files: Collection[str]) -> str:
         f"{c.title} {format_cell(row.cells[c.key], c)}" for c in _first(result.outcomes[0].metrics.plan)
     )
     headline = f"**Test {', '.join(figures)}**{spread}."
-    tasks = _extremes(
-        {task: fmean(result.main(task)) for task in result.resolved.task_names},
-        main_title(result.resolved.tasks),
-    )
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
     warned = warnings({result.name: result.learning}, plain)
-    first = " ".join(filter(None, [headline, *warned, tasks, PAGE]))
+    first = " ".join([headline, *warned, PAGE])
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 
@@ -131,11 +124,7 @@ def describe_fold_run(result: FoldResult, files: Iterable[str]) -> str:
         f"{', '.join(shown_figures)}{_limits(outcome.thresholds)}, on "
         f"{many(len(outcome.test.ids), 'document')}{best}."
     )
-    named = main_title(list(result.names.known.values()))
-    tasks = _extremes(
-        {task: task_metrics.main for task, task_metrics in outcome.metrics.tasks.items()}, named
-    )
-    return cut([text, tasks, where(files)])
+    return cut([text, where(files)])
 
 
 def describe_comparison(results: Sequence[MemberResult], rows: Sequence[Row]) -> str:
@@ -190,15 +179,6 @@ def _limits(thresholds: Thresholds) -> str:
         return ""
     limits = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
     return f" at a threshold of {limits} (`{thresholds.scope}`, fitted on validation)"
-
-
-def _extremes(values: Mapping[str, float], named: str) -> str:
-    if len(values) < 2 * EXTREMES:
-        return ""
-    order = sorted(values, key=lambda task: -values[task])
-    easy, hard = order[:EXTREMES], order[-EXTREMES:]
-    shown = [", ".join(f"{plain(task)} {values[task]:.3f}" for task in tasks) for tasks in (easy, hard)]
-    return f"Highest {named}: {shown[0]}. Lowest: {shown[1]}."
 
 
 def _spread(result: MemberResult) -> str:
