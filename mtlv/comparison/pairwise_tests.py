@@ -65,7 +65,8 @@ def compare_main_scores(comparison: Comparison) -> tuple[PairwiseTest, ...]:
     """
     left = {run.key for run in comparison.runs if comparison.learning(run).nothing}
     pairs = [(run, other) for run, other in pairs_of(comparison) if not {run.key, other.key} & left]
-    kept = [(run, other, both) for run, other in pairs if (both := _valued(run, other))]
+    children = [[(a, b) for a, b in siblings(*pair) if _known(a.main) and _known(b.main)] for pair in pairs]
+    kept = [(run, other, both) for (run, other), both in zip(pairs, children, strict=True) if both]
     tests = [_compared(both) for _, _, both in kept]
     return tuple(
         PairwiseTest(run, other, values, "fold" if len({a.fold for a, _ in both}) > 1 else "seed", verdict)
@@ -86,11 +87,6 @@ def compare_with_intervals(comparison: Comparison) -> tuple[PairwiseTest, ...]:
         replace(pair, documents=interval and replace(interval, pairs=count))
         for pair, interval in zip(pairs, intervals, strict=True)
     )
-
-
-def _valued(run: ComparedRun, other: ComparedRun) -> list[tuple[ComparedFold, ComparedFold]]:
-    """Return the children of both runs with a common fold and seed and a main score."""
-    return [(a, b) for a, b in siblings(run, other) if _known(a.main) and _known(b.main)]
 
 
 def _known(value: float | None) -> bool:

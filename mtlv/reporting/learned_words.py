@@ -81,28 +81,16 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
         out.append(f"Nothing was learned by {list_first(nothing, MOST)}: {NO_TASK}.")
     if some:
         out.append(f"Not learned, as no better than a constant answer: {list_first(some, MOST)}.")
-    out += _thresholds(
-        f"{named(name)} ({named(task)}, average precision {value:.2f})"
+    ranked = [
+        f"{named(name)} ({named(result.task.name)}, average precision {result.average_precision:.2f})"
         for name, learning in runs.items()
-        for task, value in _ranked(learning)
-    )
+        for result in learning.unlearned
+        if result.ranked  # only a threshold keeps it from being learned
+    ]
+    out += [f"{THRESHOLD}: {list_first(ranked, MOST)}."] if ranked else []
     behind = [
-        f"{named(name)} ({_against(learning.behind)})" for name, learning in runs.items() if learning.behind
+        f"{named(name)} ({learning.behind[0]:.3f} against {learning.behind[1]:.3f})"
+        for name, learning in runs.items()
+        if learning.behind
     ]
     return [*out, f"No better than {WORDS}: {list_first(behind, MOST)}."] if behind else out
-
-
-def _ranked(learning: Learning) -> list[tuple[str, float]]:
-    """Return the tasks that only a threshold keeps from being learned, with their average precision."""
-    return [
-        (result.task.name, result.average_precision or 0.0) for result in learning.unlearned if result.ranked
-    ]
-
-
-def _thresholds(ranked: Iterable[str]) -> list[str]:
-    names = list(ranked)
-    return [f"{THRESHOLD}: {list_first(names, MOST)}."] if names else []
-
-
-def _against(beside: tuple[float, float]) -> str:
-    return "{:.3f} against {:.3f}".format(*beside)

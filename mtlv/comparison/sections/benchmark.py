@@ -31,7 +31,8 @@ CAPTION = (
 
 def build(comparison: Comparison) -> Section | None:
     """Build the section; None if no run was tested on a corpus of BLURB."""
-    corpora = _corpora(comparison.tasks)
+    by_corpus = {corpus: [task for task in comparison.tasks if task.source == corpus] for corpus in BLURB}
+    corpora = {corpus: tasks for corpus, tasks in by_corpus.items() if tasks}
     rows = [row for run in comparison.runs if (row := _row(run, corpora)) is not None]
     if not rows:
         return None
@@ -50,12 +51,6 @@ def build(comparison: Comparison) -> Section | None:
         "The corpora of BLURB by task type, so that the many corpora of one type do not outweigh the others.",
         [TextBlock(_in_words(comparison, rows, corpora), "finding"), table],
     )
-
-
-def _corpora(tasks: Sequence[TaskInfo]) -> dict[str, list[TaskInfo]]:
-    """Return the tasks of each corpus of the benchmark, in the benchmark's order."""
-    by_corpus = {corpus: [task for task in tasks if task.source == corpus] for corpus in BLURB}
-    return {corpus: of_corpus for corpus, of_corpus in by_corpus.items() if of_corpus}
 
 
 def _row(run: ComparedRun, corpora: Mapping[str, Sequence[TaskInfo]]) -> dict[str, Any] | None:

@@ -27,7 +27,10 @@ def build(comparison: Comparison) -> Section | None:
     tried = [_tried(comparison.tried)] if comparison.tried else []
     if len(runs) == 1:
         intro = "The settings that affect the results. The run's config.yml in the tracker has all of them."
-        return Section("settings", "Settings", intro, [*tried, _all_settings(runs[0])])
+        columns = [TableColumn("setting", "setting", "text"), TableColumn("value", "value", "text")]
+        rows = [{"setting": key, "value": value} for key, value in sorted(settings_of(runs[0]).items())]
+        table = TableBlock("settings", "All settings", "Settings by dotted key.", columns, rows)
+        return Section("settings", "Settings", intro, [*tried, table])
     blocks: list[Block] = [TextBlock(text, "warning") for text in warnings(runs)]
     rows = [settings_of(run) for run in runs]
     trained = [row for row, run in zip(rows, runs, strict=True) if not run.is_imported]
@@ -39,12 +42,6 @@ def build(comparison: Comparison) -> Section | None:
     blocks += tried
     intro = "Only the settings that differ between the runs, to explain differences in metrics."
     return Section("settings", "What differs", intro, blocks)
-
-
-def _all_settings(run: ComparedRun) -> TableBlock:
-    columns = [TableColumn("setting", "setting", "text"), TableColumn("value", "value", "text")]
-    rows = [{"setting": key, "value": value} for key, value in sorted(settings_of(run).items())]
-    return TableBlock("settings", "All settings", "Settings by dotted key.", columns, rows)
 
 
 def settings_of(run: ComparedRun) -> dict[str, str]:

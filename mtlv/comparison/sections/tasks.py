@@ -154,6 +154,8 @@ def _how(comparison: Comparison) -> str:
 
 def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
     reach, figure = _reach(rows), main_title(comparison.tasks)
+    of_base = tasks_of(comparison.run(comparison.baseline))
+    has_gaps = any(tasks_of(run) - of_base for run in comparison.runs)
     cells = HeatmapCells(
         "delta",
         "+.2f",
@@ -171,18 +173,12 @@ def _gain(comparison: Comparison, rows: Sequence[Row]) -> FigureBlock:
         f"{capital(figure)} of each task minus that of the baseline run: blue cells gain, orange cells "
         "lose, pale cells hardly change. The scale is symmetric and the same for every baseline; the "
         f"baseline's own column is 0. A gain on a {of} with little support is based on few documents."
-        + (" Tasks on which the baseline run was not tested have no cells." if _gaps(comparison) else "")
+        + (" Tasks on which the baseline run was not tested have no cells." if has_gaps else "")
     )
     spec = heatmap(comparison, cells)
     title = "Gain over the baseline, task by task"
     shown = _only(rows, *(line["field"] for line in _judged_tip(comparison)), "support")
     return FigureBlock("tasks_gain", title, caption, spec, shown, BASELINE, wide=True, is_key=True)
-
-
-def _gaps(comparison: Comparison) -> bool:
-    """Whether another run has a task that the baseline run lacks."""
-    base = tasks_of(comparison.run(comparison.baseline))
-    return any(tasks_of(run) - base for run in comparison.runs)
 
 
 def _reach(rows: Sequence[Row]) -> float:
@@ -260,7 +256,9 @@ def _finding(
         return []
     up = _first_of_each(one for one in gains if one[0] > 0)
     down = _first_of_each(one for one in reversed(gains) if one[0] < 0)
-    text = f"Against “{base.name}”, {_share(gains)}."
+    higher, lower = sum(gain > 0 for gain, _ in gains), sum(gain < 0 for gain, _ in gains)
+    share = f"{higher} of {len(gains)} task scores of the other runs are higher and {lower} are lower"
+    text = f"Against “{base.name}”, {share}."
     text += f" Largest gains: {_named(up)}." if up else ""
     text += f" Largest losses: {_named(down)}." if down else ""
     drawn = [interval for _, row in gains if (interval := intervals.get((row["run"], row["task"])))]
@@ -284,12 +282,6 @@ def _alike(comparison: Comparison) -> list[TextBlock]:
     if different:
         parts.append(f"Tested on different documents, so not comparable: {list_first(different)}.")
     return [TextBlock(" ".join(parts))] if parts else []
-
-
-def _share(gains: Sequence[tuple[float, Row]]) -> str:
-    up = sum(gain > 0 for gain, _ in gains)
-    down = sum(gain < 0 for gain, _ in gains)
-    return f"{up} of {len(gains)} task scores of the other runs are higher and {down} are lower"
 
 
 def _first_of_each(gains: Iterable[tuple[float, Row]]) -> list[tuple[float, Row]]:
