@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,12 +52,6 @@ class RaggedColumn:
         flat = np.fromiter((value for row in rows for value in row), dtype=np.int64, count=sum(lengths))
         return cls(flat, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), fill)
 
-    @classmethod
-    def join(cls, columns: Sequence[RaggedColumn]) -> RaggedColumn:
-        """Return the column of the documents of several."""
-        offsets = join_offsets([column.offsets for column in columns])
-        return cls(np.concatenate([column.flat for column in columns]), offsets, columns[0].fill)
-
     def pad_rows(self, index: NDArray[np.int64]) -> NDArray:
         """Return the documents' numbers [B, W] or [B, W, C]."""
         lengths = np.diff(self.offsets)[index]
@@ -77,12 +70,6 @@ class RaggedColumn:
 
 TargetColumn = DenseColumn | RaggedColumn
 """Targets of N documents, or a teacher's outputs for them."""
-
-
-def join_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Return the offsets of concatenated columns."""
-    ends = accumulate(int(part[-1]) for part in parts)
-    return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
 
 
 def of_objects(rows: Sequence[object]) -> NDArray[np.object_]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import RaggedColumn, join_offsets
+from mtlv.data.columns import RaggedColumn
 from mtlv.data.texts.ids import CutIds, Flat, JoinedIds
 from mtlv.data.windowed import WindowLayout
 from mtlv.errors import DataError
@@ -313,7 +313,7 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
 
     return Tokens(
         _join_arrays([part.ids for part in parts]),
-        join_offsets([part.offsets for part in parts]),
+        _join_offsets([part.offsets for part in parts]),
         parts[0].pad,
         sum(part.truncated for part in parts),
         _join(
@@ -322,14 +322,14 @@ def join_tokens(parts: Sequence[Tokens]) -> Tokens:
             lambda part: np.broadcast_to(np.int8(0), len(part.ids)),  # takes no memory if ids are on disk
             _join_arrays if are_arrays else JoinedIds,
         ),
-        _join(parts, "words", no_words, RaggedColumn.join),
-        _join(parts, "mentions", no_words, RaggedColumn.join),
+        _join(parts, "words", no_words, _join_columns),
+        _join(parts, "mentions", no_words, _join_columns),
         _join(parts, "cuts", lambda one: WindowLayout.unread(np.ones(len(one), np.int64)), WindowLayout.join),
         _join(
             parts,
             "windows",
             lambda part: RaggedColumn(part.lengths, np.arange(len(part) + 1), fill=0),
-            RaggedColumn.join,
+            _join_columns,
         ),
         sum(part.lost for part in parts),
     )
@@ -351,3 +351,13 @@ def _join_arrays(parts: Sequence[Flat]) -> Flat:
     if len(arrays) < len(parts):
         return JoinedIds(parts)
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _join_columns(columns: Sequence[RaggedColumn]) -> RaggedColumn:
+    offsets = _join_offsets([column.offsets for column in columns])
+    return RaggedColumn(np.concatenate([column.flat for column in columns]), offsets, columns[0].fill)
+
+
+def _join_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    ends = accumulate(int(part[-1]) for part in parts)
+    return np.concatenate([parts[0], *(part[1:] + end for part, end in zip(parts[1:], ends, strict=False))])
