@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mtlv.plan.architectures import Architecture
     from mtlv.plan.objectives import Combine
     from mtlv.planning.task_vectors import TaskFeature
+    from mtlv.tracking.tracker import Tracker
     from mtlv.training.balancing import Balancer
 
 T = TypeVar("T")
@@ -195,6 +196,9 @@ SECTIONS: Registry[BuildSection] = Registry(
     },
 )
 """Sections of the comparison page in their order, most important first; those of other packages come last."""
+
+TRACKERS: Registry[Callable[[], Tracker]] = Registry("mtlv.trackers", {})
+"""Makers of trackers that mirror all runs, beside MLflow; each installed one is used."""
 
 CHOICES: Mapping[str, Registry[Any]] = {
     "architecture.name": ARCHITECTURES,

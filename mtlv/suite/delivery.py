@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mtlv.errors import TrackingError
-from mtlv.events import Callback, NoteGiven, WarningGiven
+from mtlv.events import Callback, NoteGiven, WarningGiven, warner
 from mtlv.formatting import many
+from mtlv.registries import TRACKERS
 from mtlv.tracking import Tracker
 from mtlv.tracking.journal import CALLS, FOLDER, Journal
 from mtlv.tracking.journal_tracker import JournalTracker
+from mtlv.tracking.mirrors import mirrored
 from mtlv.tracking.upload_process import UploadProcess, UploadState
 from mtlv.tracking.uploader import UploadInterval
 
@@ -38,7 +40,9 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
 
     Raises:
         TrackingError: the store rejects records, or the journal cannot be written.
+        ConfigError: a tracker of another package cannot be loaded.
     """
+    mirrors = dict(TRACKERS)  # loads them: a broken package is an error before anything is written
     root = settings.store.folder / FOLDER
     journal = Journal(root, uploads.uri, uploads.experiment)
     try:
@@ -49,7 +53,7 @@ def deliver(settings: Settings, callback: Callback, uploads: UploadProcess) -> I
     if earlier:
         text = f"{many(earlier, 'record')} of earlier runs are uploaded to the tracking store first"
         callback(NoteGiven(text))
-    connection = TrackerConnection(JournalTracker(journal))
+    connection = TrackerConnection(mirrored(JournalTracker(journal), mirrors, warner(callback)))
     longest: float | None = HURRY_SECONDS
     try:
         yield connection

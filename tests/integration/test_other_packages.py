@@ -61,6 +61,9 @@ def test_a_config_chooses_them_like_our_own(environment: dict[str, str], tmp_pat
     assert "letters" in mtlv(environment, tmp_path, "data", "list").stdout
     (page,) = tmp_path.glob("mtlv-compare/*/compare.html")
     assert section_titles(page)[-1] == "First letters"
+    ends = (tmp_path / "runs.log").read_text(encoding="utf-8").splitlines()
+    assert len(ends) == 5  # two members, a fold run of each, and the comparison
+    assert ends[-1] == "comparison of 2 runs: FINISHED"
 
 
 def section_titles(page: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from mtlv.plan.architectures import Groups, architecture
 from mtlv.plan.objectives import Combine
 from mtlv.plan.tree import HeadSpec, ModelSpec, Plan
 from mtlv.planning.task_vectors import VectorSource, task_feature
+from mtlv.tracking import NullTracker, RunSpec
+from mtlv.tracking.tracker import Status
 from mtlv.training.balancing import Balancer
 
 
@@ -56,3 +59,18 @@ def first_letters(comparison: Comparison) -> Section | None:
     """A section with the first letters of all runs."""
     letters = ", ".join(run.name[0] for run in comparison.runs)
     return Section("first_letters", "First letters", "Of the runs.", [TextBlock(f"They are {letters}.")])
+
+
+class Log(NullTracker):
+    """Appends the name and the end of each run to a file."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def open_run(self, spec: RunSpec) -> str:
+        self.names[spec.uid] = spec.name
+        return spec.uid
+
+    def close(self, run: str, status: Status = "FINISHED", ended_ms: int = 0) -> None:
+        with Path("runs.log").open("a", encoding="utf-8") as file:
+            file.write(f"{self.names[run]}: {status}\n")
