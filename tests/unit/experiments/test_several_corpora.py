@@ -80,6 +80,7 @@ CONFIGS = {
         Config(STILT, "config.yml", 121, 363),
         Config(STILT, "config-small.yml", 8, 30),
         Config(TEXTS, "config.yml", 4, 56),
+        Config(TEXTS, "config-pmc.yml", 2, 28),
         Config(TEXTS, "config-small.yml", 9, 65),
         Config(TEXTS, "config-vocabulary-small.yml", 8, 42),
     )
@@ -91,10 +92,11 @@ each_folder = pytest.mark.parametrize("folder", FOLDERS)
 @cache
 def _suite(place: str, *overrides: str) -> Suite:
     path = CONFIGS[place].path
-    if "path: pubmed.jsonl" in path.read_text(encoding="utf-8"):  # the abstracts are the user's
+    texts = re.search(r"path: (pubmed.*\.jsonl)\n.*text: (\w+)", path.read_text(encoding="utf-8"))
+    if texts is not None:  # the texts are the user's
         folder = Path(tempfile.mkdtemp())
-        abstracts = (f'{{"abstract": "Heart {number} is clear."}}\n' for number in range(40))
-        (folder / "pubmed.jsonl").write_text("".join(abstracts), encoding="utf-8")
+        rows = (f'{{"{texts[2]}": "Heart {number} is clear."}}\n' for number in range(40))
+        (folder / texts[1]).write_text("".join(rows), encoding="utf-8")
         path = Path(shutil.copy(path, folder))
     return load_suite(path, overrides)
 
@@ -227,16 +229,22 @@ def test_each_cell_of_stilt_is_of_one_member():
 
 
 def test_each_number_of_pretraining_is_of_one_vocabulary_and_one_way_to_hide_words():
-    runs, published = _laid_beside(TEXTS, _suite(f"experiments/{TEXTS}/config.yml"))
-    name = {run.key: run.name for run in runs}
-    told = {number.row.partition(":")[0]: name[number.measured or ""] for number in published}
+    suites = [_suite(f"experiments/{TEXTS}/{file}") for file in ("config.yml", "config-pmc.yml")]
+    runs, published = _laid_beside(TEXTS, *suites)
+    name = {None: None} | {run.key: run.name for run in runs}
+    told = {number.row.partition(":")[0]: name[number.measured] for number in published}
     assert told == {
         "Table 7 Wiki + Books, pieces": "BERT's vocabulary, pieces",
         "Table 7 Wiki + Books, words": "BERT's vocabulary, whole words",
         "Table 7 PubMed, pieces": "PubMed's vocabulary, pieces",
         "Table 7 PubMed, words": "PubMed's vocabulary, whole words",
+        "Table 8 PubMed + PMC": "PubMed and PMC",
+        "Table 8 PubMed + PMC, longer": "PubMed and PMC, longer",
+        "Table 9 adversarial": None,
     }
-    assert len(published) == 4 * 14
+    assert len(published) == 7 * 14
+    epochs = [member.settings.each_stage[0].training.epochs for member in suites[1].members]
+    assert epochs[1] / epochs[0] == pytest.approx(100 / 62.5, abs=0.1)
 
 
 def test_the_cost_of_pretraining_by_hand():
