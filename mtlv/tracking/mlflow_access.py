@@ -146,7 +146,10 @@ def once() -> AbstractContextManager[None]:
 
 @contextmanager
 def one_at_a_time(file: Path) -> Iterator[None]:
-    """Let processes open the SQLite file in turn: two that create its tables together would both fail."""
+    """Let processes open the SQLite file in turn: two that create its tables together would both fail.
+
+    A missing one is created beside and renamed: with half of its tables, it could never be opened again.
+    """
     try:
         import fcntl
     except ImportError:  # Windows: open it once before starting workers
@@ -155,6 +158,12 @@ def one_at_a_time(file: Path) -> Iterator[None]:
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
+        if not file.exists():
+            unfinished = file.with_name(f".{file.name}.making")
+            for path in (unfinished, Path(f"{unfinished}-journal")):
+                path.unlink(missing_ok=True)
+            open_client(f"sqlite:///{unfinished}")
+            os.replace(unfinished, file)
         yield
     finally:
         os.close(folder)  # this releases the lock

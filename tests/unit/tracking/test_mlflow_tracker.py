@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,23 @@ def test_experiment(tracker, client, tmp_path):
     assert experiment.artifact_location == (tmp_path / "mlruns" / "my_experiment").as_uri()
     assert tracker.page.endswith(f"/#/experiments/{tracker.experiment_id}/runs?workflowType=machine_learning")
     assert MlflowTracker(tracker.uri, "my experiment").experiment_id == tracker.experiment_id
+
+
+def test_a_database_whose_creation_was_cut_off_is_made_anew(tmp_path, monkeypatch):
+    uri = f"sqlite:///{tmp_path / 'runs.db'}"
+
+    def cut_off(uri):
+        with closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as database:
+            database.execute("CREATE TABLE experiments (experiment_id INTEGER)")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mtlv.tracking.mlflow_access.open_client", cut_off)
+        patch.setattr("mtlv.tracking.mlflow_tracker.open_client", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            MlflowTracker(uri, "first")
+    assert MlflowTracker(uri, "first").open_run(RunSpec("u", "name"))
+    assert [path.name for path in tmp_path.glob("*runs.db*")] == ["runs.db"]
 
 
 def test_runs_are_nested_and_carry_what_the_page_shows(tracker, client):
