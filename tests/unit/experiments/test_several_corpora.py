@@ -19,6 +19,7 @@ from unmeasured import as_run
 from mtlv.comparison.published_numbers import read_expected
 from mtlv.data import catalog
 from mtlv.evaluation.compared_runs import ComparedRun, Published
+from mtlv.models.wordpiece import tokenizer_of
 from mtlv.planning.check import check_suite
 from mtlv.settings import Suite, load_suite
 
@@ -245,6 +246,20 @@ def test_each_number_of_pretraining_is_of_one_vocabulary_and_one_way_to_hide_wor
     assert len(published) == 7 * 14
     epochs = [member.settings.each_stage[0].training.epochs for member in suites[1].members]
     assert epochs[1] / epochs[0] == pytest.approx(100 / 62.5, abs=0.1)
+
+
+def test_terms_of_one_piece_and_the_pieces_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    names = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]", "diabetes", "l", "##ym", "##ph", "##oma"]
+    vocabulary = {name: number for number, name in enumerate(names)}
+    tokenizer_of(vocabulary, lowercase=True, max_length=512).save_pretrained(tmp_path)
+    main = runpy.run_path(str(EXPERIMENTS / TEXTS / "terms.py"))["main"]
+    main([f"mine={tmp_path}"])
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[:3] == ["| term | category | mine |", "| --- | --- | --- |", "| diabetes | disease | yes |"]
+    assert "| lymphoma | disease | l ##ym ##ph ##oma |" in rows
+    assert len(rows) == 2 + 17
+    with pytest.raises(SystemExit, match="usage"):
+        main([str(tmp_path)])
 
 
 def test_the_cost_of_pretraining_by_hand():
