@@ -7,7 +7,7 @@ are ignored; a document without any target is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Protocol
 
@@ -25,8 +25,14 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
+class _KnownValues:
+    def as_dict(self) -> dict[str, float]:
+        """Return the metrics by name, without NaN."""
+        return {name: value for name, value in vars(self).items() if not isnan(value)}
+
+
 @dataclass(frozen=True)
-class TaskMetrics:
+class TaskMetrics(_KnownValues):
     """Metrics of one task; `support` is its number of positive documents, the rest are fractions, or NaN."""
 
     f1: float
@@ -42,12 +48,9 @@ class TaskMetrics:
         """Main metric of a yes/no task."""
         return self.f1
 
-    def as_dict(self) -> dict[str, float]:
-        return {name: value for name, value in asdict(self).items() if not isnan(value)}
-
 
 @dataclass(frozen=True)
-class PlanMetrics:
+class PlanMetrics(_KnownValues):
     """Metrics of a plan, fractions in [0, 1]: means over tasks (macro), or functions of the same names."""
 
     f1_macro: float
@@ -64,9 +67,6 @@ class PlanMetrics:
     def main(self) -> float:
         """Main metric of a plan of yes/no tasks."""
         return self.f1_macro
-
-    def as_dict(self) -> dict[str, float]:
-        return {name: value for name, value in asdict(self).items() if not isnan(value)}
 
 
 class MetricValues(Protocol):
