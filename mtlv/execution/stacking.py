@@ -24,10 +24,14 @@ from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from mtlv.settings.model_schema import EncoderSettings
     from mtlv.training.loop import DueStep
     from mtlv.training.together import TogetherSteps
 
 BYTES_PER_WEIGHT = 20  # of a weight, its gradient, AdamW's two moments, and the best epoch's weight
+BYTES_PER_FROZEN_WEIGHT = 8  # of a weight, until the stack shares it, and the best epoch's
 ROOM = 0.6  # share of the free memory for weights; the rest is for the values of a step
 MOST = 32  # units of a stack, by default
 
@@ -238,11 +242,21 @@ class StackingExecutor(LocalExecutor):
             return self._size
         import torch
 
-        weights = sum(
-            weight.numel() for weight in self._runner.inputs(job.settings).encoder.module.parameters()
-        )
         free, _ = torch.cuda.mem_get_info()
-        return max(1, min(MOST, int(ROOM * free / (BYTES_PER_WEIGHT * weights))))
+        model = bytes_of_model(self._runner.inputs(job.settings).encoder.module, job.settings.encoder)
+        return max(1, min(MOST, int(ROOM * free / model)))
+
+
+def bytes_of_model(encoder: nn.Module, settings: EncoderSettings) -> int:
+    """Return the memory of a model in a stack, without the values of a step; heads and adapters are small."""
+    from mtlv.models.layers import lowest
+
+    parts = lowest(encoder, settings.frozen_layers) if settings.frozen_layers else ()
+    frozen = {weight for part in ((encoder,) if settings.lora else parts) for weight in part.parameters()}
+    return sum(
+        weight.numel() * (BYTES_PER_FROZEN_WEIGHT if weight in frozen else BYTES_PER_WEIGHT)
+        for weight in encoder.parameters()
+    )
 
 
 def alike(job: Job) -> tuple[object, ...]:

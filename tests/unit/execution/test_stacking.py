@@ -21,7 +21,7 @@ from mtlv.errors import TrainingError
 from mtlv.events import ignore
 from mtlv.execution.executor import ignore_epoch
 from mtlv.execution.runner import UnitRunner
-from mtlv.execution.stacking import StackingExecutor, UnitStack
+from mtlv.execution.stacking import StackingExecutor, UnitStack, bytes_of_model
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Unit
@@ -332,3 +332,15 @@ def test_why_a_unit_is_trained_alone_is_said_once(suite: Callable, table: Callab
     )
     (note,) = [note for note in watcher.notes if "alone" in note]
     assert "`training.accumulation`" in note
+
+
+def test_frozen_weights_need_less_memory(jobs_and_inputs: Units) -> None:
+    jobs, inputs = jobs_and_inputs
+    encoder, settings = inputs.encoder.module, jobs[0].settings.encoder
+    count = sum(weight.numel() for weight in encoder.parameters())
+    above = sum(weight.numel() for weight in encoder.encoder.layer[1].parameters())
+    above += sum(weight.numel() for weight in encoder.pooler.parameters()) if encoder.pooler else 0
+    assert bytes_of_model(encoder, settings) == 20 * count
+    frozen = settings.model_copy(update={"frozen_layers": 1})
+    assert bytes_of_model(encoder, frozen) == 20 * above + 8 * (count - above)
+    assert bytes_of_model(encoder, settings.model_copy(update={"lora": object()})) == 8 * count
