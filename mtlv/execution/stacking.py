@@ -26,7 +26,6 @@ from mtlv.units.job import Job
 if TYPE_CHECKING:
     from torch import nn
 
-    from mtlv.settings.model_schema import EncoderSettings
     from mtlv.training.loop import DueStep
     from mtlv.training.together import TogetherSteps
 
@@ -43,7 +42,7 @@ def why_alone(job: Job) -> str:
     training = job.settings.training
     balancer, head_loss = BALANCERS[training.objective.name], OBJECTIVES[training.head_loss]
     reasons = {
-        "`predictions`": job.settings.predictions is not None,
+        "`predictions`": not job.settings.trains,
         "masked words": any(
             one.text_only or one.columns.kind == "mlm" for one in job.settings.data.each_source
         ),
@@ -243,16 +242,17 @@ class StackingExecutor(LocalExecutor):
         import torch
 
         free, _ = torch.cuda.mem_get_info()
-        model = bytes_of_model(self._runner.inputs(job.settings).encoder.module, job.settings.encoder)
+        encoder, module = job.settings.encoder, self._runner.inputs(job.settings).encoder.module
+        model = bytes_of_model(module, encoder.frozen_layers, has_adapters=encoder.lora is not None)
         return max(1, min(MOST, int(ROOM * free / model)))
 
 
-def bytes_of_model(encoder: nn.Module, settings: EncoderSettings) -> int:
+def bytes_of_model(encoder: nn.Module, frozen_layers: int, *, has_adapters: bool) -> int:
     """Return the memory of a model in a stack, without the values of a step; heads and adapters are small."""
     from mtlv.models.layers import lowest
 
-    parts = lowest(encoder, settings.frozen_layers) if settings.frozen_layers else ()
-    frozen = {weight for part in ((encoder,) if settings.lora else parts) for weight in part.parameters()}
+    parts = lowest(encoder, frozen_layers) if frozen_layers else ()
+    frozen = {weight for part in ((encoder,) if has_adapters else parts) for weight in part.parameters()}
     return sum(
         weight.numel() * (BYTES_PER_FROZEN_WEIGHT if weight in frozen else BYTES_PER_WEIGHT)
         for weight in encoder.parameters()

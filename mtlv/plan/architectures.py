@@ -23,12 +23,14 @@ class Architecture:
         build: function of (task names, groups, layers per head) that returns a Plan.
         grouped: whether `build` uses the groups.
         head_layers: default number of layers per head.
+        trains: whether its models are trained; if not, `predictions` are read in their place.
     """
 
     title: str
     build: Build
     grouped: bool = False
     head_layers: int = 1
+    trains: bool = True
 
 
 def architecture(
@@ -50,7 +52,9 @@ def mtl(tasks: Sequence[str], groups: Groups, layers: int) -> Plan:  # noqa: ARG
     return Plan((ModelSpec((HeadSpec(tuple(tasks), layers),)),))
 
 
-imported = Architecture("predictions of another model: read from a file, not trained here", mtl.build)
+imported = Architecture(
+    "predictions of another model: read from a file, not trained here", mtl.build, trains=False
+)
 
 
 @architecture("grouped multi-task learning: one model for each group of tasks", grouped=True)

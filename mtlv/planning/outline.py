@@ -86,7 +86,7 @@ class Outliner(Resolver):
             when = f"after {units} of {list_first([*stages, *(other.name for other in others)])}"
         plan = known_plan(settings, tasks)
         lines = tree_lines(plan) if plan else _describe(settings, names, when)
-        if settings.predictions is not None:
+        if not settings.trains:
             lines = [f"predictions in {settings.predictions}, not trained here"]
         if member.settings.stages:
             lines = [_title(member.settings.stages[len(blocks)]), *(f"  {line}" for line in lines)]
@@ -101,7 +101,7 @@ def unit_marks(jobs: Iterable[Job]) -> frozenset[str]:
         settings, of_groups = job.settings, clusters(job.settings) and not _has_one_model(job.settings)
         models = _most_groups(settings, len(job.unit.model.tasks))[0] if of_groups else 1
         places = product(range(settings.data.folds), settings.seeds, range(models))
-        if settings.predictions is None:  # else nothing is trained
+        if settings.trains:
             marks |= {f"{job.unit.key} {fold} {seed} {model}" for fold, seed, model in places}
     return frozenset(marks)
 

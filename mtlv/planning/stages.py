@@ -195,7 +195,7 @@ class StageBuilder:
 
     def _rows(self, settings: Settings, model: ModelSpec, fold: Fold) -> int | None:
         """Return the number of training documents, or windows, that a model learns from; None if all."""
-        if settings.predictions is not None:
+        if not settings.trains:
             return 0
         rows = self.cache.inputs(settings).count(model.tasks, fold.train)
         return None if rows == len(fold.train) else rows

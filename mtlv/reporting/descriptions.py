@@ -50,7 +50,7 @@ def describe_plan(resolved: ResolvedMember, *, generated: bool) -> str:
     lines = [
         f"**{what[0].upper()}{what[1:]}**{layout} of {many(len(resolved.task_names), 'task')} of "
         f"`{settings.data.title}`{' (generated reports)' if generated else ''}"
-        f"{trained if settings.predictions is None else ''}; documents: {parts}."
+        f"{trained if settings.trains else ''}; documents: {parts}."
     ]
     earlier = {job.unit.stage: job.settings for job in fold_run.earlier}
     for stage, before in zip(settings.stages or (), settings.each_stage[:-1], strict=False):

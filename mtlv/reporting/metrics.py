@@ -65,7 +65,7 @@ def tags(resolved: ResolvedMember, fold_run: FoldRun) -> dict[str, str]:
     settings = resolved.settings
     return {
         "mtlv.architecture": settings.architecture.name,
-        "mtlv.encoder": settings.encoder.name if settings.predictions is None else NOT_TRAINED,
+        "mtlv.encoder": settings.encoder.name if settings.trains else NOT_TRAINED,
         "mtlv.dataset": settings.data.title,
         "mtlv.grouping": grouping_words(settings, fold_run.groups),
         # the `tasks` setting of each stage; an empty list means all tasks
@@ -120,7 +120,7 @@ def end_tags(outcomes: Sequence[PlanResult]) -> dict[str, str]:
 
 def params(settings: Settings) -> dict[str, str | int | float | bool]:
     """Return every setting that was used, flattened, without the password of the tracking address."""
-    unread = () if settings.predictions is None else OF_TRAINING
+    unread = () if settings.trains else OF_TRAINING
     values = flatten(without_secrets(settings))
     return {key: value for key, value in values.items() if not key.startswith(unread)}
 

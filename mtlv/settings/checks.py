@@ -105,7 +105,7 @@ def _gradients_of_private_layers(s: Settings) -> str:
 CONTRADICTIONS = (
     Check(
         ("architecture.name", "predictions"),
-        lambda s: s.architecture.name == "imported" and s.predictions is None,
+        lambda s: not s.trains and s.predictions is None,
         "imported, but there is no file to read; set `predictions`, which implies this architecture",
     ),
     Check(("data.labels",), lambda s: _find_repeated(s.data.labels), "names a label twice: {}"),

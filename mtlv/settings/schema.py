@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mtlv.environ import variable
-from mtlv.registries import BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, OPTIMIZERS
+from mtlv.registries import ARCHITECTURES, BALANCERS, FEATURES, GROUPINGS, OBJECTIVES, OPTIMIZERS
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.model_schema import ArchitectureSettings, EncoderSettings
 from mtlv.settings.values import (
@@ -334,6 +334,11 @@ class Settings(SettingsSection):
         return tuple(
             self.model_copy(update={key: getattr(stage, key) for key in STAGE_KEYS}) for stage in self.stages
         )
+
+    @property
+    def trains(self) -> bool:
+        """Whether models are trained, and predictions not imported."""
+        return ARCHITECTURES[self.architecture.name].trains
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -55,12 +55,12 @@ class ModelKeeper:
         """Log the model of a fold run with it."""
         settings = resolved.settings
         self._runs[resolved.uid, fold_run.fold.index, fold_run.seed] = run
-        if settings.tracking.models == "all" and settings.predictions is None:
+        if settings.tracking.models == "all" and settings.trains:
             self._keep(run, resolved, fold_run, outcome, "")
 
     def log_member(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
         """Log the best fold run's model with the member's run: best on validation, the first on ties."""
-        if resolved.settings.tracking.models == "none" or resolved.settings.predictions is not None:
+        if resolved.settings.tracking.models == "none" or not resolved.settings.trains:
             return
         best = best_fold_run(resolved, outcomes)
         value = validation_score(outcomes[best], resolved.tasks)
