@@ -168,12 +168,15 @@ def _forest_rows(pair: PairwiseTest, short: Mapping[str, str]) -> Iterator[dict[
     documents = pair.documents.main if pair.documents else None
     for over, interval in ((VALUES, pair.values.interval), (DOCUMENTS, documents)):
         if interval is not None:
-            sign = pair.verdict.sign
-            is_beyond = interval.low > 0 if sign > 0 else interval.high < 0  # on the side the tests show
-            verdict = SIGNS[sign if is_beyond else 0]
+            verdict = SIGNS[pair.verdict.sign if _beyond(interval, pair.verdict.sign) else 0]
             yield base | {"over": over, "low": interval.low, "high": interval.high, "verdict": verdict}
     if pair.values.interval is None and documents is None:
         yield base | {"over": VALUES, "low": None, "high": None, "verdict": OPEN}
+
+
+def _beyond(interval: Interval, sign: int) -> bool:
+    """Whether an interval is entirely on the side of the difference shown by the tests."""
+    return interval.low > 0 if sign > 0 else interval.high < 0
 
 
 _TOOLTIP = [
