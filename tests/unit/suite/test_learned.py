@@ -15,6 +15,7 @@ from mtlv.data.folds import Fold
 from mtlv.evaluation.bootstrap import document_interval, document_weights, resample_scores
 from mtlv.evaluation.learned import TrainingEnd
 from mtlv.events import ignore
+from mtlv.formatting import plain
 from mtlv.settings import load_suite
 from mtlv.settings.schema import Settings
 from mtlv.suite.run import SuiteResult, run_suite
@@ -147,7 +148,7 @@ def test_tasks_no_better_than_always_yes_are_named(table: Callable, suite: Calla
         assert precisions == [parent.last(f"test.tasks.average_precision/{task}") for task in lost]
         assert lost
         assert member.learning.end == TrainingEnd(None)
-        said = "Not trained to the end: one epoch only"
+        said = f"Not trained to the end: {plain(member.name)} (one epoch)"
         assert said in parent.description.split("\n\n")[0]
         assert ("Nothing was learned" in parent.description) == (len(lost) == 3)
     (comparison,) = runs.of_kind("comparison")
