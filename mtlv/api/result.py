@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 class Result(Model):
     """A trained member of a suite: its metrics, and the model of the fold and seed with the best validation
-    score, as a `Model`."""
+    score, or the mean of all with `tracking.models: ensemble`, as a `Model`."""
 
     def __init__(self, result: MemberResult) -> None:
         self._result = result
@@ -114,18 +114,21 @@ class Result(Model):
     def _files(self) -> TrackedModel:
         """Files of the model in the store."""
         resolved, outcomes = self._result.resolved, self._result.outcomes
+        ensemble = self._result.ensemble
         best = best_fold_run(resolved, outcomes)
-        store = Store(self.member.settings.store.folder)
-        weights: dict[str, Path] = {}
-        for record in outcomes[best].records:
-            weights |= store.weights_of(record)
-        missing = [task for task in self.tasks if task not in weights]
-        if missing:
-            raise TrackingError(
-                f"the store has no weights of {', '.join(missing)}",
-                then="train with `keep_weights=True` in a folder without these units",
-            )
-        return package(InputCache(store), store, resolved, resolved.children[best], outcomes[best], weights)
+        store, trained = Store(self.member.settings.store.folder), []
+        for number in (best,) if ensemble is None else range(len(outcomes)):
+            weights: dict[str, Path] = {}
+            for record in outcomes[number].records:
+                weights |= store.weights_of(record)
+            missing = [task for task in self.tasks if task not in weights]
+            if missing:
+                raise TrackingError(
+                    f"the store has no weights of {', '.join(missing)}",
+                    then="train with `keep_weights=True` in a folder without these units",
+                )
+            trained.append((resolved.children[number], outcomes[number], weights))
+        return package(InputCache(store), store, resolved, trained, ensemble)
 
     # ---- Display -------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Task layouts as plain data: tasks, plans, units and scores."""
 
 from mtlv.plan.names import ascii_slug, group_name, group_title, slug, slugs
-from mtlv.plan.scores import Scores, TaskScores, gather
+from mtlv.plan.scores import Scores, TaskScores, gather, mean_outputs, mean_scores
 from mtlv.plan.task import Task, select_tasks
 from mtlv.plan.tree import (
     HeadSpec,
@@ -27,6 +27,8 @@ __all__ = [
     "ascii_slug",
     "from_json",
     "gather",
+    "mean_outputs",
+    "mean_scores",
     "group_name",
     "group_title",
     "head_key",

@@ -68,6 +68,20 @@ class Scores:
         return outputs, targets
 
 
+def mean_outputs(of_models: Sequence[NDArray]) -> NDArray[np.float64]:
+    """Return the mean probabilities or numbers of several models for the same documents, [N] or [N, C]."""
+    return np.mean(of_models, axis=0, dtype=np.float64)
+
+
+def mean_scores(of_models: Sequence[Scores]) -> Scores | None:
+    """Return the scores of the mean of several models; None if they scored different documents."""
+    first = of_models[0]
+    if any(scores.ids != first.ids for scores in of_models):
+        return None
+    outputs = {name: mean_outputs([scores.tasks[name].outputs for scores in of_models]) for name in first.tasks}
+    return first.with_outputs(outputs)
+
+
 def gather(of_models: Sequence[Scores]) -> Scores:
     """Combine the scores of a plan's models, which all scored the same documents.
 

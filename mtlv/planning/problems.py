@@ -62,6 +62,10 @@ def problems_of(settings: Settings, wrong: Sequence[str], data: KnownData) -> It
                 check(stage, tasks)
             except MtlvError as error:
                 yield from (Problem(line, within=within) for line in error.problems)
+    tags = [task.name for task in tasks if TARGETS[task.kind].by_word]  # of the last stage
+    if tags and settings.tracking.models == "ensemble":
+        what = "`tracking.models`: tags have no probabilities to average"
+        yield Problem(str(PlanError(what, got=", ".join(tags), allowed="all, best or none")))
 
 
 def nearest_encoder(name: str) -> str:

@@ -106,7 +106,7 @@ def describe_member(result: MemberResult, files: Collection[str]) -> str:
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
     warned = warnings({result.name: result.learning}, plain)
-    first = " ".join([headline, *warned, PAGE])
+    first = " ".join(filter(None, [headline, result.ensemble_text, *warned, PAGE]))
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 

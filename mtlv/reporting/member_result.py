@@ -20,8 +20,16 @@ from mtlv.plan import Task, slugs
 from mtlv.plan.splitting import Splitting
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
+from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, reference_metrics
-from mtlv.reporting.plan_result import PlanResult, main_draws
+from mtlv.reporting.plan_result import (
+    ENSEMBLE,
+    Ensemble,
+    PlanResult,
+    average_plans,
+    describe_ensemble,
+    main_draws,
+)
 from mtlv.reporting.suite_table import SuiteMember
 from mtlv.tracking import Metric
 
@@ -142,6 +150,24 @@ class MemberResult:
         values = self.outcomes[0].metrics.tasks[task].as_dict()
         return [name for name in values if name not in NO_FIGURES]
 
+    @cached_property
+    def ensemble(self) -> Ensemble | None:
+        """Return the mean of its folds and seeds; None if the settings do not ask for it."""
+        settings = self.resolved.settings
+        wanted = settings.tracking.models == "ensemble" and settings.predictions is None
+        if not wanted or len(self.children) < 2:
+            return None
+        return average_plans(self.outcomes, self.resolved.tasks, settings.evaluation)
+
+    @property
+    def ensemble_text(self) -> str:
+        """Return a sentence on the score of the mean of its folds and seeds; empty without it."""
+        if self.ensemble is None:
+            return ""
+        title = "macro F1" if self.joint else main_title(self.resolved.tasks)
+        singles = [outcome.metrics.plan.main for outcome in self.outcomes]
+        return describe_ensemble(self.ensemble.figures, title, singles)
+
     @property
     def joint(self) -> bool:
         """Whether its tasks are evaluated jointly."""
@@ -180,6 +206,8 @@ def member_metrics(result: MemberResult) -> list[Metric]:
             Metric(f"test.tasks.{figure}/{slug}", fmean(result.of_task(task, figure)), 0, at)
             for figure in result.figures(task)
         ]
+    if result.ensemble is not None:
+        out += [Metric(f"{ENSEMBLE}{name}", value, 0, at) for name, value in result.ensemble.figures.items()]
     costs = [outcome.costs for outcome in result.outcomes]
     out += [Metric(key, fmean(cost[key] for cost in costs), 0, at) for key in costs[0]]
     out += constant_metrics(_constants(result), slug_of, at)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import nan
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.abstention import Limits, decisions_by_task, error_limits
-from mtlv.evaluation.bootstrap import document_weights, not_of_sums, resample_scores
+from mtlv.evaluation.bootstrap import (
+    document_interval,
+    document_weights,
+    not_of_sums,
+    resample_scores,
+)
 from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics, without_order
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
 from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
-from mtlv.plan import Scores, Task, gather
+from mtlv.formatting import many
+from mtlv.plan import Scores, Task, gather, mean_scores
 from mtlv.store.records import UnitRecord
 
 if TYPE_CHECKING:
@@ -79,6 +87,72 @@ class PlanResult:
         """Return the first epoch with the highest main validation metric: macro F1 for yes/no tasks."""
         values = [metrics.plan.main for metrics in self.curve]
         return values.index(max(values))
+
+
+ENSEMBLE = "test.ensemble/"
+"""Prefix of the test metrics of the mean of a run's folds and seeds."""
+LOW, HIGH = "gain_low", "gain_high"
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The mean of the outputs of a member's folds and seeds.
+
+    Scores of a part count only if all have the same documents in it: the others were learned by some of them.
+    """
+
+    thresholds: Thresholds  # fitted on `validation`; without it, means of the thresholds
+    validation: Scores | None
+    # test metrics of the plan, with the 95% interval of the gain of the main one over test documents
+    figures: Mapping[str, float]
+
+    def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
+        """Return the temperatures of those of `tasks` with probabilities; none without `validation`."""
+        return {} if self.validation is None else temperatures(self.validation, tasks)
+
+    def limits(self, tasks: Sequence[Task]) -> dict[str, Limits]:
+        """Return the limits of confidence of those of `tasks` with probabilities; none without `validation`."""
+        if self.validation is None:
+            return {}
+        decided = decisions_by_task(self.validation, tasks, self.thresholds.values)
+        return {name: error_limits(decisions) for name, decisions in decided.items()}
+
+
+def average_plans(
+    outcomes: Sequence[PlanResult], tasks: Sequence[Task], settings: EvaluationSettings
+) -> Ensemble:
+    """Average the outputs of the results of a member's folds and seeds."""
+    validation = mean_scores([outcome.validation for outcome in outcomes])
+    test = mean_scores([outcome.test for outcome in outcomes])
+    fitted = [outcome.thresholds for outcome in outcomes]
+    values = {name: fmean(one.values[name] for one in fitted) for name in fitted[0].values}
+    means = replace(fitted[0], values=values)
+    thresholds = means if validation is None else _fit(validation, tasks, settings)
+    if test is None:
+        return Ensemble(thresholds, validation, {})
+    figures = dict(evaluate_all(test, tasks, thresholds.values).plan.as_dict())
+    draws = main_draws(test, tasks, thresholds.values)
+    singles = [main_draws(outcome.test, tasks, outcome.thresholds.values) for outcome in outcomes]
+    groups = len(set(test.groups or test.ids))
+    gain = document_interval([draws], singles, groups=groups) if draws.size else None
+    if gain is not None:
+        figures |= {LOW: gain.low, HIGH: gain.high}
+    return Ensemble(thresholds, validation, figures)
+
+
+def describe_ensemble(figures: Mapping[str, float], title: str, singles: Sequence[float]) -> str:
+    """Compare the main test score of an ensemble with the mean of its folds and seeds."""
+    what = f"The mean of the outputs of {many(len(singles), 'model')} (folds and seeds)"
+    if not figures:
+        return f"{what} is not tested: every document was learned by some of them."
+    value, single = figures.get("score", figures.get("f1_macro", nan)), fmean(singles)
+    interval = ""
+    if LOW in figures:
+        interval = f", 95% interval {figures[LOW]:+.3f} to {figures[HIGH]:+.3f} over test documents"
+    return (
+        f"{what} has a {title} of {value:.3f} on test; one has {single:.3f} on average "
+        f"(difference {value - single:+.3f}{interval})."
+    )
 
 
 def evaluate_plan(

@@ -48,6 +48,9 @@ class ModelManifest:
     columns: Mapping[str, list[str]] = field(default_factory=dict)
     temperatures: Mapping[str, Positive] = field(default_factory=dict)  # of tasks with probabilities
     limits: Mapping[str, list[Limit]] = field(default_factory=dict)  # see `mtlv.evaluation.abstention`
+    # number of models whose outputs are averaged; those after the first have their description and plan in a
+    # folder of their number
+    models: int = 1
     format: int = FORMAT  # of the folder
 
     @property

@@ -16,7 +16,7 @@ from mtlv.disk import digest_of, tensor_bytes
 from mtlv.errors import DataError, MtlvError, TrackingError, nearest, shorten
 from mtlv.formatting import list_first, many
 from mtlv.models.encoder_config import read_bare, tokenizer_digest
-from mtlv.plan import ModelSpec, Plan, Task, from_json
+from mtlv.plan import ModelSpec, Plan, Task, from_json, mean_outputs
 from mtlv.plan.tagging import SCHEMES
 from mtlv.plan.temperature import least_confidence
 from mtlv.sealed import CHANGED
@@ -88,7 +88,6 @@ class ServedPlan:
         from mtlv.training.optim import resolve_device
 
         description = ModelManifest.read(folder)
-        plan = _read_plan(folder / PLAN, description)
         place = resolve_device(device, "the device")
         bare, tokenizer = read_bare(folder / ENCODER)
         if tokenizer_digest(tokenizer) != description.tokenizer:
@@ -98,9 +97,10 @@ class ServedPlan:
             )
         _need_positions(folder, description, bare)
         networks = [
-            Network(_network(bare, model, description, folder, file).to(place), tasks)
+            Network(_network(bare, model, part, folder, file).to(place), tasks)
+            for part, plan in _read_plans(folder, description)
             for model in plan.models
-            for file, tasks in _files(model, description).items()
+            for file, tasks in _files(model, part).items()
         ]
         encoder = Encoder(description.encoder, bare, tokenizer, description.tokenizer)
         return cls(description, networks, encoder)
@@ -136,6 +136,9 @@ class ServedPlan:
             DataError: no row is text or has the inputs of a task, a task does not exist, or none has a
                 temperature, a limit for that error, or weights of tokens.
         """
+        if explain and self.description.models > 1:
+            what = f"`explain`: the {self.description.models} models that are averaged weigh words differently"
+            raise DataError(what, then="set `tracking.models: all`, run the config again, and ask one fold's run")
         if isinstance(texts, InputTexts):
             inputs = texts
         else:
@@ -283,17 +286,19 @@ class ServedPlan:
         windows = schema.window, schema.window_overlap, schema.window_pooling
         tokens = tokens_of(self._encoder, corpus, schema.max_length, schema.shown, *windows)
         inputs = UnitInputs(corpus, tokens, self._encoder, targets_with(scheme))
-        by_task: dict[str, NDArray] = {}
+        by_task: dict[str, list[NDArray]] = {}
         attended: dict[str, Mapping[int, Mapping[str, float]]] = {}
         for network, names in zip(self._networks, tasks_of_networks, strict=True):
             parts = inputs.parts(names, np.arange(len(corpus)))
             network_outputs = inputs.outputs(network.model, parts, precision=self._precision)
-            by_task |= {name: values for name, values in network_outputs.items() if name in network.tasks}
+            for name in network_outputs.keys() & set(network.tasks):
+                by_task.setdefault(name, []).append(network_outputs[name])
             for part in parts if explain else ():
                 how = {"tokenizer": self._encoder.tokenizer, "precision": self._precision}
                 words = attended_words(network.model, part, network_outputs, **how)
                 attended |= {name: places for name, places in words.items() if name in network.tasks}
-        return by_task, attended, tokens.truncated
+        outputs = {name: mean_outputs(of) if len(of) > 1 else of[0] for name, of in by_task.items()}
+        return outputs, attended, tokens.truncated
 
     @property
     def _precision(self) -> str:
@@ -312,6 +317,18 @@ def _need_positions(folder: Path, description: ModelManifest, bare: Any) -> None
         if length > longest:
             fault = ValueError(f"`max_length` {length}, the encoder reads {longest}")
             raise broken(folder / DESCRIPTION, fault)
+
+
+def _read_plans(folder: Path, description: ModelManifest) -> list[tuple[ModelManifest, Plan]]:
+    """Return the descriptions and plans of the models that are averaged, or of the only one."""
+    parts, known = [(description, _read_plan(folder / PLAN, description))], description.tasks.values()
+    for number in range(1, description.models):
+        place = folder / str(number)
+        part = ModelManifest.read(place)
+        if [served.task for served in part.tasks.values()] != [served.task for served in known]:
+            raise broken(place / DESCRIPTION, ValueError("other tasks than the first model"))
+        parts.append((part, _read_plan(place / PLAN, part)))
+    return parts
 
 
 def _read_plan(path: Path, description: ModelManifest) -> Plan:

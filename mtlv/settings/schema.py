@@ -221,7 +221,7 @@ class EvaluationSettings(SettingsSection):
 
 class TrackingSettings(SettingsSection):
     uri: MaybeText
-    models: Literal["all", "best", "none"]
+    models: Literal["all", "best", "ensemble", "none"]
     send_seconds: Annotated[float, Field(ge=0.1, le=3600, description="a number from 0.1 to 3600")]
     flush_seconds: Annotated[float, Field(ge=0, le=86400, description="a number from 0 to 86400")]
 

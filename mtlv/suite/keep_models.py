@@ -14,24 +14,28 @@ from mtlv.plan import Task
 from mtlv.reporting.datasets import fold_parts
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import last_timestamp, own_params, params
+from mtlv.reporting.plan_result import ENSEMBLE
 from mtlv.serving.inputs import TEXT, served_tasks
 from mtlv.serving.kinds import ANSWERS
 from mtlv.serving.package import describe, encoder_files, lay_out
 from mtlv.tracking import Metric, TrackedModel
-from mtlv.tracking.tracker import RUN_ID
+from mtlv.tracking.tracker import MODELS, RUN_ID
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mtlv.execution.executor import Executor
     from mtlv.planning.resolve import FoldRun, ResolvedMember
-    from mtlv.reporting.plan_result import PlanResult
+    from mtlv.reporting.member_result import MemberResult
+    from mtlv.reporting.plan_result import Ensemble, PlanResult
     from mtlv.serving.manifest import ModelManifest
     from mtlv.store.local import Store
     from mtlv.store.records import UnitRecord
     from mtlv.tracking import Tracker
     from mtlv.units.input_cache import InputCache
     from mtlv.units.job import Job
+
+    TrainedPart = tuple[FoldRun, PlanResult, Mapping[str, Path]]  # with the file of each task's weights
 
 NO_WEIGHTS = "trained models are not logged with the runs, because `store.keep_weights` is false"
 SHOWN_KEYS = ("architecture.name", "encoder.name", "data.name", "grouping.method", "grouping.features")
@@ -56,20 +60,31 @@ class ModelKeeper:
         settings = resolved.settings
         self._runs[resolved.uid, fold_run.fold.index, fold_run.seed] = run
         if settings.tracking.models == "all" and settings.trains:
-            self._keep(run, resolved, fold_run, outcome, "")
+            self._keep(run, resolved, [(fold_run, outcome)])
 
-    def log_member(self, run: str, resolved: ResolvedMember, outcomes: Sequence[PlanResult]) -> None:
-        """Log the best fold run's model with the member's run: best on validation, the first on ties."""
+    def log_member(self, run: str, result: MemberResult) -> None:
+        """Log a model with the member's run: the mean of all fold runs, or the best one on validation, the first
+        on ties."""
+        resolved, outcomes, ensemble = result.resolved, result.outcomes, result.ensemble
         if resolved.settings.tracking.models == "none" or not resolved.settings.trains:
+            return
+        trained = list(zip(resolved.children, outcomes, strict=True))
+        if ensemble is not None:
+            self._keep(run, resolved, trained, f"{result.ensemble_text} ", ensemble)
             return
         best = best_fold_run(resolved, outcomes)
         value = validation_score(outcomes[best], resolved.tasks)
         figure = validation_title(resolved.tasks)
         why = f"Of {len(outcomes)} folds and seeds it has the best {figure} on validation, {value:.3f}. "
-        self._keep(run, resolved, resolved.children[best], outcomes[best], why if len(outcomes) > 1 else "")
+        self._keep(run, resolved, [trained[best]], why if len(outcomes) > 1 else "")
 
     def _keep(
-        self, run: str, resolved: ResolvedMember, fold_run: FoldRun, outcome: PlanResult, why: str
+        self,
+        run: str,
+        resolved: ResolvedMember,
+        trained: Sequence[tuple[FoldRun, PlanResult]],
+        why: str = "",
+        ensemble: Ensemble | None = None,
     ) -> None:
         settings = resolved.settings
         if not any(TARGETS[task.kind].has_targets for task in resolved.tasks):
@@ -77,18 +92,21 @@ class ModelKeeper:
         if not settings.store.keep_weights:
             self._tell(NO_WEIGHTS)
             return
-        weights = list(map(self._weights, fold_run.jobs, outcome.records))
-        if not all(weights):
-            folders = [str(self.store.units / record.key) for record in outcome.records]
-            lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
-            self._tell(
-                f"{fold_run.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
-                f"to train again, delete {', '.join(lost)}"
-            )
-            return
-        networks = {task: path for paths in weights for task, path in paths.items()}
-        model = package(self.cache, self.store, resolved, fold_run, outcome, networks, why)
-        self.tracker.model(run, self._with_figures(model, resolved, fold_run, outcome))
+        parts: list[TrainedPart] = []
+        for fold_run, outcome in trained:
+            weights = list(map(self._weights, fold_run.jobs, outcome.records))
+            if not all(weights):
+                folders = [str(self.store.units / record.key) for record in outcome.records]
+                lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
+                self._tell(
+                    f"{fold_run.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
+                    f"to train again, delete {', '.join(lost)}"
+                )
+                return
+            networks = {task: path for paths in weights for task, path in paths.items()}
+            parts.append((fold_run, outcome, networks))
+        model = package(self.cache, self.store, resolved, parts, ensemble, why)
+        self.tracker.model(run, self._with_figures(model, resolved, trained, ensemble))
 
     def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
         """Return the weight files of a unit; if one is damaged, the unit is first trained again."""
@@ -104,15 +122,27 @@ class ModelKeeper:
         return files
 
     def _with_figures(
-        self, model: TrackedModel, resolved: ResolvedMember, fold_run: FoldRun, outcome: PlanResult
+        self,
+        model: TrackedModel,
+        resolved: ResolvedMember,
+        trained: Sequence[tuple[FoldRun, PlanResult]],
+        ensemble: Ensemble | None,
     ) -> TrackedModel:
         """Return the model with its origin and test metrics, which MLflow's list of models shows."""
-        settings = resolved.settings
-        figures, end = outcome.metrics.plan.as_dict(), last_timestamp(outcome)
+        settings, (fold_run, outcome) = resolved.settings, trained[0]
+        figures, end = outcome.metrics.plan.as_dict(), max(last_timestamp(outcome) for _, outcome in trained)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), fold_run.fold)
         tested = next(part for part in parts if part.role == "test")
         shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS}
         shown, fold, seed = shown | own_params(fold_run), fold_run.fold.index, fold_run.seed
+        if ensemble is not None:
+            count = sum(len(fold_run.jobs) for fold_run, _ in trained)
+            return replace(
+                model,
+                settings={**shown, MODELS: len(trained), "networks": count},
+                metrics=[Metric(f"{ENSEMBLE}{name}", n, 0, end) for name, n in ensemble.figures.items()],
+                dataset=(tested.name, tested.digest) if ensemble.figures else None,
+            )
         return replace(
             model,
             settings={**shown, "fold": fold, "seed": seed, "networks": len(fold_run.jobs)},
@@ -137,24 +167,26 @@ def package(
     cache: InputCache,
     store: Store,
     resolved: ResolvedMember,
-    fold_run: FoldRun,
-    outcome: PlanResult,
-    networks: Mapping[str, Path],
+    trained: Sequence[TrainedPart],
+    ensemble: Ensemble | None = None,
     why: str = "",
 ) -> TrackedModel:
-    """Return a fold run's trained plan as files; `networks`: the file of each task's weights."""
+    """Return a fold run's trained plan as files, or the `ensemble` of several."""
+    (fold_run, outcome, networks), *rest = trained
+    others = [package(cache, store, resolved, [part]) for part in rest]
     settings = resolved.settings
     encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
     tasks = served_tasks(resolved.tasks, cache.corpus(settings.data), settings.data, fold_run.fold.train)
-    description = describe(fold_run, outcome, tasks, files.tokenizer, resolved, networks)
-    model = lay_out(description, fold_run, files, networks.values())
-    return replace(model, description=_words(description, why))
+    result = outcome if ensemble is None else ensemble
+    description = describe(fold_run, result, tasks, files.tokenizer, resolved, networks, len(trained))
+    model = lay_out(description, fold_run, files, networks.values(), others)
+    count = len(model.files) - len(files.files)
+    return replace(model, description=_words(description, count, why))
 
 
-def _words(description: ModelManifest, why: str) -> str:
-    """Return the description on a model's page."""
-    count = len(description.files)
+def _words(description: ModelManifest, count: int, why: str) -> str:
+    """Return the description on the page of a model of `count` networks."""
     networks = "one network" if count == 1 else f"{count} networks as one model"
     tasks = description.tasks.values()
     reads = dict.fromkeys((TEXT, *(name for task in tasks for name in task.schema.reads)))

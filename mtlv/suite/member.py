@@ -98,7 +98,7 @@ def run_member(context: SuiteContext, resolved: ResolvedMember, spec: RunSpec) -
         words = context.cache.word_pieces(settings)
         result = MemberResult(resolved, children, corpus.generated, words)
         write_member(context.tracker, run, result)
-        context.models.log_member(run, resolved, result.outcomes)
+        context.models.log_member(run, result)
     return result
 
 

@@ -17,7 +17,7 @@ from mtlv.tracking.address import allows_files
 from mtlv.tracking.checks import check_metrics, check_name, check_params, check_tags
 from mtlv.tracking.mlflow_access import once, open_client, translate_errors
 from mtlv.tracking.mlflow_moved import local_folder
-from mtlv.tracking.tracker import INPUT_EXAMPLE, REQUEST_EXAMPLE, RUN_ID, TrackedModel
+from mtlv.tracking.tracker import INPUT_EXAMPLE, MODELS, REQUEST_EXAMPLE, RUN_ID, TrackedModel
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -39,12 +39,15 @@ UPLOAD_SECONDS = 600  # seconds for the upload of a weights file; the server res
 
 
 def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> None:
-    """Add `model` to a run without a model in `experiment` (an id), or complete an interrupted upload."""
+    """Add `model` to a run in `experiment` (an id) that does not have it, or complete an interrupted upload."""
     from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 
     for name in (*model.files, *model.texts):
         check_name(name)
     entity = find_model(client, experiment, run)
+    if entity is not None and entity.params.get(MODELS) != check_params(model.settings).get(MODELS):
+        client.delete_logged_model(entity.model_id)  # `tracking.models` has changed
+        entity = None
     if entity is not None and entity.status == LoggedModelStatus.READY:
         return
     if entity is None:

@@ -15,6 +15,8 @@ from mtlv.tracking.views import View
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 RUN_ID = "{run id}"
 """Placeholder for the run id in a model's description; the store assigns the id when it creates the run."""
+MODELS = "models"
+"""Setting of a `TrackedModel`: how many models it is the mean of, if several."""
 INPUT_EXAMPLE, REQUEST_EXAMPLE = "input_example.json", "serving_input_example.json"
 """Files of a model: a table that it reads, as `{"columns": [...], "data": [...]}`, and a request with it."""
 Param = str | int | float | bool | None | Sequence[object] | Mapping[str, object]
@@ -104,7 +106,7 @@ class Tracker(Protocol):
         """Write `text` as the UTF-8 file `name`, such as `report/per_task.csv`."""
 
     def model(self, run: str, model: TrackedModel) -> None:
-        """Log the run's trained model; a run that already has a model keeps it."""
+        """Log the run's trained model; a run that already has one keeps it, unless `MODELS` differs."""
 
     def tags(self, run: str, tags: Mapping[str, str]) -> None:
         """Set tags; existing tags get the new value."""

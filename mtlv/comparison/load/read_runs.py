@@ -28,6 +28,7 @@ from mtlv.evaluation.scoring import SCORING
 from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import list_first
+from mtlv.reporting.plan_result import ENSEMBLE
 from mtlv.plan import Scores, Task
 from mtlv.plan.shape import StageShape
 from mtlv.tracking.mlflow_reader import MlflowReader
@@ -241,6 +242,11 @@ def _compared(source: _Source, key: str, name: str) -> ComparedRun:
         elsewhere=_differ(source),
         link=source.files.reader.page(member),
         words_interval=Interval(*ends) if len(ends) == 2 else None,
+        ensemble={
+            key.removeprefix(ENSEMBLE): value
+            for key, value in member.metrics.items()
+            if key.startswith(ENSEMBLE)
+        },
         is_imported="predictions" in member.params,
     )
 

@@ -27,6 +27,7 @@ from mtlv.figures.palette import run_colour
 from mtlv.formatting import with_spread
 from mtlv.reporting.learned_words import NOTHING, note
 from mtlv.reporting.metric_titles import APART, SCORE_SAID, metric_title, plan_title
+from mtlv.reporting.plan_result import describe_ensemble
 
 NAME = TableColumn("name", "run", kind="text")
 FIGURES = (
@@ -52,6 +53,12 @@ def build(comparison: Comparison) -> Section | None:
         return None
     text = describe_score(comparison)
     blocks: list[Block] = [*([TextBlock(text, "finding")] if text else []), *_tables(comparison)]
+    ensembles = [
+        f"“{run.name}”: {describe_ensemble(run.ensemble, plan_title(comparison), run.mains)}"
+        for run in comparison.runs
+        if run.ensemble and run.mains
+    ]
+    blocks += [TextBlock(" ".join(ensembles))] if ensembles else []
     intro = "The run on the test set, averaged over its folds and seeds, and its cost."
     if len(comparison.runs) > 1:
         blocks += _dots(comparison)
