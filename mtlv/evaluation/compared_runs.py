@@ -136,7 +136,7 @@ class ComparedRun:
     stages: tuple[StageShape, ...] = ()  # the stages that were needed, in order; empty in older runs
     # of its main score minus that of a bag of words, over resampled test documents; None if unknown
     words_interval: Interval | None = None
-    # test metrics of the mean of its folds and seeds, see `mtlv.reporting.plan_result.Ensemble`; empty if unknown
+    # `figures` of `mtlv.reporting.plan_result.Ensemble`; empty if unknown
     ensemble: Mapping[str, float] = field(default_factory=dict)
     is_imported: bool = False  # whether its predictions were imported, and no model was trained
 

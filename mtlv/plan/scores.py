@@ -73,13 +73,15 @@ def mean_outputs(of_models: Sequence[NDArray]) -> NDArray[np.float64]:
     return np.mean(of_models, axis=0, dtype=np.float64)
 
 
-def mean_scores(of_models: Sequence[Scores]) -> Scores | None:
-    """Return the scores of the mean of several models; None if they scored different documents."""
+def mean_scores(of_models: Sequence[Scores]) -> Scores:
+    """Return the scores of the mean of several models; of no documents if they scored different ones."""
     first = of_models[0]
     if any(scores.ids != first.ids for scores in of_models):
-        return None
-    outputs = {name: mean_outputs([scores.tasks[name].outputs for scores in of_models]) for name in first.tasks}
-    return first.with_outputs(outputs)
+        none = {n: TaskScores(s.outputs[:0], s.targets[:0], s.mask[:0]) for n, s in first.tasks.items()}
+        return replace(first, ids=(), groups=None, tasks=none)
+    return first.with_outputs(
+        {name: mean_outputs([scores.tasks[name].outputs for scores in of_models]) for name in first.tasks}
+    )
 
 
 def gather(of_models: Sequence[Scores]) -> Scores:

@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtlv.evaluation.abstention import Limits, decisions_by_task, error_limits
-from mtlv.evaluation.bootstrap import (
-    document_interval,
-    document_weights,
-    not_of_sums,
-    resample_scores,
-)
+from mtlv.evaluation.bootstrap import document_interval, document_weights, not_of_sums, resample_scores
 from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics, without_order
 from mtlv.evaluation.mixed import evaluate_all
@@ -33,12 +28,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PlanResult:
-    """Results of one fold run."""
+class Fitted:
+    """Validation scores, and what is fitted on them."""
 
     validation: Scores  # validation scores of the kept weights, all tasks
-    test: Scores  # the same for the test part
     thresholds: Thresholds  # fitted on `validation`
+
+    def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
+        """Return the temperatures of those of `tasks` with probabilities, fitted on `validation`."""
+        return temperatures(self.validation, tasks)
+
+    def limits(self, tasks: Sequence[Task]) -> dict[str, Limits]:
+        """Return the limits of confidence of those of `tasks` with probabilities, fitted on `validation`."""
+        decided = decisions_by_task(self.validation, tasks, self.thresholds.values)
+        return {name: error_limits(decisions) for name, decisions in decided.items()}
+
+
+@dataclass(frozen=True)
+class PlanResult(Fitted):
+    """Results of one fold run."""
+
+    test: Scores  # as `validation`, for the test part
     metrics: Metrics  # test metrics at those thresholds
     # validation metrics per epoch, each at thresholds fitted on that epoch's scores
     curve: tuple[Metrics, ...]
@@ -73,15 +83,6 @@ class PlanResult:
             f"{device} ({count} models at once)" if count > 1 else device for device, count in sorted(stacks)
         )
 
-    def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
-        """Return the temperatures of those of `tasks` with probabilities, fitted on `validation`."""
-        return temperatures(self.validation, tasks)
-
-    def limits(self, tasks: Sequence[Task]) -> dict[str, Limits]:
-        """Return the limits of confidence of those of `tasks` with probabilities, fitted on `validation`."""
-        decided = decisions_by_task(self.validation, tasks, self.thresholds.values)
-        return {name: error_limits(decisions) for name, decisions in decided.items()}
-
     @property
     def best_epoch(self) -> int:
         """Return the first epoch with the highest main validation metric: macro F1 for yes/no tasks."""
@@ -95,27 +96,16 @@ LOW, HIGH = "gain_low", "gain_high"
 
 
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(Fitted):
     """The mean of the outputs of a member's folds and seeds.
 
-    Scores of a part count only if all have the same documents in it: the others were learned by some of them.
+    Documents of a part count only if all have the same ones in it: the others were learned by some of them.
+    Without validation documents, its thresholds are the means of those of the folds and seeds.
     """
 
-    thresholds: Thresholds  # fitted on `validation`; without it, means of the thresholds
-    validation: Scores | None
-    # test metrics of the plan, with the 95% interval of the gain of the main one over test documents
+    # test metrics of the plan, with the 95% interval of the gain of the main one over test documents; empty
+    # without test documents
     figures: Mapping[str, float]
-
-    def temperatures(self, tasks: Sequence[Task]) -> dict[str, float]:
-        """Return the temperatures of those of `tasks` with probabilities; none without `validation`."""
-        return {} if self.validation is None else temperatures(self.validation, tasks)
-
-    def limits(self, tasks: Sequence[Task]) -> dict[str, Limits]:
-        """Return the limits of confidence of those of `tasks` with probabilities; none without `validation`."""
-        if self.validation is None:
-            return {}
-        decided = decisions_by_task(self.validation, tasks, self.thresholds.values)
-        return {name: error_limits(decisions) for name, decisions in decided.items()}
 
 
 def average_plans(
@@ -124,12 +114,14 @@ def average_plans(
     """Average the outputs of the results of a member's folds and seeds."""
     validation = mean_scores([outcome.validation for outcome in outcomes])
     test = mean_scores([outcome.test for outcome in outcomes])
-    fitted = [outcome.thresholds for outcome in outcomes]
-    values = {name: fmean(one.values[name] for one in fitted) for name in fitted[0].values}
-    means = replace(fitted[0], values=values)
-    thresholds = means if validation is None else _fit(validation, tasks, settings)
-    if test is None:
-        return Ensemble(thresholds, validation, {})
+    if validation.ids:
+        thresholds = _fit(validation, tasks, settings)
+    else:
+        fitted = [outcome.thresholds for outcome in outcomes]
+        values = {name: fmean(one.values[name] for one in fitted) for name in fitted[0].values}
+        thresholds = replace(fitted[0], values=values)
+    if not test.ids:
+        return Ensemble(validation, thresholds, {})
     figures = dict(evaluate_all(test, tasks, thresholds.values).plan.as_dict())
     draws = main_draws(test, tasks, thresholds.values)
     singles = [main_draws(outcome.test, tasks, outcome.thresholds.values) for outcome in outcomes]
@@ -137,7 +129,7 @@ def average_plans(
     gain = document_interval([draws], singles, groups=groups) if draws.size else None
     if gain is not None:
         figures |= {LOW: gain.low, HIGH: gain.high}
-    return Ensemble(thresholds, validation, figures)
+    return Ensemble(validation, thresholds, figures)
 
 
 def describe_ensemble(figures: Mapping[str, float], title: str, singles: Sequence[float]) -> str:
@@ -178,8 +170,8 @@ def evaluate_plan(
     metrics = evaluate_all(test, tasks, thresholds.values)
     return PlanResult(
         validation,
-        test,
         thresholds,
+        test,
         metrics if curve else without_order(metrics, test),
         curve,
         tuple(records),

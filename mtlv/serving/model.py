@@ -137,8 +137,8 @@ class ServedPlan:
                 temperature, a limit for that error, or weights of tokens.
         """
         if explain and self.description.models > 1:
-            what = f"`explain`: the {self.description.models} models that are averaged weigh words differently"
-            raise DataError(what, then="set `tracking.models: all`, run the config again, and ask one fold's run")
+            what = f"`explain`: each of the {self.description.models} models has its own weights of words"
+            raise DataError(what, then="run the config with `tracking.models: all`, and ask a fold's run")
         if isinstance(texts, InputTexts):
             inputs = texts
         else:

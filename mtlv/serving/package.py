@@ -31,7 +31,7 @@ from mtlv.tracking.tracker import INPUT_EXAMPLE, REQUEST_EXAMPLE
 if TYPE_CHECKING:
     from mtlv.models.encoder import Encoder
     from mtlv.planning.resolve import FoldRun, ResolvedMember
-    from mtlv.reporting.plan_result import Ensemble, PlanResult
+    from mtlv.reporting.plan_result import Fitted
     from mtlv.store.local import Store
     from mtlv.units.input_cache import InputCache
 
@@ -98,7 +98,7 @@ def _write_encoder(store: Store, encoder: Encoder, warn: Callable[[str], None]) 
 
 def describe(
     fold_run: FoldRun,
-    result: PlanResult | Ensemble,
+    result: Fitted,
     tasks: Mapping[str, ServedTask],
     tokenizer: str,
     resolved: ResolvedMember,

@@ -63,8 +63,7 @@ class ModelKeeper:
             self._keep(run, resolved, [(fold_run, outcome)])
 
     def log_member(self, run: str, result: MemberResult) -> None:
-        """Log a model with the member's run: the mean of all fold runs, or the best one on validation, the first
-        on ties."""
+        """Log the mean of its fold runs with the member's run, or the best on validation, the first on ties."""
         resolved, outcomes, ensemble = result.resolved, result.outcomes, result.ensemble
         if resolved.settings.tracking.models == "none" or not resolved.settings.trains:
             return
@@ -99,8 +98,8 @@ class ModelKeeper:
                 folders = [str(self.store.units / record.key) for record in outcome.records]
                 lost = [folder for folder, paths in zip(folders, weights, strict=True) if not paths]
                 self._tell(
-                    f"{fold_run.jobs[0].name}: its model is not logged, because an earlier run kept no weights; "
-                    f"to train again, delete {', '.join(lost)}"
+                    f"{fold_run.jobs[0].name}: its model is not logged, because an earlier run kept no "
+                    f"weights; to train again, delete {', '.join(lost)}"
                 )
                 return
             networks = {task: path for paths in weights for task, path in paths.items()}
@@ -131,18 +130,13 @@ class ModelKeeper:
         """Return the model with its origin and test metrics, which MLflow's list of models shows."""
         settings, (fold_run, outcome) = resolved.settings, trained[0]
         figures, end = outcome.metrics.plan.as_dict(), max(last_timestamp(outcome) for _, outcome in trained)
+        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS}
+        if ensemble is not None:
+            metrics = [Metric(f"{ENSEMBLE}{name}", value, 0, end) for name, value in ensemble.figures.items()]
+            return replace(model, settings={**shown, MODELS: len(trained)}, metrics=metrics)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), fold_run.fold)
         tested = next(part for part in parts if part.role == "test")
-        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS}
         shown, fold, seed = shown | own_params(fold_run), fold_run.fold.index, fold_run.seed
-        if ensemble is not None:
-            count = sum(len(fold_run.jobs) for fold_run, _ in trained)
-            return replace(
-                model,
-                settings={**shown, MODELS: len(trained), "networks": count},
-                metrics=[Metric(f"{ENSEMBLE}{name}", n, 0, end) for name, n in ensemble.figures.items()],
-                dataset=(tested.name, tested.digest) if ensemble.figures else None,
-            )
         return replace(
             model,
             settings={**shown, "fold": fold, "seed": seed, "networks": len(fold_run.jobs)},

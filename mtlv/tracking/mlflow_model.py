@@ -39,7 +39,7 @@ UPLOAD_SECONDS = 600  # seconds for the upload of a weights file; the server res
 
 
 def keep_model(client: MlflowClient, experiment: str, run: str, model: TrackedModel) -> None:
-    """Add `model` to a run in `experiment` (an id) that does not have it, or complete an interrupted upload."""
+    """Add `model` to a run of `experiment` (an id) that does not have it, or complete its upload."""
     from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 
     for name in (*model.files, *model.texts):

@@ -28,9 +28,9 @@ from mtlv.evaluation.scoring import SCORING
 from mtlv.evaluation.significance import Interval
 from mtlv.foreign import parse_json, read_json
 from mtlv.formatting import list_first
-from mtlv.reporting.plan_result import ENSEMBLE
 from mtlv.plan import Scores, Task
 from mtlv.plan.shape import StageShape
+from mtlv.reporting.plan_result import ENSEMBLE
 from mtlv.tracking.mlflow_reader import MlflowReader
 from mtlv.tracking.reader import FOLD, KIND, PARENT, StoredRun
 
