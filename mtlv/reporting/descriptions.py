@@ -106,7 +106,8 @@ def describe_member(result: MemberResult, files: Collection[str]) -> str:
     plan = describe_plan(result.resolved, generated=result.generated)
     # MLflow collapses all but the first lines.
     warned = warnings({result.name: result.learning}, plain)
-    first = " ".join(filter(None, [headline, result.ensemble_text, *warned, PAGE]))
+    averaged = "" if result.ensemble is None else result.ensemble.text
+    first = " ".join(filter(None, [headline, averaged, *warned, PAGE]))
     return cut([first, plan, airy(as_markdown([row])), where(files)])
 
 

@@ -20,16 +20,8 @@ from mtlv.plan import Task, slugs
 from mtlv.plan.splitting import Splitting
 from mtlv.planning.groups import TaskGroups
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import MetricNames, constant_metrics, last_timestamp, reference_metrics
-from mtlv.reporting.plan_result import (
-    ENSEMBLE,
-    Ensemble,
-    PlanResult,
-    average_plans,
-    describe_ensemble,
-    main_draws,
-)
+from mtlv.reporting.plan_result import ENSEMBLE, Ensemble, PlanResult, average_plans, main_draws
 from mtlv.reporting.suite_table import SuiteMember
 from mtlv.tracking import Metric
 
@@ -153,20 +145,10 @@ class MemberResult:
     @cached_property
     def ensemble(self) -> Ensemble | None:
         """Return the mean of its folds and seeds; None if the settings do not ask for it."""
-        settings = self.resolved.settings
-        wanted = settings.tracking.models == "ensemble" and settings.predictions is None
-        if not wanted or len(self.children) < 2:
-            return None
-        return average_plans(self.outcomes, self.resolved.tasks, settings.evaluation)
-
-    @property
-    def ensemble_text(self) -> str:
-        """Return a sentence on the score of the mean of its folds and seeds; empty without it."""
-        if self.ensemble is None:
-            return ""
-        title = "macro F1" if self.joint else main_title(self.resolved.tasks)
-        singles = [outcome.metrics.plan.main for outcome in self.outcomes]
-        return describe_ensemble(self.ensemble.figures, title, singles)
+        settings, is_trained = self.resolved.settings, self.resolved.settings.predictions is None
+        if settings.tracking.models == "ensemble" and is_trained and len(self.children) > 1:
+            return average_plans(self.outcomes, self.resolved.tasks, settings.evaluation)
+        return None
 
     @property
     def joint(self) -> bool:

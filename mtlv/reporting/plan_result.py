@@ -17,7 +17,7 @@ from mtlv.evaluation.calibration import temperatures
 from mtlv.evaluation.metrics import Metrics, without_order
 from mtlv.evaluation.mixed import evaluate_all
 from mtlv.evaluation.reference import ReferenceScores
-from mtlv.evaluation.scoring import tasks_with_threshold
+from mtlv.evaluation.scoring import all_need_thresholds, tasks_with_threshold
 from mtlv.evaluation.thresholds import Thresholds, fit_thresholds, grid_values
 from mtlv.formatting import many
 from mtlv.plan import Scores, Task, gather, mean_scores
@@ -103,9 +103,9 @@ class Ensemble(Fitted):
     Without validation documents, its thresholds are the means of those of the folds and seeds.
     """
 
-    # test metrics of the plan, with the 95% interval of the gain of the main one over test documents; empty
-    # without test documents
+    # test metrics of the plan, and the 95% interval of the gain of the main one over test documents, if any
     figures: Mapping[str, float]
+    text: str  # a sentence on its score
 
 
 def average_plans(
@@ -120,16 +120,15 @@ def average_plans(
         fitted = [outcome.thresholds for outcome in outcomes]
         values = {name: fmean(one.values[name] for one in fitted) for name in fitted[0].values}
         thresholds = replace(fitted[0], values=values)
-    if not test.ids:
-        return Ensemble(validation, thresholds, {})
-    figures = dict(evaluate_all(test, tasks, thresholds.values).plan.as_dict())
-    draws = main_draws(test, tasks, thresholds.values)
-    singles = [main_draws(outcome.test, tasks, outcome.thresholds.values) for outcome in outcomes]
-    groups = len(set(test.groups or test.ids))
-    gain = document_interval([draws], singles, groups=groups) if draws.size else None
-    if gain is not None:
-        figures |= {LOW: gain.low, HIGH: gain.high}
-    return Ensemble(validation, thresholds, figures)
+    figures = dict(evaluate_all(test, tasks, thresholds.values).plan.as_dict()) if test.ids else {}
+    if figures and not not_of_sums(tasks):
+        draws = main_draws(test, tasks, thresholds.values)
+        singles = [main_draws(outcome.test, tasks, outcome.thresholds.values) for outcome in outcomes]
+        gain = document_interval([draws], singles, groups=len(set(test.groups or test.ids)))
+        figures |= {} if gain is None else {LOW: gain.low, HIGH: gain.high}
+    title = "macro F1" if all_need_thresholds(tasks) else "score"
+    text = describe_ensemble(figures, title, [outcome.metrics.plan.main for outcome in outcomes])
+    return Ensemble(validation, thresholds, figures, text)
 
 
 def describe_ensemble(figures: Mapping[str, float], title: str, singles: Sequence[float]) -> str:
@@ -138,13 +137,10 @@ def describe_ensemble(figures: Mapping[str, float], title: str, singles: Sequenc
     if not figures:
         return f"{what} is not tested: every document was learned by some of them."
     value, single = figures.get("score", figures.get("f1_macro", nan)), fmean(singles)
-    interval = ""
-    if LOW in figures:
-        interval = f", 95% interval {figures[LOW]:+.3f} to {figures[HIGH]:+.3f} over test documents"
-    return (
-        f"{what} has a {title} of {value:.3f} on test; one has {single:.3f} on average "
-        f"(difference {value - single:+.3f}{interval})."
-    )
+    ends = f"{figures.get(LOW, nan):+.3f} to {figures.get(HIGH, nan):+.3f}"
+    interval = f", 95% interval {ends} over test documents" if LOW in figures else ""
+    more = f"(difference {value - single:+.3f}{interval})."
+    return f"{what} has a {title} of {value:.3f} on test; one has {single:.3f} on average {more}"
 
 
 def evaluate_plan(

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,18 +103,13 @@ def describe(
     tokenizer: str,
     resolved: ResolvedMember,
     weights: Mapping[str, Path],
-    models: int = 1,
 ) -> ModelManifest:
-    """Describe how the networks of a fold run were trained and tested; `weights`: the file of each task.
-
-    With several `models`, it is the first of them, and `result` that of their mean.
-    """
-    which = f"fold {fold_run.fold.index} · seed {fold_run.seed}"
+    """Describe how the networks of a fold run were trained and tested; `weights`: the file of each task."""
     settings, thresholds = resolved.settings, result.thresholds.values
     networks = {model.name: _network_file(weights[model.tasks[0]]) for model in fold_run.plan.models}
     files = {task: _network_file(path) for task, path in weights.items()}
     return ModelManifest(
-        origin=f"{resolved.name} · {which if models == 1 else f'mean of {models} folds and seeds'}",
+        origin=f"{resolved.name} · fold {fold_run.fold.index} · seed {fold_run.seed}",
         tasks=tasks,
         thresholds={name: thresholds[name] for name in tasks if name in thresholds},
         scope=result.thresholds.scope,
@@ -135,21 +130,14 @@ def describe(
         columns=training_columns(settings.data),
         temperatures=result.temperatures([served.task for served in tasks.values()]),
         limits=result.limits([served.task for served in tasks.values()]),
-        models=models,
     )
 
 
 def lay_out(
-    description: ModelManifest,
-    fold_run: FoldRun,
-    encoder: EncoderFiles,
-    weights: Iterable[Path],
-    others: Sequence[TrackedModel] = (),
+    description: ModelManifest, fold_run: FoldRun, encoder: EncoderFiles, weights: Iterable[Path]
 ) -> TrackedModel:
-    """Return the folder of a fold run's plan, with the files of its networks' `weights`, and the networks of
-    `others` whose outputs are averaged with its own."""
-    files = {name: path for other in others for name, path in other.files.items()}
-    files |= {f"{CONTENT}/{ENCODER}/{path.name}": path for path in encoder.files}
+    """Return the folder of a fold run's plan, with the files of its networks' `weights`."""
+    files = {f"{CONTENT}/{ENCODER}/{path.name}": path for path in encoder.files}
     files |= {f"{CONTENT}/{_network_file(path)}": path for path in weights}
     texts = {
         CODE_FILE: CODE,
@@ -157,9 +145,6 @@ def lay_out(
         f"{CONTENT}/{DESCRIPTION}": description.as_json(),
         f"{CONTENT}/{PLAN}": json.dumps(as_json(fold_run.plan), indent=1, ensure_ascii=False),
     }
-    for number, other in enumerate(others, start=1):
-        for name in (DESCRIPTION, PLAN):
-            texts[f"{CONTENT}/{number}/{name}"] = other.texts[f"{CONTENT}/{name}"]
     tasks = description.tasks.values()
     if row := made_up_row(tasks):
         table = {"columns": [*row], "data": [[*row.values()]]}

@@ -14,10 +14,11 @@ from mtlv.plan import Task
 from mtlv.reporting.datasets import fold_parts
 from mtlv.reporting.metric_titles import main_title
 from mtlv.reporting.metrics import last_timestamp, own_params, params
-from mtlv.reporting.plan_result import ENSEMBLE
 from mtlv.serving.inputs import TEXT, served_tasks
 from mtlv.serving.kinds import ANSWERS
-from mtlv.serving.package import describe, encoder_files, lay_out
+from mtlv.serving.manifest import DESCRIPTION
+from mtlv.serving.model import PLAN
+from mtlv.serving.package import CONTENT, describe, encoder_files, lay_out
 from mtlv.tracking import Metric, TrackedModel
 from mtlv.tracking.tracker import MODELS, RUN_ID
 
@@ -63,13 +64,13 @@ class ModelKeeper:
             self._keep(run, resolved, [(fold_run, outcome)])
 
     def log_member(self, run: str, result: MemberResult) -> None:
-        """Log the mean of its fold runs with the member's run, or the best on validation, the first on ties."""
+        """Log the mean of the fold runs with the member's run, or the best one on validation, first on ties."""
         resolved, outcomes, ensemble = result.resolved, result.outcomes, result.ensemble
         if resolved.settings.tracking.models == "none" or not resolved.settings.trains:
             return
         trained = list(zip(resolved.children, outcomes, strict=True))
         if ensemble is not None:
-            self._keep(run, resolved, trained, f"{result.ensemble_text} ", ensemble)
+            self._keep(run, resolved, trained, ensemble=ensemble)
             return
         best = best_fold_run(resolved, outcomes)
         value = validation_score(outcomes[best], resolved.tasks)
@@ -105,7 +106,9 @@ class ModelKeeper:
             networks = {task: path for paths in weights for task, path in paths.items()}
             parts.append((fold_run, outcome, networks))
         model = package(self.cache, self.store, resolved, parts, ensemble, why)
-        self.tracker.model(run, self._with_figures(model, resolved, trained, ensemble))
+        if ensemble is None:
+            model = self._with_figures(model, resolved, *trained[0])
+        self.tracker.model(run, model)
 
     def _weights(self, job: Job, record: UnitRecord) -> dict[str, Path]:
         """Return the weight files of a unit; if one is damaged, the unit is first trained again."""
@@ -121,21 +124,14 @@ class ModelKeeper:
         return files
 
     def _with_figures(
-        self,
-        model: TrackedModel,
-        resolved: ResolvedMember,
-        trained: Sequence[tuple[FoldRun, PlanResult]],
-        ensemble: Ensemble | None,
+        self, model: TrackedModel, resolved: ResolvedMember, fold_run: FoldRun, outcome: PlanResult
     ) -> TrackedModel:
         """Return the model with its origin and test metrics, which MLflow's list of models shows."""
-        settings, (fold_run, outcome) = resolved.settings, trained[0]
-        figures, end = outcome.metrics.plan.as_dict(), max(last_timestamp(outcome) for _, outcome in trained)
-        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS}
-        if ensemble is not None:
-            metrics = [Metric(f"{ENSEMBLE}{name}", value, 0, end) for name, value in ensemble.figures.items()]
-            return replace(model, settings={**shown, MODELS: len(trained)}, metrics=metrics)
+        settings = resolved.settings
+        figures, end = outcome.metrics.plan.as_dict(), last_timestamp(outcome)
         parts = fold_parts(settings.data, self.cache.corpus(settings.data), fold_run.fold)
         tested = next(part for part in parts if part.role == "test")
+        shown = {key: value for key, value in params(settings).items() if key in SHOWN_KEYS}
         shown, fold, seed = shown | own_params(fold_run), fold_run.fold.index, fold_run.seed
         return replace(
             model,
@@ -167,16 +163,24 @@ def package(
 ) -> TrackedModel:
     """Return a fold run's trained plan as files, or the `ensemble` of several."""
     (fold_run, outcome, networks), *rest = trained
-    others = [package(cache, store, resolved, [part]) for part in rest]
     settings = resolved.settings
     encoder = cache.encoder(settings.encoder, settings.data)
     files = encoder_files(store, cache, encoder)
     tasks = served_tasks(resolved.tasks, cache.corpus(settings.data), settings.data, fold_run.fold.train)
-    result = outcome if ensemble is None else ensemble
-    description = describe(fold_run, result, tasks, files.tokenizer, resolved, networks, len(trained))
-    model = lay_out(description, fold_run, files, networks.values(), others)
+    description = describe(fold_run, ensemble or outcome, tasks, files.tokenizer, resolved, networks)
+    if ensemble is not None:
+        origin, why = f"{resolved.name} · mean of {len(trained)} folds and seeds", f"{ensemble.text} "
+        description = replace(description, origin=origin, models=len(trained))
+    model = lay_out(description, fold_run, files, networks.values())
+    for number, part in enumerate(rest, start=1):
+        other = package(cache, store, resolved, [part])
+        texts = {
+            f"{CONTENT}/{number}/{name}": other.texts[f"{CONTENT}/{name}"] for name in (DESCRIPTION, PLAN)
+        }
+        model = replace(model, files={**model.files, **other.files}, texts={**model.texts, **texts})
+    shown = {MODELS: len(trained)} if rest else {}
     count = len(model.files) - len(files.files)
-    return replace(model, description=_words(description, count, why))
+    return replace(model, settings=shown, description=_words(description, count, why))
 
 
 def _words(description: ModelManifest, count: int, why: str) -> str:

@@ -196,7 +196,7 @@ def test_a_finished_run_changes_its_model(home: Path, seeds: tuple) -> None:
     query = RunQuery(experiment="unit")
     compared = compare_store(uri, ComparisonOptions(query, out=home / "page", log=False))
     overview = build(compared.comparison)
-    assert f"“MTL”: {seeds[0].ensemble_text}" in [getattr(block, "text", "") for block in overview.blocks]
+    assert f"“MTL”: {seeds[0].ensemble.text}" in [getattr(block, "text", "") for block in overview.blocks]
 
 
 def test_what_has_no_mean_is_refused(home: Path, tmp_path: Path, seeds: tuple) -> None:
