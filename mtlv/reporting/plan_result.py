@@ -114,21 +114,19 @@ def average_plans(
     """Average the outputs of the results of a member's folds and seeds."""
     validation = mean_scores([outcome.validation for outcome in outcomes])
     test = mean_scores([outcome.test for outcome in outcomes])
-    if validation.ids:
-        thresholds = _fit(validation, tasks, settings)
-    else:
-        fitted = [outcome.thresholds for outcome in outcomes]
-        values = {name: fmean(one.values[name] for one in fitted) for name in fitted[0].values}
-        thresholds = replace(fitted[0], values=values)
-    figures = dict(evaluate_all(test, tasks, thresholds.values).plan.as_dict()) if test.ids else {}
+    limits = [outcome.thresholds for outcome in outcomes]
+    values = {name: fmean(one.values[name] for one in limits) for name in limits[0].values}
+    means = replace(limits[0], values=values)
+    fitted = _fit(validation, tasks, settings) if validation.ids else means
+    figures = dict(evaluate_all(test, tasks, fitted.values).plan.as_dict()) if test.ids else {}
     if figures and not not_of_sums(tasks):
-        draws = main_draws(test, tasks, thresholds.values)
+        draws = main_draws(test, tasks, fitted.values)
         singles = [main_draws(outcome.test, tasks, outcome.thresholds.values) for outcome in outcomes]
         gain = document_interval([draws], singles, groups=len(set(test.groups or test.ids)))
         figures |= {} if gain is None else {LOW: gain.low, HIGH: gain.high}
     title = "macro F1" if all_need_thresholds(tasks) else "score"
     text = describe_ensemble(figures, title, [outcome.metrics.plan.main for outcome in outcomes])
-    return Ensemble(validation, thresholds, figures, text)
+    return Ensemble(validation, fitted, figures, text)
 
 
 def describe_ensemble(figures: Mapping[str, float], title: str, singles: Sequence[float]) -> str:
@@ -137,9 +135,9 @@ def describe_ensemble(figures: Mapping[str, float], title: str, singles: Sequenc
     if not figures:
         return f"{what} is not tested: every document was learned by some of them."
     value, single = figures.get("score", figures.get("f1_macro", nan)), fmean(singles)
-    ends = f"{figures.get(LOW, nan):+.3f} to {figures.get(HIGH, nan):+.3f}"
+    ends = f"{figures.get(LOW, nan):+z.3f} to {figures.get(HIGH, nan):+z.3f}"
     interval = f", 95% interval {ends} over test documents" if LOW in figures else ""
-    more = f"(difference {value - single:+.3f}{interval})."
+    more = f"(difference {value - single:+z.3f}{interval})."
     return f"{what} has a {title} of {value:.3f} on test; one has {single:.3f} on average {more}"
 
 

@@ -64,7 +64,7 @@ class ModelKeeper:
             self._keep(run, resolved, [(fold_run, outcome)])
 
     def log_member(self, run: str, result: MemberResult) -> None:
-        """Log the mean of the fold runs with the member's run, or the best one on validation, first on ties."""
+        """Log the mean of all fold runs with the member's run, or the best on validation, first on ties."""
         resolved, outcomes, ensemble = result.resolved, result.outcomes, result.ensemble
         if resolved.settings.tracking.models == "none" or not resolved.settings.trains:
             return
