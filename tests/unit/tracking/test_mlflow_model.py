@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,9 +28,15 @@ class Client:
     metrics: list[tuple[str, object]] = field(default_factory=list)
     patience: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
+    params: dict[str, str] = field(default_factory=dict)
 
     def _entity(self):
-        return SimpleNamespace(model_id="m-1", status=self.status, artifact_location=self.location)
+        return SimpleNamespace(
+            model_id="m-1", status=self.status, artifact_location=self.location, params=self.params
+        )
+
+    def delete_logged_model(self, model_id):
+        self.calls.append("delete")
 
     def search_logged_models(self, experiments, filter_string, max_results):
         assert filter_string == "name = 'model' AND source_run_id = 'r'"
@@ -38,7 +44,7 @@ class Client:
 
     def create_logged_model(self, experiment, *, name, source_run_id, params, tags):
         self.calls.append("create")
-        self.tags = tags
+        self.tags, self.params = tags, params
         self.status = "PENDING"
         return self._entity()
 
@@ -130,6 +136,17 @@ def test_what_was_interrupted_is_completed_and_told_once(model: TrackedModel, tm
     client.status = "PENDING"
     keep_model(client, "1", "r", model)  # type: ignore[arg-type]
     assert client.calls == ["create", "outputs", "finalize", "finalize"]
+
+
+def test_a_mean_of_models_replaces_one_model(model: TrackedModel, tmp_path: Path) -> None:
+    client = Client(str(tmp_path / "art"))
+    for settings in ({}, {"models": 3}, {"models": 3}, {}):
+        keep_model(client, "1", "r", replace(model, settings=settings))  # type: ignore[arg-type]
+    assert [call for call in client.calls if call != "outputs"] == [
+        *("create", "finalize"),
+        *("delete", "create", "finalize"),
+        *("delete", "create", "finalize"),
+    ]
 
 
 def test_the_folder_is_what_mlflow_reads(model: TrackedModel, tmp_path: Path) -> None:
