@@ -7,6 +7,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -99,3 +101,10 @@ def artifacts(folder: Path) -> dict[str, int]:
                     name = f"{uid}/{path.relative_to(place)}"
                     out[name] = out.get(name, 0) + 1
     return out
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 300) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.2)

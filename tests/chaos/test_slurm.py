@@ -10,11 +10,11 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from suites import wait_until
 
 pytest.importorskip("ray")
 
@@ -57,13 +57,6 @@ def processes_of(mark: str) -> list[int]:
         except OSError:
             continue  # gone
     return found
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 300) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.2)
 
 
 @pytest.fixture
