@@ -26,7 +26,7 @@ if [ $# -lt 1 ] || [ -z "${SLURM_ARRAY_TASK_ID:-}" ]; then
     exit 2
 fi
 
-export HF_HUB_OFFLINE=1
+export HF_HUB_OFFLINE=${HF_HUB_OFFLINE:-1}  # encoders come from the cache: `hf download NAME` on the login node
 
 mtlv run "$@" execution.threads="${SLURM_CPUS_PER_TASK:-1}" execution.processes=1 &
 run=$!

@@ -36,7 +36,7 @@ class _Mirrored:
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         answer = getattr(self._tracker, method)(*args, **kwargs)
         for name, mirror in list(self._mirrors.items()):
-            self._try(name, lambda mirror=mirror: getattr(mirror, method)(*args, **kwargs))
+            self._try(name, partial(_call_method, mirror, method, *args, **kwargs))
         return answer
 
     def _try(self, name: str, call: Callable[[], Any]) -> Any:
@@ -48,3 +48,7 @@ class _Mirrored:
             self._warn(
                 f"the tracker `{name}` of `mtlv.trackers` failed and is left out from here on ({problem})"
             )
+
+
+def _call_method(mirror: Tracker, method: str, *args: Any, **kwargs: Any) -> Any:
+    return getattr(mirror, method)(*args, **kwargs)
