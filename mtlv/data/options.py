@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mtlv.data.hierarchy import read_levels
 from mtlv.errors import DataError, nearest
 from mtlv.plan.task import Task
 
@@ -75,6 +76,7 @@ class DataOptions:
         documents: number of generated documents (`synthetic`).
         columns: columns of a user's `table`.
         descriptions: label name -> sentence, instead of the card's.
+        parents: table of a hierarchy of the labels, see `read_levels`.
         seed: seed for `limit` and generated text.
         alias: name of the corpus instead of its catalog name.
         hub: name of a data set on a hub, instead of `path`.
@@ -88,6 +90,7 @@ class DataOptions:
     documents: int = 600
     columns: Columns = Columns()
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    parents: Path | None = None
     seed: int = 0
     alias: str | None = None
     hub: str | None = None
@@ -115,7 +118,8 @@ def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Ta
     """Return the tasks in `options.labels`, with the user's descriptions and name of the corpus.
 
     Raises:
-        DataError: a label in `labels` or `descriptions` that the corpus does not have, or a duplicate.
+        DataError: a label in `labels` or `descriptions` that the corpus does not have, or a duplicate;
+            or as for `read_levels`.
     """
     known = {task.name: task for task in tasks}
     names = tuple(known) if options.labels is None else options.labels
@@ -124,9 +128,11 @@ def select(tasks: Sequence[Task], options: DataOptions, corpus: str) -> tuple[Ta
         check_names("descriptions", options.descriptions, known, corpus)
     if len(set(names)) < len(names):
         raise DataError("`data.labels` names a label twice", got=", ".join(names))
-    chosen = (known[name] for name in names)
+    chosen = [known[name] for name in names]
+    labels = [task.name for task in chosen if task.kind == "binary"]
+    levels = {} if options.parents is None else read_levels(options.parents, labels)
     described = options.descriptions
     return tuple(
         replace(t, description=described.get(t.name, t.description), source=options.alias or t.source)
-        for t in chosen
+        for t in (replace(task, levels=levels.get(task.name, ())) for task in chosen)
     )

@@ -19,7 +19,7 @@ from mtlv.grouping.partition import best_partition
 from mtlv.grouping.result import Grouping, first_seen, order_medoids
 from mtlv.grouping.scaling import as_features, scale
 from mtlv.grouping.spec import GroupingSpec
-from mtlv.grouping.without_features import random_groups, random_like, user_groups
+from mtlv.grouping.without_features import groups_by_ancestor, random_groups, random_like, user_groups
 from mtlv.registries import GROUPINGS
 
 
@@ -196,6 +196,10 @@ kde = GroupingMethod(
 given_groups = GroupingMethod(
     of_names=lambda spec, names: user_groups(spec.groups or (), names),
     title="the groups of `grouping.groups`",
+)
+parents = GroupingMethod(
+    of_names=lambda spec, names: groups_by_ancestor(spec.ancestors, names),
+    title="labels with the same ancestor at `grouping.level` of `data.parents`",
 )
 random = GroupingMethod(
     _random,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 Scaling = Literal["minmax", "l2", "none"]
@@ -30,6 +30,7 @@ class GroupingSpec:
         bandwidth: width of the kernel (mean shift, KDE); None estimates it.
         noise: treatment of HDBSCAN's noise points, see `hdbscan`.
         groups: names of each group's tasks (given).
+        ancestors: ancestor of each task at `grouping.level` of a hierarchy, by name (parents).
         value: value of a group, from the gains of pairs (best): see `PairMeans` and `PairSums`.
         seed: seed of all random numbers.
     """
@@ -48,5 +49,6 @@ class GroupingSpec:
     bandwidth: float | None = None
     noise: Literal["own_group", "nearest"] = "own_group"
     groups: Sequence[Sequence[str]] | None = None
+    ancestors: Mapping[str, str] = field(default_factory=dict)
     value: Literal["mean", "sum"] = "mean"
     seed: int = 0

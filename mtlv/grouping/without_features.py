@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mtlv.errors import GroupingError, nearest
+from mtlv.formatting import list_first
 from mtlv.grouping.kmedoids import check_k
 from mtlv.grouping.result import Grouping, first_seen
 
@@ -41,6 +42,14 @@ def user_groups(groups: Sequence[Sequence[str]], names: Sequence[str]) -> Groupi
         )
     group_of = {name: number for number, group in enumerate(groups) for name in group}
     return Grouping(first_seen(group_of[name] for name in names), notes=("the groups are given",))
+
+
+def groups_by_ancestor(ancestors: Mapping[str, str], names: Sequence[str]) -> Grouping:
+    """Return a group of the tasks of each ancestor; raise GroupingError if no task has one."""
+    if not ancestors:
+        raise GroupingError("`grouping.method: parents` needs a hierarchy", then="set `data.parents`")
+    keys = [ancestors.get(name, name) for name in names]
+    return Grouping(first_seen(keys), notes=(f"groups of {list_first([*dict.fromkeys(keys)])}",))
 
 
 def random_like(sizes: Sequence[int], *, seed: int) -> Grouping:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mtlv.errors import PlanError, nearest
 
@@ -25,6 +25,7 @@ class Task:
         description: one or two sentences, used to embed the task.
         main_metric: the metric usually reported for the task's corpus.
         weight: factor on the task's loss.
+        levels: the label and its ancestors at each level of a hierarchy, from the top; empty without one.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Task:
     description: str = ""
     main_metric: str = "f1"
     weight: float = 1.0
+    levels: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
 
 
 def select_tasks(tasks: Sequence[Task], names: Sequence[str] | None) -> tuple[Task, ...]:

@@ -51,10 +51,12 @@ class TaskGroups:
         return tuple(tuple(self.names[i] for i in members) for members in self.grouping.groups())
 
 
-def grouping_spec(settings: Settings) -> GroupingSpec:
-    """Return the `grouping` settings for clustering."""
+def grouping_spec(settings: Settings, tasks: Sequence[Task]) -> GroupingSpec:
+    """Return the `grouping` settings for the groups of tasks."""
     section = settings.grouping
-    return GroupingSpec(**{field.name: getattr(section, field.name) for field in fields(GroupingSpec)})
+    ancestors = {t.name: t.levels[: section.level][-1][0] for t in tasks if t.levels}
+    names = [field.name for field in fields(GroupingSpec) if field.name != "ancestors"]
+    return GroupingSpec(**{name: getattr(section, name) for name in names}, ancestors=ancestors)
 
 
 def task_groups(view: VectorSource) -> TaskGroups:
@@ -64,7 +66,7 @@ def task_groups(view: VectorSource) -> TaskGroups:
         GroupingError: the settings do not give every task exactly one group.
     """
     section, names = view.settings.grouping, view.corpus.names
-    spec, method = grouping_spec(view.settings), GROUPINGS[section.method]
+    spec, method = grouping_spec(view.settings, view.corpus.tasks), GROUPINGS[section.method]
     feature = FEATURES[section.features]
     raw: Any = feature.compute(view) if method.of_names is None else None
     grouping = None if method.of_names is None else method.of_names(spec, names)
@@ -144,7 +146,7 @@ def known_plan(settings: Settings, tasks: Sequence[Task]) -> Plan | None:
         return plan_of(settings, tasks, ())
     if of_names is None:
         return None
-    groups = of_names(grouping_spec(settings), names).groups()
+    groups = of_names(grouping_spec(settings, tasks), names).groups()
     return plan_of(settings, tasks, [[names[i] for i in members] for members in groups])
 
 

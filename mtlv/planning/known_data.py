@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
 
-READ_KEYS = tuple(f"data.{key}" for key in (*SOURCE_KEYS, "columns", "documents", "descriptions", "sources"))
+READ_KEYS = tuple(
+    f"data.{key}" for key in (*SOURCE_KEYS, "columns", "documents", "descriptions", "parents", "sources")
+)
 """Keys that determine the documents and tasks of a corpus."""
 MOST_BYTES = 50_000_000  # of a corpus of the catalog, which is read in a few seconds
 MOST_DOCUMENTS = 10_000  # of a generated corpus

@@ -219,8 +219,10 @@ class Resolver:
             builders = [StageBuilder(cache, member, fold, seed, start) for seed in settings.seeds]
             children += self._children(member, fold, builders)
         keys = [job.unit.key for fold_run in children for job in fold_run.jobs]
-        uid = content_key([settings.model_dump(mode="json", exclude=IGNORED_KEYS), data, start, keys])
-        return ResolvedMember(member, tuple(children), uid, data, cache.tasks(settings))
+        tasks = cache.tasks(settings)
+        hierarchy = [task.levels for task in tasks] if settings.data.parents else []
+        content = [settings.model_dump(mode="json", exclude=IGNORED_KEYS), data, start, keys, *hierarchy]
+        return ResolvedMember(member, tuple(children), content_key(content), data, tasks)
 
     def _children(self, member: Member, fold: Fold, builders: Sequence[StageBuilder]) -> Iterator[FoldRun]:
         plans: list[Plan] = []

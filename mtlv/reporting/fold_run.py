@@ -58,7 +58,7 @@ def per_task_table(outcome: PlanResult, names: MetricNames) -> TableFile:
 
 def tasks_json(names: MetricNames, support: Mapping[str, int], test: Scores) -> str:
     """Return `tasks.json`: slug to name, head, index, support in the test part, the number of documents there
-    with a target for the task, and kind of task."""
+    with a target for the task, kind of task, and levels of a hierarchy."""
     tasks = {
         slug: {"name": name, "head": names.head_of[name], "index": index, "support": support[name]}
         | {"documents": int(test.tasks[name].mask.sum())}
@@ -66,6 +66,7 @@ def tasks_json(names: MetricNames, support: Mapping[str, int], test: Scores) -> 
             key: getattr(names.known[name], key)
             for key in ("kind", "main_metric", "source", "classes", "negative")
         }
+        | ({"levels": levels} if (levels := names.known[name].levels) else {})
         for index, (name, slug) in enumerate(names.tasks.items())
     }
     heads = {slug: {"name": name, "tasks": list(names.members[name])} for name, slug in names.heads.items()}

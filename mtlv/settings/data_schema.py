@@ -82,7 +82,7 @@ class SourceSettings(SettingsSection):
 
 
 class DataSettings(SettingsSection):
-    later = {"text_only": False, "train_share": 1.0, "window_pooling": None}  # noqa: RUF012
+    later = {"text_only": False, "train_share": 1.0, "window_pooling": None, "parents": None}  # noqa: RUF012
 
     _of_several: bool = PrivateAttr(default=False)
 
@@ -110,6 +110,7 @@ class DataSettings(SettingsSection):
     documents: Annotated[int, Field(ge=20, description="a whole number of 20 or more")]
     columns: ColumnSettings
     descriptions: Annotated[dict[str, Text], Field(description="a mapping of label name to text")]
+    parents: MaybeText
     mentions: Literal["dummy", "markers", "original"]
     max_length: Annotated[int, LENGTH_RANGE]
     window: MaybeCount

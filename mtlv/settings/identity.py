@@ -22,7 +22,7 @@ IGNORED_KEYS: dict[str, Any] = {
     "tracking": True,
     "store": True,
     "execution": True,
-    "data": {"path": True, "columns": SHOWN, "sources": {"__all__": {"columns": SHOWN}}},
+    "data": {"path": True, "parents": True, "columns": SHOWN, "sources": {"__all__": {"columns": SHOWN}}},
     "training": {"device", "auto_batch", "gradient_checkpointing", "cuda_graphs"},
 }
 """Settings of places, machines and the page: changing them does not change a member's identity."""

@@ -262,7 +262,8 @@ def _settle(draft: Draft, file: str) -> list[str]:
 def _resolve_paths(draft: Draft) -> None:
     """Resolve relative paths from the config's folder, or from the working folder on the command line."""
     data, sources = draft.values["data"], draft.get(("data", "sources"))
-    data["path"] = _resolve_path(draft, ("data", "path"), data["path"])
+    for key in ("path", "parents"):
+        data[key] = _resolve_path(draft, ("data", key), data[key])
     draft.values["predictions"] = _resolve_path(draft, ("predictions",), draft.values["predictions"])
     if isinstance(sources, list):  # a new list, because the members of a run share the one that was written
         data["sources"] = [

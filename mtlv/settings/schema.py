@@ -45,7 +45,7 @@ class HeadSettings(SettingsSection):
 
 
 class GroupingSettings(SettingsSection):
-    later = {"from": None, "value": "mean"}  # noqa: RUF012
+    later = {"from": None, "value": "mean", "level": 1}  # noqa: RUF012
 
     method: Annotated[str, OneOf(GROUPINGS)]
     features: Annotated[str, OneOf(FEATURES)]
@@ -71,6 +71,7 @@ class GroupingSettings(SettingsSection):
     min_cluster_size: Annotated[int, Field(ge=2, description="a whole number of 2 or more")]
     bandwidth: Annotated[float | None, Field(gt=0, description="a number above 0, or null")]
     noise: Literal["own_group", "nearest"]
+    level: Count
     groups: Annotated[
         Annotated[tuple[Names, ...], Field(min_length=1, strict=False)] | None,
         Field(description="a list of groups, each a list of label names, or null"),

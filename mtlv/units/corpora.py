@@ -34,6 +34,7 @@ def options_of(data: DataSettings) -> DataOptions:
         documents=data.documents,
         columns=Columns(**data.columns.model_dump()),
         descriptions=dict(data.descriptions),
+        parents=None if data.parents is None else Path(data.parents),
         of_several=data.of_several,
         seed=data.split_seed,
         alias=data.alias,

@@ -249,6 +249,34 @@ def test_subgroups_are_scored_without_another_training(tmp_path, monkeypatch, ca
     assert "not shown" not in capsys.readouterr().err
 
 
+def test_a_hierarchy_makes_groups_and_levels_without_another_training(tmp_path, monkeypatch, capsys):
+    names = ["heart", "valve", "lung"]
+    lines = [f"d{n},note {n},{n % 2},{int(n % 4 == 1)},{int(n % 3 == 0)}" for n in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,text,heart,valve,lung", *lines]), encoding="utf-8")
+    (tmp_path / "p.csv").write_text("label,parent\nvalve,heart\nheart,chest\nlung,chest\n", encoding="utf-8")
+    suite = TABLE_SUITE.replace("[heart]", f"[{', '.join(names)}]")
+    (tmp_path / "c.yml").write_text(f"{suite}architecture: gmtl\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    parents = ["data.parents=p.csv", "grouping.method=parents", "grouping.level=2"]
+    groups = "grouping.groups=[[heart, valve], [lung]]"
+    with pytest.MonkeyPatch.context() as undrawn:
+        lay_out_nothing(undrawn)
+        assert main(["run", "c.yml", "--no-compare", "grouping.method=given", groups]) == 0
+        units = sorted((tmp_path / "mtlv-store/units").rglob("*.safetensors"))
+        assert len(units) == 2
+        assert main(["run", "c.yml", "--no-compare", *parents]) == 0
+    assert sorted((tmp_path / "mtlv-store/units").rglob("*.safetensors")) == units
+    assert main(["compare", "c.yml", *parents, "--no-log", "--no-texts", "--out", "page"]) == 0
+    numbers = json.loads((tmp_path / "page/comparison.json").read_text(encoding="utf-8"))
+    assert {row["level"]: row["labels"] for row in rows_of(numbers, "levels")} == {
+        "labels": 3, "1": 1, "2": 2, "3": 1, "all": 4
+    }  # fmt: skip
+    (tmp_path / "p.csv").write_text("label,parent\nvalve,heart\n", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["check", "c.yml", *parents]) == 2
+    assert "`p.csv` has no row of `lung`" in capsys.readouterr().err
+
+
 def test_a_server_does_not_say_which_files_of_this_machine_are_read(inside, capsys, monkeypatch):
     """Who may write to a server could name a file here, whose texts the logged page would show there."""
     monkeypatch.setattr("mtlv.comparison.compare.is_remote", lambda _: True)

@@ -354,6 +354,7 @@ def _tasks(sources: Sequence[_Source]) -> tuple[TaskInfo, ...]:
                     allowed=f"{_described(first)}, as in the previous runs",
                     then="compare them separately",
                 )
+            out[info.name] = replace(first, levels=first.levels or info.levels)
     return tuple(sorted(out.values(), key=lambda task: (-task.support, task.name)))
 
 
@@ -367,6 +368,7 @@ def _task(entry: Mapping[str, Any]) -> TaskInfo:
     """Build a task from `tasks.json`."""
     how: dict[str, Any] = {key: str(entry[key]) for key in ("kind", "main_metric", "source") if key in entry}
     how |= {key: tuple(map(str, entry[key])) for key in ("classes", "negative") if key in entry}
+    how["levels"] = tuple(tuple(map(str, level)) for level in entry.get("levels", ()))
     if how.get("kind", "binary") not in READINGS:
         raise ValueError(f"a task of the unknown kind {how['kind']}")
     how |= {"support": float(entry["support"]), "documents": int(entry["documents"])}

@@ -6,6 +6,7 @@ import pytest
 
 from mtlv.errors import GroupingError
 from mtlv.grouping import user_groups
+from mtlv.grouping.without_features import groups_by_ancestor
 
 NAMES = ["Effusion", "Nodule", "Opacity", "Emphysema"]
 
@@ -25,3 +26,10 @@ def test_every_problem_is_named():
     assert "`Nodule` stands 2 times" in text
     assert "missing `Effusion`, `Emphysema`" in text
     assert "a group is empty" in text
+
+
+def test_labels_with_the_same_ancestor_are_a_group():
+    found = groups_by_ancestor({"Effusion": "pleura", "Nodule": "lung", "Opacity": "lung"}, NAMES)
+    assert found.groups() == ((0,), (1, 2), (3,))
+    with pytest.raises(GroupingError, match=r"data\.parents"):
+        groups_by_ancestor({}, NAMES)

@@ -49,9 +49,14 @@ def overrides_for(method, names):
 
 
 @pytest.mark.parametrize("method", [name for name in GROUPINGS if GROUPINGS[name].search is None])
-def test_every_method_puts_every_task_in_one_group(cache, method):
+def test_every_method_puts_every_task_in_one_group(cache, method, tmp_path):
     names = cache.corpus(view(cache).settings.data).names
-    found = task_groups(view(cache, *overrides_for(method, names)))
+    overrides = overrides_for(method, names)
+    if method == "parents":
+        rows = [f'"{name}",top {place % 2}' for place, name in enumerate(names)]
+        (tmp_path / "p.csv").write_text("\n".join(["label,parent", *rows]), encoding="utf-8")
+        overrides.append(f"data.parents={tmp_path / 'p.csv'}")
+    found = task_groups(view(cache, *overrides))
     assert sorted(task for group in found.groups for task in group) == sorted(names)
     assert all(found.groups)
     assert found.reason
@@ -60,6 +65,8 @@ def test_every_method_puts_every_task_in_one_group(cache, method):
         assert (found.elbow is not None) == (method != "random_even")
     else:
         assert found.elbow is None
+    if method == "parents":
+        assert [set(group) for group in found.groups] == [{*names[::2]}, {*names[1::2]}]
 
 
 def test_auto_takes_the_elbows_k(cache):
@@ -85,7 +92,7 @@ def test_tasks_of_equal_vectors_are_one_group_for_the_reason_that_is_true(cache)
 def test_stability_is_the_agreement_with_each_change_of_the_recipe(cache):
     """None of these groupings is the same as another recipe's, so that each change shows."""
     seen = view(cache, "grouping.k=5", "grouping.algorithm=alternate", "grouping.features=label_name")
-    found, spec = task_groups(seen), grouping_spec(seen.settings)
+    found, spec = task_groups(seen), grouping_spec(seen.settings, seen.corpus.tasks)
     names = seen.corpus.names
     whole, bare = seen.embed(names), replace(seen, special_tokens=False).embed(names)
     others = {f"scaling {how}": group(whole, replace(spec, scaling=how), k=5) for how in ("l2", "none")}
