@@ -93,7 +93,7 @@ $(VENV)/.bench: $(VENV)/.test
 	@touch $@
 
 # Without what is no benchmark itself, but shared by them or made of their results.
-BENCHMARKS := $(filter-out %/gpu.py %/gpu_training.py %/harness.py %/random_encoder.py %/throughput.py %/summary.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %/exported.py %/gpu.py %/gpu_training.py %/harness.py %/random_encoder.py %/throughput.py %/summary.py,$(wildcard benchmarks/*.py))
 
 # Training, inference and STL are claimed of Open-I: MTLV_OPENI=FOLDER/indiana_reports.csv make bench
 bench: $(VENV)/.bench  ## Run every benchmark; minutes each, on a quiet machine. QUICK=1 only sees that they run.

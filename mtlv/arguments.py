@@ -183,11 +183,28 @@ def _add_store(commands: Any) -> None:
 
 
 def _add_export(commands: Any) -> None:
-    export = _add(commands, "export", "write the encoder of a trained unit as a folder of Transformers")
-    _with_config(export)
+    export = _add(commands, "export", "write a trained model, or its encoder, for programs without mtlv")
+    export.add_argument(
+        "config", metavar="CONFIG_OR_RUN", help="a YAML file for the encoder; else a run, as for predict"
+    )
+    _with_overrides(export)
     export.add_argument("--out", type=Path, metavar="FOLDER", required=True, help="folder to create")
-    export.add_argument("--stage", metavar="NAME", help="the unit's stage, if the config has several")
-    export.add_argument("--unit", metavar="TEXT", help="part of the unit's name, if the config has several")
+    export.add_argument(
+        "--to",
+        choices=("encoder", "hub", "onnx"),
+        default="encoder",
+        help="the encoder of a trained unit for Transformers (default), or the model of a run with its heads "
+        "for Transformers (hub) or ONNX Runtime (onnx)",
+    )
+    export.add_argument("--stage", metavar="NAME", help="encoder: the unit's stage, if there are several")
+    export.add_argument(
+        "--unit", metavar="TEXT", help="encoder: part of the unit's name, if not the only one"
+    )
+    export.add_argument("--int8", action="store_true", help="onnx: quantize the weights to 8 bits")
+    export.add_argument(
+        "--tolerance", type=float, default=1e-4, help="onnx: largest change (default: 0.0001)"
+    )
+    _with_store_of_runs(export)
 
 
 def _add_ui(commands: Any) -> None:
@@ -311,10 +328,7 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument(
         "--out", type=Path, metavar="FILE", help="write the predictions to this .csv or .jsonl file"
     )
-    predict.add_argument(
-        "--uri", help="tracking address (default: MLFLOW_TRACKING_URI, or sqlite:///mlflow.db)"
-    )
-    predict.add_argument("--experiment", metavar="NAME", help="look for the run only in this experiment")
+    _with_store_of_runs(predict)
     predict.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
 
 
@@ -346,6 +360,13 @@ def _add(commands: Any, command: str, text: str) -> argparse.ArgumentParser:
 def _with_config(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs=None if required else "?", help="a YAML file")
     _with_overrides(parser)
+
+
+def _with_store_of_runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--uri", help="tracking address (default: MLFLOW_TRACKING_URI, or sqlite:///mlflow.db)"
+    )
+    parser.add_argument("--experiment", metavar="NAME", help="look for the run only in this experiment")
 
 
 def _with_store(parser: argparse.ArgumentParser, default: str) -> None:

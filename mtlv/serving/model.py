@@ -68,8 +68,8 @@ class ServedPlan:
 
     def __init__(self, description: ModelManifest, networks: Sequence[Network], encoder: Encoder) -> None:
         self.description = description
-        self._encoder = encoder
-        self._networks = tuple(networks)
+        self.encoder = encoder
+        self.networks = tuple(networks)
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto") -> Self:
@@ -280,32 +280,32 @@ class ServedPlan:
 
         scheme = SCHEMES[self.description.heads["tagging_scheme"]]
         requested = {task.name for task in tasks}
-        tasks_of_networks = [_tasks_to_run(network, requested) for network in self._networks]
+        tasks_of_networks = [_tasks_to_run(network, requested) for network in self.networks]
         known = self.description.tasks
         corpus = documents.corpus([known[name].task for names in tasks_of_networks for name in names])
         windows = schema.window, schema.window_overlap, schema.window_pooling
-        tokens = tokens_of(self._encoder, corpus, schema.max_length, schema.shown, *windows)
-        inputs = UnitInputs(corpus, tokens, self._encoder, targets_with(scheme))
+        tokens = tokens_of(self.encoder, corpus, schema.max_length, schema.shown, *windows)
+        inputs = UnitInputs(corpus, tokens, self.encoder, targets_with(scheme))
         by_task: dict[str, list[NDArray]] = {}
         attended: dict[str, Mapping[int, Mapping[str, float]]] = {}
-        for network, names in zip(self._networks, tasks_of_networks, strict=True):
+        for network, names in zip(self.networks, tasks_of_networks, strict=True):
             parts = inputs.parts(names, np.arange(len(corpus)))
-            network_outputs = inputs.outputs(network.model, parts, precision=self._precision)
+            network_outputs = inputs.outputs(network.model, parts, precision=self.precision)
             for name in network_outputs.keys() & set(network.tasks):
                 by_task.setdefault(name, []).append(network_outputs[name])
             for part in parts if explain else ():
-                how = {"tokenizer": self._encoder.tokenizer, "precision": self._precision}
+                how = {"tokenizer": self.encoder.tokenizer, "precision": self.precision}
                 words = attended_words(network.model, part, network_outputs, **how)
                 attended |= {name: places for name, places in words.items() if name in network.tasks}
         outputs = {name: mean_outputs(of) if len(of) > 1 else of[0] for name, of in by_task.items()}
         return outputs, attended, tokens.truncated
 
     @property
-    def _precision(self) -> str:
+    def precision(self) -> str:
         """Return the precision of the test; fp32 if this device does not support bf16."""
         from mtlv.training.optim import resolve_precision
 
-        device = next(self._networks[0].model.parameters()).device
+        device = next(self.networks[0].model.parameters()).device
         known = self.description.precision
         return known if known == "fp32" else resolve_precision("auto", device)
 

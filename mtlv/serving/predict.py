@@ -150,6 +150,11 @@ def _no_model(run: StoredRun) -> TrackingError:
         return TrackingError(
             f"run `{run.name}` ({run.id}) does not train a model", then="give the run of a suite's member"
         )
+    if run.params.get("predictions", "null") != "null":
+        return TrackingError(
+            f"run `{run.name}` ({run.id}) has no model, because its predictions were given",
+            then="give a run that was trained",
+        )
     if run.status == "RUNNING":
         return TrackingError(f"run `{run.name}` ({run.id}) has no model yet", then="wait until it ends")
     return TrackingError(

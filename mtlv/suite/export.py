@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,8 +68,6 @@ def export(suite: Suite, folder: Path, *, stage: str | None, unit: str | None) -
             then="train it again with `store.keep_weights: true`: "
             f"`{suite.command('run')} --if-exists rerun`",
         )
-    if folder.exists():
-        raise TrackingError(f"`{folder}` exists already", then="give another folder")
     _write(cache, job, path, folder)
     return [f"{folder}: the encoder of `{job.name}`; use it as `encoder.name`, or with Transformers"]
 
@@ -88,18 +87,10 @@ def _the_one(jobs: Sequence[Job], stage: str | None, unit: str | None) -> Job:
 
 
 def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
     settings = job.settings
     encoder = cache.encoder(settings.encoder, settings.data).with_weights(weights)
     sources = " + ".join(cache.inputs(settings).sources(job.unit.model.tasks))
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    except OSError as error:
-        raise TrackingError(f"`{folder}` cannot be written", got=error.strerror) from error
-    try:
+    with new_folder(folder) as made:
         head = _masked_head(cache, job, weights)
         with_head = bool(head) and save_with_head(encoder.module, head, made)
         if not with_head:
@@ -107,6 +98,27 @@ def _write(cache: InputCache, job: Job, weights: Path, folder: Path) -> None:
         encoder.tokenizer.save_pretrained(made)
         heads = "its head for masked words (`AutoModelForMaskedLM`)" if with_head else "no heads"
         (made / "README.md").write_text(_card(job, encoder.name, folder, sources, heads), encoding="utf-8")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder that becomes `folder` at the end, if there is no error.
+
+    Raises:
+        TrackingError: it exists, or cannot be written.
+    """
+    from transformers.utils import logging
+
+    if folder.exists():
+        raise TrackingError(f"`{folder}` exists already", then="give another folder")
+    logging.disable_progress_bar()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    except OSError as error:
+        raise TrackingError(f"`{folder}` cannot be written", got=error.strerror) from error
+    try:
+        yield made
         made.chmod(0o755)
         made.replace(folder)
     finally:

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "benchmarks"
-HELPERS = {"gpu", "gpu_training", "harness", "random_encoder", "summary", "throughput"}
+HELPERS = {"exported", "gpu", "gpu_training", "harness", "random_encoder", "summary", "throughput"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in HELPERS)
 LONGER = {
     "batches",

@@ -75,6 +75,7 @@ LATE = {  # files whose functions import parts of ours that load PyTorch, for wh
     "serving/predict.py",
     "suite/estimate.py",
     "suite/export.py",
+    "suite/portable.py",
     "suite/speed.py",
     "units/checkpointing.py",
     "units/input_cache.py",

@@ -98,7 +98,7 @@ def texts_of(home: Path) -> dict[str, str]:
 def test_it_gives_the_mean_of_the_probabilities(home: Path, tmp_path: Path, seeds: tuple) -> None:
     result, texts = seeds[0], texts_of(home)
     plan, test = saved(result, tmp_path / "model"), result.outcomes[0].test
-    assert len(plan._networks) == 3
+    assert len(plan.networks) == 3
     prediction = plan.predict([texts[id_] for id_ in test.ids])
     for task in LABELS:
         singles = [outcome.test.tasks[task].outputs for outcome in result.outcomes]
@@ -143,11 +143,11 @@ def test_folds_are_averaged_but_not_tested(home: Path, tmp_path: Path) -> None:
     result = run(make_suite(home, "data.folds=2", "data.scheme=rotate_test", "architecture=stl"), tracker)
     plan, text = saved(result, tmp_path / "model"), "report 1 hazy"
     outputs = plan.predict([text])["lung"].outputs
-    assert len(plan._networks) == 4
-    plan._networks, parts = (), plan._networks
+    assert len(plan.networks) == 4
+    plan.networks, parts = (), plan.networks
     singles = []
     for part in (parts[:2], parts[2:]):
-        plan._networks = part
+        plan.networks = part
         singles.append(plan.predict([text])["lung"].outputs)
     np.testing.assert_allclose(outputs, sum(singles) / 2, rtol=1e-6)
     fitted = [outcome.thresholds.values["lung"] for outcome in result.outcomes]

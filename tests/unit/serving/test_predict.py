@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -80,6 +81,16 @@ def test_a_folder_without_a_model_is_said(tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match=r"there are no runs yet"):
         load_plan("mtl", uri=f"sqlite:///{tmp_path / 'no.db'}")
+
+
+def test_given_predictions_have_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = replace(stored("ffffff1", "llm"), params={"predictions": "llm.csv"})
+    shelf = Shelf(run, experiments={"one": "1"})
+    shelf.uri = ""  # type: ignore[attr-defined]
+    monkeypatch.setattr("mtlv.serving.predict.MlflowReader", lambda _: shelf)
+    monkeypatch.setattr("mtlv.serving.predict.fetch_model", lambda *_: None)
+    with pytest.raises(TrackingError, match=r"has no model, because its predictions were given"):
+        load_plan("llm")
 
 
 def test_an_input_that_no_task_reads_is_refused() -> None:

@@ -157,10 +157,10 @@ def test_one_row_can_be_asked_about_everything(kept: Kept) -> None:
     assert told["relation"].outputs.shape == (1, 3)
     assert told["similarity"].outputs.shape == (1,)
     description = replace(kept.plan.description, thresholds={"has heart": 0.3, "has lung": 0.6})
-    plan = ServedPlan(description, kept.plan._networks, kept.plan._encoder)
+    plan = ServedPlan(description, kept.plan.networks, kept.plan.encoder)
     assert [plan.predict(rows(ROW))[task].threshold for task in TASKS] == [0.3, 0.6, 0, 0, 0, 0]
     turned = {name: description.tasks[name] for name in (*TASKS[1::2], *TASKS[::2])}
-    plan = ServedPlan(replace(description, tasks=turned), kept.plan._networks, kept.plan._encoder)
+    plan = ServedPlan(replace(description, tasks=turned), kept.plan.networks, kept.plan.encoder)
     assert plan.predict(rows(ROW)).tasks == tuple(turned)
 
 

@@ -49,7 +49,7 @@ def test_what_is_trained_is_served_and_exported_without_adapters(
     assert model is not None
     place_files(model.files, model.texts, tmp_path / "model", (shutil.copyfile,))
     served = ServedPlan.load(tmp_path / "model" / model.content, device="cpu")
-    assert not [name for name in served._networks[0].model.state_dict() if "lora" in name]
+    assert not [name for name in served.networks[0].model.state_dict() if "lora" in name]
     test = member.outcomes[0].test
     corpus = InputCache().corpus(made.members[0].settings.data)
     told = served.predict([corpus.texts[corpus.ids.index(name)] for name in test.ids])
@@ -73,7 +73,7 @@ def _is_the_trained_encoder(folder: Path, kept: Path, served: ServedPlan) -> Non
     torch.testing.assert_close(found, own[f"{start}weight"] + change)
     assert change.abs().max() > 1e-4
     ids = torch.arange(10, 18)[None]
-    encoder = served._networks[0].model.encoder
+    encoder = served.networks[0].model.encoder
     other, mine = (each(input_ids=ids).last_hidden_state for each in (loaded.eval(), encoder))
     torch.testing.assert_close(other, mine, atol=1e-5, rtol=1e-5)
 
