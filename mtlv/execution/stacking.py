@@ -24,13 +24,9 @@ from mtlv.store.records import UnitRecord
 from mtlv.units.job import Job
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from mtlv.training.loop import DueStep
     from mtlv.training.together import TogetherSteps
 
-BYTES_PER_WEIGHT = 20  # of a weight, its gradient, AdamW's two moments, and the best epoch's weight
-BYTES_PER_FROZEN_WEIGHT = 8  # of a weight, until the stack shares it, and the best epoch's
 ROOM = 0.6  # share of the free memory for weights; the rest is for the values of a step
 MOST = 32  # units of a stack, by default
 
@@ -241,22 +237,12 @@ class StackingExecutor(LocalExecutor):
             return self._size
         import torch
 
+        from mtlv.training.together import bytes_of_model
+
         free, _ = torch.cuda.mem_get_info()
         encoder, module = job.settings.encoder, self._runner.inputs(job.settings).encoder.module
         model = bytes_of_model(module, encoder.frozen_layers, has_adapters=encoder.lora is not None)
         return max(1, min(MOST, int(ROOM * free / model)))
-
-
-def bytes_of_model(encoder: nn.Module, frozen_layers: int, *, has_adapters: bool) -> int:
-    """Return the memory of a model in a stack, without the values of a step; heads and adapters are small."""
-    from mtlv.models.layers import lowest
-
-    parts = lowest(encoder, frozen_layers) if frozen_layers else ()
-    frozen = {weight for part in ((encoder,) if has_adapters else parts) for weight in part.parameters()}
-    return sum(
-        weight.numel() * (BYTES_PER_FROZEN_WEIGHT if weight in frozen else BYTES_PER_WEIGHT)
-        for weight in encoder.parameters()
-    )
 
 
 def alike(job: Job) -> tuple[object, ...]:

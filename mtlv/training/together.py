@@ -14,10 +14,14 @@ from torch.optim.adamw import adamw
 from mtlv.data.batches import Batch
 from mtlv.models.base import token_types
 from mtlv.models.fast.stacked import StackedEncoder, outputs_of, stacks
+from mtlv.models.layers import lowest
 from mtlv.training.loop import DueStep, Step, StepValues, autocast
 
 # Its class, betas, epsilon, and neither `amsgrad` nor `maximize`.
 PLAIN_ADAMW = (torch.optim.AdamW, (0.9, 0.999), 1e-8, False, False)
+
+BYTES_PER_WEIGHT = 20  # of a weight, its gradient, AdamW's two moments, and the best epoch's weight
+BYTES_PER_FROZEN_WEIGHT = 8  # of a weight, until the stack shares it, and the best epoch's
 
 
 class TogetherSteps:
@@ -222,3 +226,13 @@ def _cut(output: Any, batch: Batch) -> Any:
     parts = {name: values[:documents] for name, values in output.items()}
     parts["last_hidden_state"] = parts["last_hidden_state"][:, :length]
     return type(output)(**parts)
+
+
+def bytes_of_model(encoder: nn.Module, frozen_layers: int, *, has_adapters: bool) -> int:
+    """Return the memory of a model in a stack, without the values of a step; heads and adapters are small."""
+    parts = lowest(encoder, frozen_layers) if frozen_layers else ()
+    frozen = {weight for part in ((encoder,) if has_adapters else parts) for weight in part.parameters()}
+    return sum(
+        weight.numel() * (BYTES_PER_FROZEN_WEIGHT if weight in frozen else BYTES_PER_WEIGHT)
+        for weight in encoder.parameters()
+    )

@@ -21,7 +21,7 @@ from mtlv.errors import TrainingError
 from mtlv.events import ignore
 from mtlv.execution.executor import ignore_epoch
 from mtlv.execution.runner import UnitRunner
-from mtlv.execution.stacking import StackingExecutor, UnitStack, bytes_of_model
+from mtlv.execution.stacking import StackingExecutor, UnitStack
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
 from mtlv.plan import Unit
@@ -33,7 +33,7 @@ from mtlv.suite.run import SuiteResult, run_suite
 from mtlv.training.loop import DueStep
 from mtlv.training.objective import Objective
 from mtlv.training.state import EpochProgress
-from mtlv.training.together import JointAdamW, TogetherSteps
+from mtlv.training.together import JointAdamW, TogetherSteps, bytes_of_model
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import tokens_of
 from mtlv.units.inputs import UnitInputs
