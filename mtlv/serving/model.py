@@ -380,7 +380,7 @@ def _network(
             model.heads,
             tasks=tasks,
             features=description.features,
-            choices=HeadSettings.model_validate(dict(description.heads)),
+            choices=HeadSettings.model_validate(HeadSettings.later | dict(description.heads)),
             marked={name: most for name, most in marked.items() if most},
             seed=0,
             window_pooling=next(iter(served.schema.window_pooling for served in description.tasks.values())),

@@ -41,7 +41,7 @@ class HeadSettings(SettingsSection):
     tagging_scheme: Literal["bio", "bioul", "io"]
     tagging_layer: Literal["linear", "bilstm", "crf"]
     relation_features: Literal["document", "cls", "mention", "mention_mean", "start"]
-    start: Literal["random", "label_texts"] = "random"
+    start: Literal["random", "label_texts"]
 
 
 class GroupingSettings(SettingsSection):
