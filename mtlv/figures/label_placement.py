@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ SAMPLES = np.linspace(0.0, 1.0, 24)  # points of a leader line that are checked
 NEAREST = 64  # number of free positions whose cost is computed
 UNCLEAR = 25.0  # cost of a label that is closer to another point than to its own
 CROSSING = 250.0  # cost of a leader line across a label or a point, in pixels of distance
-COVERING = 60.0  # cost of a label that covers a line: better that than a label far from its point
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,6 @@ class Scene:
         area: (x0, y0, x1, y1) that contains all labels.
         marker: half the width of a marker.
         gap: minimum distance between two labels, and from a label to the edge of the area.
-        lines: [Q, 4] boxes (x0, y0, x1, y1) along lines, which labels cover only if they fit nowhere near.
     """
 
     points: Array
@@ -37,77 +35,34 @@ class Scene:
     area: tuple[float, float, float, float]
     marker: float
     gap: float
-    lines: Array = field(default_factory=lambda: np.zeros((0, 4)))
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Centres [T, 2] of all labels, their cost, and whether no leader line crosses a label or a point."""
+def place(scene: Scene) -> Array | None:
+    """Return centres [T, 2] of all labels, or None if they do not all fit.
 
-    centres: Array
-    cost: float
-    clear: bool
-
-
-def place(scene: Scene) -> Placed | None:
-    """Place all labels, or return None if they do not all fit.
-
-    Each label gets the free position of lowest cost on rings around its point; a closer position is cheaper
-    unless its leader line crosses another label. Then each label may move again in turn. This is repeated for
-    several orders (most and least crowded point first, left to right, bottom to top), and the cheapest
-    result is kept. The result is deterministic.
+    Each label, that of the most crowded point first, gets the free position of lowest cost on rings around
+    its point; a closer position is cheaper unless its leader line crosses another label. Then each label may
+    move again in turn. The result is deterministic.
     """
-    count = len(scene.points)
     distances = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
-    crowd = np.sort(distances, axis=1)[:, : min(6, count)].sum(axis=1)
-    keys = (crowd, -crowd, scene.points[:, 0], scene.points[:, 1])
-    best: Placed | None = None
-    for key in keys:
-        placed = _placed_in_order(scene, np.argsort(key, kind="stable"))
-        if placed is not None and (best is None or placed.cost < best.cost):
-            best = placed
-        if best is not None and best.clear:
-            return best
-    return best
-
-
-def _placed_in_order(scene: Scene, order: NDArray[np.intp]) -> Placed | None:
+    crowd = np.sort(distances, axis=1)[:, :6].sum(axis=1)
     centres = np.full(scene.points.shape, np.nan)
-    cost = np.zeros(len(order))
     for sweep in range(SWEEPS):
         before = centres.copy()
-        for item in order:
+        for item in np.argsort(crowd, kind="stable"):
             centres[item] = np.nan
             best = _best(scene, item, centres)
             if best is None and sweep == 0:
                 return None
-            centres[item], cost[item] = best if best is not None else (before[item], cost[item])
+            centres[item] = before[item] if best is None else best
         if np.array_equal(before, centres):
             break
-    return Placed(centres, float(cost.sum()), clear=not _has_crossings(scene, centres))
-
-
-def _has_crossings(scene: Scene, centres: Array) -> bool:
-    """Whether the leader line of any label crosses another label or another's point."""
-    ends = leader_ends(scene, centres)
-    markers = boxes(scene.points, np.full(scene.points.shape, scene.marker))
-    over_labels = _crossing(scene.points, ends, boxes(centres, scene.sizes))
-    over_points = _crossing(scene.points, ends, markers)
-    distance = np.linalg.norm(scene.points[:, None] - scene.points, axis=2)
-    are_distinct = distance > scene.marker  # if points coincide, a line must cross the other point
-    other = ~np.eye(len(ends), dtype=bool)
-    return bool((over_labels & other).any() or (over_points & are_distinct).any())
+    return centres
 
 
 def boxes(centres: Array, sizes: Array) -> Array:
     """Return boxes [T, 4] (x0, y0, x1, y1) around centres."""
     return np.concatenate([centres - sizes / 2, centres + sizes / 2], axis=1)
-
-
-def along(starts: Array, ends: Array, half: float) -> Array:
-    """Return boxes [Q, 4] of half this width along lines from `starts` [N, 2] to `ends` [N, 2]."""
-    points = _sample(starts, ends).reshape(-1, 2)
-    return boxes(points, np.full(points.shape, 2 * half))
 
 
 def _sample(starts: Array, ends: Array) -> Array:
@@ -136,8 +91,8 @@ def _away(tried: Array, size: Array, points: Array) -> Array:
     return np.hypot(gap[..., 0], gap[..., 1])
 
 
-def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None:
-    """Return the free centre [2] of lowest cost for one label, and the cost; placed labels are not NaN."""
+def _best(scene: Scene, item: int, centres: Array) -> Array | None:
+    """Return the free centre [2] of lowest cost for one label; placed labels are not NaN."""
     tried = _candidates(scene, item)
     labels_at = boxes(tried, np.broadcast_to(scene.sizes[item], tried.shape))  # [P, 4]
     x0, y0, x1, y1 = scene.area
@@ -148,17 +103,14 @@ def _best(scene: Scene, item: int, centres: Array) -> tuple[Array, float] | None
     placed = np.flatnonzero(~np.isnan(centres[:, 0]))
     labels = boxes(centres[placed], scene.sizes[placed] + 2 * scene.gap)
     free = inside & ~_overlap(labels_at, np.concatenate([markers, labels])).any(axis=1)
-    covering = np.asarray(_overlap(labels_at, scene.lines).any(axis=1), bool)
-    beside, over = np.flatnonzero(free & ~covering), np.flatnonzero(free & covering)
-    rows = np.concatenate([beside[:NEAREST], over[:NEAREST]])
+    rows = np.flatnonzero(free)[:NEAREST]
     if not rows.size:
         return None
     others = np.delete(markers, item, axis=0)
     away = _away(tried[rows], scene.sizes[item], scene.points)  # [P, T]
     cost = away[:, item] + UNCLEAR * (away.min(axis=1) < away[:, item])
-    cost += COVERING * covering[rows]
     cost += _crossings(scene, item, tried[rows], centres, np.concatenate([others, labels]))
-    return tried[rows[cost.argmin()]], float(cost.min())
+    return np.asarray(tried[rows[cost.argmin()]])
 
 
 def _candidates(scene: Scene, item: int) -> Array:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")  # 10 and 11: pairs repeat only after 110
 WIDTH, HEIGHT = 8.0, 5.8  # inches, for about 25 names
-GROWTH = 1.2  # factor by which the figure grows until every name fits, and at most
-TIDYING = 2  # more times, until no line from a point to its name crosses another name
+GROWTH = 1.2  # factor by which the figure grows until every name fits
 MARKER, SMALL_MARKER = 7.0, 4.5  # points; the smaller one if not every task is named
 NAME = 26  # letters per line of a name
 MOST_NAMES = 120  # with more tasks, only the medoids are named, to keep the map readable
@@ -86,16 +85,14 @@ def map_figure(
     if len(written) < len(names):
         title = f"{title} (names of {len(written)} of {len(names):,} tasks)"
     size = max(1.0, (len(written) / 25) ** 0.5)
-    tidied = 0
     while True:
         with canvas.style():
             figure = canvas.new_figure(WIDTH * size, HEIGHT * size, title, int(90 * size))
             axes = _axes(figure, points, shares)
-            rays = _points(axes, points, names, labels, medoids or ())
-            texts, clear = _names(figure, axes, points, names, written, bold=set(medoids or ()), rays=rays)
-        if len(texts) == len(written) and (clear or tidied == TIDYING):
+            _points(axes, points, names, labels, medoids or ())
+            texts = _names(figure, axes, points, names, written, bold=set(medoids or ()))
+        if len(texts) == len(written):
             return figure, texts
-        tidied += len(texts) == len(written)
         size *= GROWTH
 
 
@@ -127,9 +124,8 @@ def _points(
     names: Sequence[str],
     labels: Sequence[int],
     medoids: Sequence[int],
-) -> NDArray[np.float64]:
-    """Draw the points, and return the lines [N, 2, 2] from medoids to them."""
-    drawn = [np.zeros((0, 2, 2))]
+) -> None:
+    """Draw the points, and lines from medoids to them."""
     groups = np.asarray(labels)
     marker_size = MARKER if len(names) <= MOST_NAMES else SMALL_MARKER
     for group in range(int(groups.max()) + 1):
@@ -139,7 +135,6 @@ def _points(
         if centre is not None:
             rays = np.full((len(members), 3, 2), np.nan)  # from the medoid to each point, one line
             rays[:, 0], rays[:, 1] = points[centre], points[members]
-            drawn.append(rays[:, :2])
             axes.plot(*rays.reshape(-1, 2).T, color=colour, linewidth=0.9, alpha=0.3, zorder=1)
         title = f"Group {group + 1} ({len(members)})" + (f": {names[centre]}" if centre is not None else "")
         axes.plot(
@@ -159,7 +154,6 @@ def _points(
         loc="outside lower left", ncols=min(3, count), frameon=False, fontsize=8, title=heading,
         title_fontsize=8, alignment="left", borderaxespad=0.2,
     )  # fmt: skip
-    return np.concatenate(drawn)
 
 
 def _names(
@@ -170,10 +164,8 @@ def _names(
     written: Sequence[int],
     *,
     bold: set[int],
-    rays: NDArray[np.float64],
-) -> tuple[list[Text], bool]:
-    """Write these names without overlaps. Return the texts, empty if some do not fit, and whether no leader
-    line crosses a name."""
+) -> list[Text]:
+    """Write these names without overlaps, and return the texts; empty if some do not fit."""
     figure.dpi = canvas.DPI  # extents are measured at the resolution of the file
     texts = [_name(axes, points[item], names[item], bold=item in bold) for item in written]
     points = points[list(written)]
@@ -181,22 +173,19 @@ def _names(
     figure.set_layout_engine("none")  # keep the axes at the measured position
     extents = [text.get_window_extent() for text in texts]
     if not texts:
-        return [], True
+        return []
     area = axes.get_window_extent()
     point = canvas.DPI / 72  # pixels
-    starts, ends = (axes.transData.transform(rays[:, end]) for end in (0, 1))
     scene = label_placement.Scene(
         points=axes.transData.transform(points),
         sizes=np.array([(box.width, box.height) for box in extents]),
         area=(area.x0, area.y0, area.x1, area.y1),
         marker=0.6 * MARKER * point,
         gap=1.5 * point,
-        lines=label_placement.along(starts, ends, point),  # names on a line are readable by their white edge
     )
-    placed = label_placement.place(scene)
-    if placed is None:
-        return [], False
-    centres = placed.centres
+    centres = label_placement.place(scene)
+    if centres is None:
+        return []
     back = axes.transData.inverted()
     ends = label_placement.leader_ends(scene, centres)
     unclear = label_placement.nearer_to_another(scene, centres)
@@ -205,7 +194,7 @@ def _names(
         if unclear[item] or np.hypot(*(ends[item] - scene.points[item])) > 9 * point:
             line = back.transform(np.stack([scene.points[item], ends[item]]))
             axes.plot(*line.T, color=canvas.GREY, linewidth=0.6, zorder=2)
-    return texts, placed.clear
+    return texts
 
 
 def _name(axes: Axes, point: NDArray[np.float64], name: str, *, bold: bool) -> Text:

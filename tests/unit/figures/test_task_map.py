@@ -134,21 +134,6 @@ def test_names_that_do_not_fit_are_not_placed():
     assert label_placement.place(scene) is None
 
 
-@pytest.mark.parametrize(
-    ("lines", "covered", "farthest"), [([70, 40, 130, 60], False, 14), ([0, 0, 300, 100], True, 6)]
-)
-def test_a_name_covers_lines_only_if_it_would_be_far_away_otherwise(lines, covered, farthest):
-    lines = np.array([lines], float)
-    point, size = np.array([[100.0, 50.0]]), np.array([[40.0, 10.0]])
-    scene = label_placement.Scene(point, size, (0, 0, 400, 100), marker=2, gap=1, lines=lines)
-    placed = label_placement.place(scene)
-    (x0, y0, x1, y1), (left, low, right, high) = label_placement.boxes(placed.centres, size)[0], lines[0]
-    covers = x0 < right and left < x1 and y0 < high and low < y1
-    away = np.linalg.norm(label_placement.leader_ends(scene, placed.centres) - point)
-    assert covers == covered
-    assert away < farthest
-
-
 def test_of_a_thousand_tasks_the_medoids_are_named():
     vectors, names, _ = tasks(1000)
     labels = (np.arange(1000) % 12).tolist()

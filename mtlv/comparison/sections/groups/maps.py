@@ -120,16 +120,16 @@ def _laid(points: Points, width: int, height: int) -> list[dict[str, Any]]:
     sizes = np.array([(LETTER * max(map(len, of_label)) + 2, LINE * len(of_label)) for of_label in lines])
     places = _scaled(np.array([points[name] for name in names], float), width, height)
     scene = Scene(points=places, sizes=sizes, area=(0, 0, width, height), marker=MARKER, gap=1.5)
-    placed = place(scene)
+    centres = place(scene)
     rows: list[dict[str, Any]] = [
         {"task": name, "x": float(x), "y": float(y), "label": ""}
         for name, (x, y) in zip(names, places, strict=True)
     ]
-    if placed is None:
+    if centres is None:
         return rows
-    ends, unclear = leader_ends(scene, placed.centres), nearer_to_another(scene, placed.centres)
+    ends, unclear = leader_ends(scene, centres), nearer_to_another(scene, centres)
     for at, row in enumerate(rows):
-        centre, end = placed.centres[at], ends[at]
+        centre, end = centres[at], ends[at]
         # Vega centres the first line, not the whole text.
         first = float(centre[1]) - LINE * (len(lines[at]) - 1) / 2
         row |= {"label": labels[at], "label_x": float(centre[0]), "label_y": first}
