@@ -244,7 +244,7 @@ def code_groups(settings: Settings, cache: InputCache) -> tuple[tuple[str, ...],
         special_tokens=settings.grouping.special_tokens,
         max_length=settings.data.max_length,
     )
-    found = group(raw, grouping_spec(settings))
+    found = group(raw, grouping_spec(settings, corpus.tasks))
     return tuple(tuple(corpus.names[i] for i in members) for members in found.groups())
 
 

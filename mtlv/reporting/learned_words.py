@@ -76,7 +76,8 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
     ]
     out = [f"Not trained to the end: {list_first(going, MOST)}."] if going else []
     if nothing and len(nothing) == len(runs):
-        out.append(NOTHING)
+        is_trained = any(learning.end for learning in runs.values())
+        out.append(NOTHING if is_trained else NOTHING.replace("; train longer", ""))
     elif nothing:
         out.append(f"Nothing was learned by {list_first(nothing, MOST)}: {NO_TASK}.")
     if some:

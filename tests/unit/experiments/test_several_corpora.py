@@ -413,7 +413,11 @@ def test_every_number_of_mt_bert_is_there_in_its_order(papers: Path, folder: str
 def test_every_number_of_blurb_is_there_in_its_order(papers: Path):
     text = (papers / "pubmedbert-blurb.txt").read_text(encoding="utf-8")
     assert _numbers(_lines(text, 6)) == [100 * value for value in _written(BLURB)]
-    assert _numbers(_lines(text, 7)) == [100 * value for value in _written(TEXTS)]
+    assert _numbers(_lines(text, 7)) == [100 * value for value in _written(TEXTS, "Table 7 ")]
+    for number, new in ((8, 2), (9, 1)):  # the first column is of Table 6
+        printed, columns = _numbers(_lines(text, number)), new + 1
+        added = [value for place, value in enumerate(printed) if place % columns]
+        assert added == [100 * value for value in _written(TEXTS, f"Table {number} ")]
     for number in (10, 11, 12):
         printed = _numbers(_lines(text, number))
         assert printed == [100 * value for value in _written(CHOICES, f"Table {number} ")]
