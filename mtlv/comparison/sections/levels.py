@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from mtlv.comparison.blocks import Section, TableBlock, TableColumn
+from mtlv.comparison.blocks import FigureBlock, Section, TableBlock, TableColumn
 from mtlv.comparison.parts import finite_mean_and_sd, of_run
+from mtlv.comparison.parts.channels import dots, label, number, tip
 from mtlv.evaluation.compared_runs import Comparison
 from mtlv.evaluation.metrics import Decisions, Flags, decide, f1_macro, f1_micro
+from mtlv.figures.palette import run_colour
 from mtlv.plan import Task
 
 INTRO = (
@@ -18,6 +21,7 @@ INTRO = (
     "has an ancestor, or is predicted to, with a label below it. The micro F1 of “all” is hierarchical F1. "
     "Means over folds and seeds of the runs that are on when the page opens; differences are not tested."
 )
+FIGURE = "Of each run, from the top of the hierarchy (1) to the labels."
 COLUMNS = (
     TableColumn("name", "run", "text"),
     TableColumn("level", "level", "text"),
@@ -42,8 +46,26 @@ def build(comparison: Comparison) -> Section | None:
             macro, micro = (finite_mean_and_sd([*map(metric, at_level)]) for metric in (f1_macro, f1_micro))
             figures = {"macro": macro[0], "macro_sd": macro[1], "micro": micro[0], "micro_sd": micro[1]}
             rows.append({**of_run(run), "level": level, "labels": below.shape[1], **figures})
+    drawn = [row for row in rows if row["level"] != "all"]
+    figure = FigureBlock("levels_scores", "Micro F1 by level", FIGURE, _spec(comparison, list(nodes)), drawn)
     table = TableBlock("levels", "Scores at each level", "", COLUMNS, rows)
-    return Section("levels", "Levels", INTRO, [table]) if rows else None
+    return Section("levels", "Levels", INTRO, [figure, table]) if rows else None
+
+
+def _spec(comparison: Comparison, levels: Sequence[str]) -> dict[str, Any]:
+    """Return the scores over the levels, from the top to the labels, with a line for each run."""
+    order = sorted(levels, key=lambda level: (level == "labels", level))
+    tips = [tip("name", "run"), tip("level"), tip("micro", "micro F1", ".4f"), tip("labels", "labels", ",d")]
+    return {
+        "width": "container",
+        "height": 240,
+        "encoding": {
+            "x": label("level", title="level", sort=order, axis={"labelAngle": 0}),
+            "y": number("micro", title="micro F1 on the test set", scale={"zero": False}),
+            "color": run_colour(comparison),
+        },
+        "layer": [{"mark": {"type": "line"}}, {"mark": dots(60), "encoding": {"tooltip": tips}}],
+    }
 
 
 def _nodes(tasks: Sequence[Task]) -> dict[str, Flags]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawing import block
+from drawing import block, svg
 from sklearn.metrics import f1_score
 
 from mtlv.comparison.sections import levels
@@ -72,3 +73,10 @@ def test_a_run_on_other_documents_is_left_out(comparison):
     first, second = comparison.runs
     others = replace(comparison, baseline=first.key, runs=(first, replace(second, data_digest="other")))
     assert {row["run"] for row in block(levels.build(others), "levels").rows} == {first.key}
+
+
+def test_the_figure_goes_from_the_top_to_the_labels(comparison):
+    figure = block(levels.build(comparison), "levels_scores")
+    assert {row["level"] for row in figure.rows} == {"1", "2", "labels"}
+    ticks = re.findall(r"<text[^>]*>(1|2|labels)</text>", svg(figure))
+    assert ticks == ["1", "2", "labels"]
