@@ -58,11 +58,11 @@ def build(comparison: Comparison) -> Section | None:
         for run in comparison.runs
         if run.ensemble and run.mains
     ]
-    blocks += [TextBlock(" ".join(ensembles))] if ensembles else []
     intro = "The run on the test set, averaged over its folds and seeds, and its cost."
     if len(comparison.runs) > 1:
         blocks += _dots(comparison)
         intro = "Every run on the test set, averaged over its folds and seeds, and its cost."
+    blocks += [TextBlock(" ".join(ensembles))] if ensembles else []
     return Section("overview", "Overview", intro, blocks)
 
 
