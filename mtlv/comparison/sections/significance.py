@@ -56,7 +56,10 @@ def build(comparison: Comparison) -> Section | None:
     caution = dependence(tested)
     if caution:
         blocks.append(TextBlock(caution))
-    blocks += _not_drawn(comparison)
+    if undrawn := not_of_sums(comparison.tasks):
+        names = list_first([f"“{task.name}” ({metric_title(task.main_metric)})" for task in undrawn])
+        text = "Test documents are not resampled for runs with tasks whose metric is not a sum over documents"
+        blocks.append(TextBlock(f"{text}: {names}."))
     blocks += [_forest(comparison, tested), _table(comparison, tested)]
     return Section(
         "significance",
@@ -65,16 +68,6 @@ def build(comparison: Comparison) -> Section | None:
         f"on the test set, run minus other, paired by fold and seed.{f' {SCORE_SAID}' * comparison.scored}",
         blocks,
     )
-
-
-def _not_drawn(comparison: Comparison) -> list[TextBlock]:
-    """Name the tasks for which documents cannot be resampled."""
-    tasks = not_of_sums(comparison.tasks)
-    if not tasks:
-        return []
-    named = list_first([f"“{task.name}” ({metric_title(task.main_metric)})" for task in tasks])
-    text = "Test documents are not resampled for runs with tasks whose metric is not a sum over documents"
-    return [TextBlock(f"{text}: {named}.")]
 
 
 def _table(comparison: Comparison, tested: Sequence[PairwiseTest]) -> TableBlock:

@@ -228,17 +228,13 @@ def _scatter_spec(comparison: Comparison, field: str, title: str) -> dict[str, A
         "encoding": {"x": x, "y": y, "color": run_colour(comparison), "tooltip": tips},
     }
     zero = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 0}}}
-    return {"width": "container", "height": 340, "transform": without_baseline(), "layer": [zero, gains]}
-
-
-def without_baseline() -> list[dict[str, Any]]:
-    """Return transforms that remove rows without a difference, and the baseline (all differences 0)."""
-    return [
+    transform = [  # no rows without a difference, and no baseline, whose differences are all 0
         {"filter": "isValid(datum.delta)"},
         {"calculate": "abs(datum.delta)", "as": "apart"},
         {"joinaggregate": [{"op": "max", "field": "apart", "as": "most"}], "groupby": ["run"]},
         {"filter": "datum.most > 0"},
     ]
+    return {"width": "container", "height": 340, "transform": transform, "layer": [zero, gains]}
 
 
 def _finding(

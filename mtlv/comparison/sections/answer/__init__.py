@@ -77,7 +77,10 @@ def build(comparison: Comparison) -> Section | None:
     blocks: list[Block] = [TextBlock(advice, "answer"), *groups, *key_figures(comparison, grouped)]
     blocks += [TextBlock(reason, "finding")]
     chance = _chance(comparison, ranked, chosen.run) + _factors(comparison, ranked)
-    sure = f"{chance}{_sure(chosen)}{open_ends(comparison)}"
+    if len(chosen.run.children) <= 1:
+        chance += f" “{chosen.run.name}” was trained once: intervals cover other test documents, not another "
+        chance += "split or seed."
+    sure = f"{chance}{open_ends(comparison)}"
     blocks += [TextBlock(f"How sure is that?{sure}")] if sure else []
     blocks += random_figure(comparison)
     return Section("answer", TITLE, "", [*blocks, _table(comparison, ranked, chosen)])
@@ -261,15 +264,6 @@ def _factors(comparison: Comparison, ranked: Sequence[Standing]) -> str:
         return "better than" if is_decided_by_tests(pair) else "better on these test documents than"
 
     return describe_factors([standing.run for standing in ranked], comparison.runs, better)
-
-
-def _sure(chosen: Standing) -> str:
-    if len(chosen.run.children) > 1:
-        return ""
-    return (
-        f" “{chosen.run.name}” was trained once: intervals cover other test documents, not another split or "
-        "seed."
-    )
 
 
 def _groups(comparison: Comparison, run: ComparedRun) -> GroupsBlock:
