@@ -27,7 +27,8 @@ def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
     write_plan(tracker, run, fold_run, result.outcomes[0], MetricNames(fold_run.plan, result.resolved.tasks))
     tracker.table(run, _per_task_table(result))
     if result.splittings:
-        tracker.table(run, _splittings_table(result))
+        rows = [[one.word, one.count, " ".join(one.before), " ".join(one.after)] for one in result.splittings]
+        tracker.table(run, TableFile(SPLITTINGS, ("word", "occurrences", "published", "own"), rows))
     with TemporaryDirectory() as name:
         folder = Path(name)
         groups = fold_run.groups
@@ -41,14 +42,6 @@ def write_member(tracker: Tracker, run: str, result: MemberResult) -> None:
         tables = [PER_TASK, SPLITTINGS] if result.splittings else [PER_TASK]
         files = [*tables, *(picture.name for picture in pictures), "config.yml"]
     tracker.describe(run, describe_member(result, files))
-
-
-def _splittings_table(result: MemberResult) -> TableFile:
-    rows = [
-        [splitting.word, splitting.count, " ".join(splitting.before), " ".join(splitting.after)]
-        for splitting in result.splittings
-    ]
-    return TableFile(SPLITTINGS, ("word", "occurrences", "published", "own"), rows)
 
 
 def _per_task_table(result: MemberResult) -> TableFile:

@@ -105,9 +105,8 @@ def grouping_words(settings: Settings, groups: TaskGroups | None) -> str:
     section = settings.grouping
     if groups is None:
         return "none"
-    k = f"k={groups.grouping.k}"
     features = [section.features] if GROUPINGS[section.method].takes else []
-    return " ".join([section.method, *features, k])
+    return " ".join([section.method, *features, f"k={groups.grouping.k}"])
 
 
 def end_tags(outcomes: Sequence[PlanResult]) -> dict[str, str]:

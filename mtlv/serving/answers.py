@@ -160,11 +160,8 @@ def _as_csv(answers: PredictionTable) -> str:
 
 
 def _as_jsonl(answers: PredictionTable) -> str:
-    lines = []
-    for row in range(len(answers.texts)):
-        content = answers.source(row) | answers.record(row)
-        lines.append(json.dumps(content, ensure_ascii=False, default=str) + "\n")
-    return "".join(lines)
+    rows = (answers.source(row) | answers.record(row) for row in range(len(answers.texts)))
+    return "".join(json.dumps(content, ensure_ascii=False, default=str) + "\n" for content in rows)
 
 
 WRITERS: dict[str, Callable[[PredictionTable], str]] = {".csv": _as_csv, ".jsonl": _as_jsonl}

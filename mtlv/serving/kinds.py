@@ -273,11 +273,8 @@ class SpanOutput(OutputFormat):
         return spans_found(prediction, row)
 
     def _as_json(self, prediction: TaskPrediction) -> NDArray:
-        rows = [
-            json.dumps(spans_found(prediction, row), ensure_ascii=False)
-            for row in range(len(prediction.outputs))
-        ]
-        return np.array(rows, dtype=object)
+        spans = (spans_found(prediction, row) for row in range(len(prediction.outputs)))
+        return np.array([json.dumps(of_row, ensure_ascii=False) for of_row in spans], dtype=object)
 
 
 def spans_found(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:

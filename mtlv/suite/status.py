@@ -66,12 +66,8 @@ def _describe_units(folder: Path) -> Iterator[str]:
 def _describe_undelivered(store: Path) -> list[str]:
     lines: list[str] = []
     count = waiting(store, lines.append)
-    if not count:
-        return lines
-    return [
-        *lines,
-        f"{many(count, 'record')} not in the tracking store yet: `mtlv sync --store {store}` uploads them",
-    ]
+    text = f"{many(count, 'record')} not in the tracking store yet: `mtlv sync --store {store}` uploads them"
+    return [*lines, text] if count else lines
 
 
 def _was_there(old: Path, config: Path) -> bool:
