@@ -64,7 +64,10 @@ def _place(suite: Suite, *, writes: bool) -> Placement:
     first = suite.members[0].settings
     chosen = None if first.tracking.uri else chosen_uri()
     if chosen is not None:
-        _check_chosen(chosen)
+        try:
+            check_kind(chosen.value)
+        except TrackingError as error:
+            raise RefusedError(str(error).replace("`tracking.uri`", chosen.by)) from error
     uri = store_uri(first.tracking.uri)
     users = kept_address(store_uri(None)).rstrip("/")  # of the ids that the user chose
     stores = MlflowNames(uri, is_users=kept_address(uri).rstrip("/") == users)
@@ -99,13 +102,6 @@ def _place(suite: Suite, *, writes: bool) -> Placement:
     )
     placed = replace(suite, experiment=experiment, members=members, parent=parent)
     return Placement(placed, line, bool(chosen or by or note))
-
-
-def _check_chosen(chosen: UserChoice) -> None:
-    try:
-        check_kind(chosen.value)
-    except TrackingError as error:
-        raise RefusedError(str(error).replace("`tracking.uri`", chosen.by)) from error
 
 
 def _chosen_name(stores: MlflowNames) -> tuple[str, str] | None:
