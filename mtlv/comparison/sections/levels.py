@@ -54,7 +54,7 @@ def build(comparison: Comparison) -> Section | None:
 
 def _spec(comparison: Comparison, levels: Sequence[str]) -> dict[str, Any]:
     """Return the scores over the levels, from the top to the labels, with a line for each run."""
-    order = sorted(levels, key=lambda level: (level == "labels", level))
+    order = [*levels[1:], *levels[:1]]
     tips = [tip("name", "run"), tip("level"), tip("micro", "micro F1", ".4f"), tip("labels", "labels", ",d")]
     return {
         "width": "container",

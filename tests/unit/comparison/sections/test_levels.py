@@ -80,3 +80,11 @@ def test_the_figure_goes_from_the_top_to_the_labels(comparison):
     assert {row["level"] for row in figure.rows} == {"1", "2", "labels"}
     ticks = re.findall(r"<text[^>]*>(1|2|labels)</text>", svg(figure))
     assert ticks == ["1", "2", "labels"]
+
+
+def test_the_tenth_level_is_below_the_ninth(comparison):
+    first, *others = sorted(comparison.tasks, key=lambda task: task.name)
+    deep = replace(first, levels=tuple((f"node {n}",) for n in range(11)))
+    figure = block(levels.build(replace(comparison, tasks=(deep, *others))), "levels_scores")
+    ticks = re.findall(r"<text[^>]*>(\d\d?|labels)</text>", svg(figure))
+    assert ticks == [*map(str, range(1, 12)), "labels"]
