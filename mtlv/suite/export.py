@@ -119,6 +119,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
         raise TrackingError(f"`{folder}` cannot be written", got=error.strerror) from error
     try:
         yield made
+        for weights in made.glob("*.safetensors"):  # safetensors lets only the owner read them
+            shutil.copymode(made / "README.md", weights)
         made.chmod(0o755)
         made.replace(folder)
     finally:

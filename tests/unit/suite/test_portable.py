@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from memory_tracker import MemoryTracker
+from safetensors.torch import save_file
 
 from mtlv.data import catalog
 from mtlv.data.source import Corpus
@@ -17,6 +19,7 @@ from mtlv.events import ignore
 from mtlv.serving.model import ServedPlan
 from mtlv.serving.texts import InputTexts
 from mtlv.settings import load_suite
+from mtlv.suite.export import new_folder
 from mtlv.suite.portable import as_module
 from mtlv.suite.run import run_suite
 from mtlv.tracking.mlflow_model import place_files
@@ -85,3 +88,14 @@ def test_numbers_are_in_the_unit_of_their_targets(
     with torch.no_grad():
         scores = model(**tokens).scores
     assert 50 < float(scores.mean()) < 50 + 100 * 5
+
+
+def test_the_umask_sets_who_may_read_weights(tmp_path: Path) -> None:
+    mask = os.umask(0o027)
+    try:
+        with new_folder(tmp_path / "out") as made:
+            (made / "README.md").write_text("a card")
+            save_file({"weight": torch.zeros(1)}, made / "model.safetensors")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "out" / "model.safetensors").stat().st_mode & 0o777 == 0o640
