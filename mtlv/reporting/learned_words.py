@@ -16,7 +16,8 @@ THRESHOLD = (
     "Ranked well, although the threshold does not fit (try `evaluation.threshold: per_task`, or more "
     "validation documents)"
 )
-NOTHING = "Nothing was learned: every run predicts no better than a constant answer; train longer."
+NOTHING_IMPORTED = "Nothing was learned: every run predicts no better than a constant answer."
+NOTHING = f"{NOTHING_IMPORTED[:-1]}; train longer."
 
 
 def code(name: str) -> str:
@@ -77,7 +78,7 @@ def warnings(runs: Mapping[str, Learning], named: Callable[[str], str] = code) -
     out = [f"Not trained to the end: {list_first(going, MOST)}."] if going else []
     if nothing and len(nothing) == len(runs):
         is_trained = any(learning.end for learning in runs.values())
-        out.append(NOTHING if is_trained else NOTHING.replace("; train longer", ""))
+        out.append(NOTHING if is_trained else NOTHING_IMPORTED)
     elif nothing:
         out.append(f"Nothing was learned by {list_first(nothing, MOST)}: {NO_TASK}.")
     if some:

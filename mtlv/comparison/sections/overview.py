@@ -54,7 +54,7 @@ def build(comparison: Comparison) -> Section | None:
     text = describe_score(comparison)
     blocks: list[Block] = [*([TextBlock(text, "finding")] if text else []), *_tables(comparison)]
     ensembles = [
-        f"“{run.name}”: {describe_ensemble(run.ensemble, plan_title(comparison), run.mains)}"
+        TextBlock(f"“{run.name}”: {describe_ensemble(run.ensemble, plan_title(comparison), run.mains)}")
         for run in comparison.runs
         if run.ensemble and run.mains
     ]
@@ -62,8 +62,7 @@ def build(comparison: Comparison) -> Section | None:
     if len(comparison.runs) > 1:
         blocks += _dots(comparison)
         intro = "Every run on the test set, averaged over its folds and seeds, and its cost."
-    blocks += [TextBlock(" ".join(ensembles))] if ensembles else []
-    return Section("overview", "Overview", intro, blocks)
+    return Section("overview", "Overview", intro, [*blocks, *ensembles])
 
 
 def describe_score(comparison: Comparison) -> str:
