@@ -209,7 +209,7 @@ def _data_settings(
     Raises:
         DataError: there are none, or they cannot be read.
     """
-    settings = _own_config(ask, stored)
+    settings = _config_of(ask, stored)
     if settings is not None:
         return settings.data
     if remote and ask.data is None:
@@ -220,7 +220,7 @@ def _data_settings(
     return read_data_settings(config, f"`config.yml` of run `{shorten(stored.name)}` ({stored.id})")
 
 
-def _own_config(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
+def _config_of(ask: ComparisonOptions, stored: StoredRun) -> Settings | None:
     """Return the run's settings from one of the user's configs; None if no config matches."""
     uid, query = stored.tags.get(UID), ask.query
     members = [member.settings for suite in query.suites for member in suite.members]

@@ -23,7 +23,7 @@ OF_KINDS = (  # metrics of tasks that are not yes/no, and of plans with some of 
     *("entity_f1", "entity_precision", "entity_recall", "word_f1_macro"),
 )
 FRACTIONS = frozenset({field.name for field in fields(PlanMetrics)} | {*OF_TASKS, *OF_KINDS})
-MOST_TOLD = 50  # wrong lines in an error
+MOST_ERRORS = 50  # wrong lines in an error
 TEST = "p_"  # before the p-value of a test
 BEFORE = ("", "test/", "time/", "cost/")  # possible prefixes of a tracked metric's name
 
@@ -57,8 +57,8 @@ def read_expected(path: Path, runs: Sequence[ComparedRun]) -> tuple[Published, .
         except DataError as error:
             errors.append(error)
     if errors:
-        if len(errors) > MOST_TOLD:
-            errors[MOST_TOLD:] = [DataError(f"`{path}`: and {len(errors) - MOST_TOLD} more wrong lines")]
+        if len(errors) > MOST_ERRORS:
+            errors[MOST_ERRORS:] = [DataError(f"`{path}`: and {len(errors) - MOST_ERRORS} more wrong lines")]
         raise DataError.all_of(errors)
     return tuple(numbers)
 

@@ -102,7 +102,7 @@ def _open(pair: PairwiseTest) -> str:
     if p <= ALPHA:
         made = _pairs(pair.verdict.tests)
         return f"Undecided: {p_text(p)} ({name}) does not survive the correction for {made}."
-    if not pair.verdict.said:
+    if not pair.verdict.results:
         return f"{_sentence(_silent(pair))} {_sentence(pair.values.t.reason)}"
     if pair.verdict.wilcoxon is None:
         return f"{_sentence(_silent(pair))} The t-test shows no difference, which is not the same as equal."
@@ -120,7 +120,7 @@ def _of_documents(pair: PairwiseTest) -> str:
 
 def finding(tested: Sequence[PairwiseTest]) -> str:
     """Summarize the tests over all pairs of runs."""
-    decidable = [pair for pair in tested if pair.verdict.said]
+    decidable = [pair for pair in tested if pair.verdict.results]
     wilcoxon = [pair for pair in tested if pair.verdict.wilcoxon_holm is not None]
     parts = [
         _differ(decidable) if decidable else "",

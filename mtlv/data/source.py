@@ -126,7 +126,7 @@ class Corpus:
         groups: group of each of N documents (its abstract); documents of one group are in the same
             part.
         subgroups: by column, the value of each of N documents, "" for an empty one; not part of the digest.
-        whole_digests: digests [N, 4] of the whole documents from which the first and the second texts are: of
+        document_digests: digests [N, 4] of the documents from which the first and the second texts are: of
             both exact, then of both near ones; None if the texts are whole.
         members: the corpora that were joined to this one (`mtlv.data.joined`), in the order of its rows; a
             task's targets are then only valid in its own corpus.
@@ -152,7 +152,7 @@ class Corpus:
     mentions: tuple[tuple[Span, ...], ...] | None = None
     groups: tuple[str, ...] | None = None
     subgroups: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    whole_digests: NDArray[np.uint64] | None = None
+    document_digests: NDArray[np.uint64] | None = None
     members: tuple[Corpus, ...] = ()
 
     def __post_init__(self) -> None:
@@ -201,12 +201,14 @@ class Corpus:
     @cached_property
     def digests(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Digests of first and of second texts [N], by which equal ones are found; of single texts twice."""
-        return self._digests_by(str) if self.whole_digests is None else tuple(self.whole_digests.T[:2])
+        return self._digests_by(str) if self.document_digests is None else tuple(self.document_digests.T[:2])
 
     @cached_property
     def near_digests(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """The same, equal for texts that differ only in case, spaces and punctuation."""
-        return self._digests_by(plain) if self.whole_digests is None else tuple(self.whole_digests.T[2:])
+        return (
+            self._digests_by(plain) if self.document_digests is None else tuple(self.document_digests.T[2:])
+        )
 
     def _digests_by(self, change: Callable[[str], str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         first = digests_of(self.texts, len(self), change)
@@ -225,7 +227,7 @@ class Corpus:
     @property
     def labelled(self) -> bool:
         """Whether targets were given; others are made from the texts, and no model is judged by them."""
-        return self.targeted and self.whole_digests is None
+        return self.targeted and self.document_digests is None
 
     def text_only(self) -> Corpus:
         """Return the same documents with masked language modelling as their only task."""
@@ -301,7 +303,7 @@ class Corpus:
             texts=pick(self.texts, index),
             targets={name: np.asarray(column)[index] for name, column in self.targets.items()},
             subgroups={name: pick(column, index) for name, column in self.subgroups.items()},
-            whole_digests=None if self.whole_digests is None else self.whole_digests[index],
+            document_digests=None if self.document_digests is None else self.document_digests[index],
             notes=(*self.notes, note) if note else self.notes,
         )
 

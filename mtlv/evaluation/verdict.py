@@ -32,18 +32,18 @@ class Verdict:
     tests: int
 
     @property
-    def said(self) -> frozenset[int]:
+    def results(self) -> frozenset[int]:
         """Results of the tests that can decide."""
         return frozenset(result for result in (self.wilcoxon, self.t) if result is not None)
 
     @property
     def sign(self) -> int:
         """1 if the first run is better, -1 if the second is, 0 if neither is shown to be."""
-        return min(self.said) if len(self.said) == 1 else 0
+        return min(self.results) if len(self.results) == 1 else 0
 
     @property
     def disagree(self) -> bool:
-        return len(self.said) > 1
+        return len(self.results) > 1
 
 
 def decides(verdict: Verdict, n: int) -> bool:
@@ -51,7 +51,7 @@ def decides(verdict: Verdict, n: int) -> bool:
 
     With fewer pairs than Wilcoxon's test needs, that the t-test shows nothing says nothing.
     """
-    return bool(verdict.sign or (verdict.said and n >= fewest_pairs()))
+    return bool(verdict.sign or (verdict.results and n >= fewest_pairs()))
 
 
 def verdicts(comparisons: Sequence[PairedComparison]) -> list[Verdict]:

@@ -87,7 +87,7 @@ def lowest(encoder: Any, count: int) -> tuple[Any, ...]:
     layers = _layers(encoder)
     below = [part for key, part in encoder.named_children() if key.startswith("embeddings")]
     if not layers or not below:
-        raise _not_found("encoder.frozen_layers", "0", encoder)
+        raise _no_layers("encoder.frozen_layers", "0", encoder)
     return (*below, *layers[:count])
 
 
@@ -106,7 +106,7 @@ def layers_above(encoder: Any, copies: Iterable[Any] = ()) -> dict[nn.Parameter,
     """
     path = _path(encoder)
     if path is None:
-        raise _not_found("training.rates.layers", "1", encoder)
+        raise _no_layers("training.rates.layers", "1", encoder)
     counts: dict[nn.Parameter, int] = {}
     for part in (encoder, *copies):
         count = above = len(part.get_submodule(path))
@@ -136,7 +136,7 @@ def _kind(encoder: Any) -> str:
     return str(getattr(encoder.config, "model_type", "?"))
 
 
-def _not_found(setting: str, none: str, encoder: Any) -> EncoderError:
+def _no_layers(setting: str, none: str, encoder: Any) -> EncoderError:
     return EncoderError(
         f"`{setting}`: the layers of this encoder cannot be found",
         got=_kind(encoder),

@@ -37,7 +37,7 @@ from mtlv.plan import HeadSpec, Task
 from mtlv.seeding import content_key, seed_from
 
 WORDS = WordPooler()
-WHOLE = 2**20
+FULL_LENGTH = 2**20
 """Multiple of lengths with which all batches are as long as the longest document."""
 NO_RELATIONS: Mapping[str, Pooler] = MappingProxyType({})
 
@@ -183,7 +183,7 @@ class MultiTaskModel(nn.Module):
     @property
     def multiple(self) -> int:
         """Number of which lengths of batches are multiples for recorded steps, for few different shapes."""
-        return WHOLE if self._packable else MULTIPLE
+        return FULL_LENGTH if self._packable else MULTIPLE
 
     def row(self, mask: torch.Tensor, tokens: int) -> int | None:
         """Return the length of the row in which a recorded step computes a batch without padding.

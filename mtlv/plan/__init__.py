@@ -10,8 +10,8 @@ from mtlv.plan.tree import (
     as_json,
     from_json,
     tree_lines,
-    with_own_heads,
     with_private_layers,
+    with_separate_heads,
 )
 from mtlv.plan.unit import Unit, head_key
 
@@ -36,6 +36,6 @@ __all__ = [
     "slug",
     "slugs",
     "tree_lines",
-    "with_own_heads",
     "with_private_layers",
+    "with_separate_heads",
 ]

@@ -109,7 +109,7 @@ class Plan:
         return self
 
 
-def with_own_heads(plan: Plan, tasks: Sequence[Task]) -> Plan:
+def with_separate_heads(plan: Plan, tasks: Sequence[Task]) -> Plan:
     """Return the plan with each head split as its tasks require.
 
     There is one head per kind and source, and one per task with classes, because its columns are its own.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mtlv.grouping import Elbow, Grouping, GroupingSpec, group
 from mtlv.grouping.elbow import elbow_of
 from mtlv.grouping.methods import Space, group_into
-from mtlv.plan import ModelSpec, Plan, Task, with_own_heads, with_private_layers
+from mtlv.plan import ModelSpec, Plan, Task, with_private_layers, with_separate_heads
 from mtlv.planning.task_vectors import VectorSource
 from mtlv.registries import ARCHITECTURES, FEATURES, GROUPINGS
 
@@ -131,7 +131,7 @@ def plan_of(settings: Settings, tasks: Sequence[Task], groups: Sequence[Sequence
     """
     names = [task.name for task in tasks]
     section = settings.architecture
-    plan = with_own_heads(ARCHITECTURES[section.name].build(names, groups, layers(settings)), tasks)
+    plan = with_separate_heads(ARCHITECTURES[section.name].build(names, groups, layers(settings)), tasks)
     return with_private_layers(plan, section.private_layers).check(tasks)
 
 

@@ -28,7 +28,7 @@ def fold_parts(data: DataSettings, corpus: Corpus, fold: Fold) -> tuple[DataPart
     return tuple(out)
 
 
-def whole_corpus(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
+def corpus_part(data: DataSettings, corpus: Corpus, resolved: ResolvedMember) -> DataPart:
     """Return all data of a member's folds; the digest is that of the tag `mtlv.data_digest`."""
     role = f"{data.folds} folds" if data.folds > 1 else "train, validation and test"
     return DataPart(corpus.name, resolved.data, role, _source(data), len(corpus), corpus.names)

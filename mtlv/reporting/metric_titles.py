@@ -10,8 +10,8 @@ from mtlv.plan import Task
 
 NAMES_OF_PERSONS = ("pearson", "spearman")
 SEVERAL = "main metric"
-APART = "The runs were tested on different tasks"
-SCORE_SAID = (
+DIFFERENT_TASKS = "The runs were tested on different tasks"
+HOW_SCORE = (
     "The score is the mean, over the corpora on which a run was tested, of the main metric of their tasks."
 )
 

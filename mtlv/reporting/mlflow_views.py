@@ -36,7 +36,10 @@ OF_TASKS = (
 JOINT, OTHERS = ("f1_macro", "f1_micro", "hamming_score"), ("score",)
 """Main metrics of a plan: if its tasks are evaluated jointly, and otherwise."""
 
-TOLD_APART = ("params.k", *(f"tags.mtlv.{tag}" for tag in ("score", "architecture", "grouping", "encoder")))
+DISTINGUISHING_COLUMNS = (
+    "params.k",
+    *(f"tags.mtlv.{tag}" for tag in ("score", "architecture", "grouping", "encoder")),
+)
 """Columns that distinguish the runs, after their scores."""
 TIME = "metrics.time/train_seconds"
 RUNNING = "While it runs: means of all models so far, by their epochs"
@@ -52,9 +55,9 @@ def ready_views(members: Sequence[ResolvedMember], *, ended: bool = False) -> tu
     suite = _Suite(members)
     first = (*suite.results, TIME)
     views = [
-        View("Runs", MEMBER, (*first, *TOLD_APART, "tags.mtlv.state"), best=suite.results[0]),
+        View("Runs", MEMBER, (*first, *DISTINGUISHING_COLUMNS, "tags.mtlv.state"), best=suite.results[0]),
         # MLflow nests runs only in a view that neither filters nor sorts by a metric.
-        View("Folds", columns=(*first, "params.fold", "params.seed", *TOLD_APART)),
+        View("Folds", columns=(*first, "params.fold", "params.seed", *DISTINGUISHING_COLUMNS)),
         _compare(suite, ended),
         _tasks(suite),
         _heads(suite),
@@ -118,7 +121,7 @@ def _compare(suite: _Suite, ended: bool) -> View:
         ),
         "What differs": (Chart("difference", (suite.baseline,)),),
     }
-    columns = (*suite.results, TIME, *TOLD_APART)
+    columns = (*suite.results, TIME, *DISTINGUISHING_COLUMNS)
     return suite.view("Compare", columns, sections | running if ended else running | sections)
 
 
@@ -133,7 +136,7 @@ def _tasks(suite: _Suite) -> View:
         ),
         "Pictures": (Chart("image", ("pictures/per_task_f1",)),),
     }
-    columns = (*(f"metrics.test.tasks.{main}/{task}" for task, main in tasks), *TOLD_APART)
+    columns = (*(f"metrics.test.tasks.{main}/{task}" for task, main in tasks), *DISTINGUISHING_COLUMNS)
     return suite.view("Tasks", columns, sections)
 
 
@@ -151,7 +154,7 @@ def _heads(suite: _Suite) -> View:
         if shown:
             keys = ("train.heads.loss", "val.heads.f1_macro", "val.heads.average_precision_macro")
             sections[title] = tuple(Chart("line", tuple(f"{key}/{h}" for h in shown)) for key in keys)
-    return suite.view("Heads", (*suite.results, *TOLD_APART), sections)
+    return suite.view("Heads", (*suite.results, *DISTINGUISHING_COLUMNS), sections)
 
 
 def _elbow(suite: _Suite) -> View:
@@ -162,5 +165,5 @@ def _elbow(suite: _Suite) -> View:
             Chart("scatter", ("params.k", f"test/{suite.mains[0]}")),
         ),
     }
-    columns = (*suite.results, *TOLD_APART)
+    columns = (*suite.results, *DISTINGUISHING_COLUMNS)
     return suite.view("Elbow", columns, sections, "tags.`mtlv.grouping` != 'none'")

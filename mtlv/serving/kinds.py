@@ -262,22 +262,24 @@ class SpanOutput(OutputFormat):
         return [OutputColumn(names[selection], "string", self._as_json)] if selection in names else []
 
     def cells(self, prediction: TaskPrediction, row: int) -> tuple[str, ...]:
-        spans = [f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in spans_found(prediction, row)]
+        spans = [
+            f"{s['type']} {s['text']!r} {s['start']}-{s['end']}" for s in describe_spans(prediction, row)
+        ]
         return (", ".join(spans) or "none",)
 
     def short(self, prediction: TaskPrediction, row: int) -> str:
-        spans = [f"{span['text']} ({span['type']})" for span in spans_found(prediction, row)]
+        spans = [f"{span['text']} ({span['type']})" for span in describe_spans(prediction, row)]
         return f"{prediction.task.name}: {', '.join(spans)}" if spans else ""
 
     def value(self, prediction: TaskPrediction, row: int) -> Any:
-        return spans_found(prediction, row)
+        return describe_spans(prediction, row)
 
     def _as_json(self, prediction: TaskPrediction) -> NDArray:
-        spans = (spans_found(prediction, row) for row in range(len(prediction.outputs)))
+        spans = (describe_spans(prediction, row) for row in range(len(prediction.outputs)))
         return np.array([json.dumps(of_row, ensure_ascii=False) for of_row in spans], dtype=object)
 
 
-def spans_found(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:
+def describe_spans(prediction: TaskPrediction, row: int) -> list[dict[str, Any]]:
     """Return the spans of a row: `type`, `text`, `start` and `end` in characters (`end` exclusive), `words`,
     and the index of the first of them among the row's words."""
     words = prediction.words[row]

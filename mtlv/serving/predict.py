@@ -68,7 +68,7 @@ def load_plan(
         TrackingError: the run or its model is missing, or several runs match.
         EncoderError, DeviceError: the model cannot be loaded here.
     """
-    folder = _own_folder(name)
+    folder = _model_folder(name)
     if folder is not None:
         return _load(folder, device)
 
@@ -122,7 +122,7 @@ def _by_beginning(reader: MlflowReader, text: str, within: Sequence[str]) -> Sto
     )
 
 
-def _own_folder(text: str) -> Path | None:
+def _model_folder(text: str) -> Path | None:
     """Return the folder given by the user, if it contains a model.
 
     Raises:

@@ -43,7 +43,7 @@ def _find_repeated_in_one(lists: Sequence[Sequence[str] | None]) -> str:
     return " ".join(map(_find_repeated, lists)).strip()
 
 
-def _is_own_table(s: Settings) -> bool:
+def _is_table(s: Settings) -> bool:
     return s.data.sources is None and s.data.name in TABLE_NAMES
 
 
@@ -140,7 +140,7 @@ CONTRADICTIONS = (
     Check(
         ("data.columns.labels", "data.columns.label_list", "data.name"),
         lambda s: (
-            _is_own_table(s)
+            _is_table(s)
             and s.data.columns.kind not in KINDS_WITHOUT_TARGET
             and not any(getattr(s.data.columns, key) for key in TARGET_COLUMNS)
         ),
@@ -150,7 +150,7 @@ CONTRADICTIONS = (
     Check(
         ("data.columns.labels", "data.columns.label_list", "data.name"),
         lambda s: (
-            _is_own_table(s) and s.data.columns.labels is not None and s.data.columns.label_list is not None
+            _is_table(s) and s.data.columns.labels is not None and s.data.columns.label_list is not None
         ),
         "given together with `data.columns.label_list`; keep one of them",
     ),

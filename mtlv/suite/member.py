@@ -11,7 +11,7 @@ from mtlv.evaluation.learned import constant_scores
 from mtlv.events import Callback, WarningGiven, warner
 from mtlv.execution.executor import Executor
 from mtlv.planning.resolve import FoldRun, ResolvedMember
-from mtlv.reporting.datasets import fold_parts, whole_corpus
+from mtlv.reporting.datasets import corpus_part, fold_parts
 from mtlv.reporting.descriptions import describe_plan
 from mtlv.reporting.fold_run import write_fold_run
 from mtlv.reporting.live import MEAN_CURVES, LiveMember, LiveRun
@@ -88,7 +88,7 @@ def run_member(context: SuiteContext, resolved: ResolvedMember, spec: RunSpec) -
     settings = resolved.settings
     corpus = context.cache.corpus(settings.data)
     with context.run(spec) as run:
-        context.tracker.data(run, [whole_corpus(settings.data, corpus, resolved)])
+        context.tracker.data(run, [corpus_part(settings.data, corpus, resolved)])
         curves = (*MEAN_CURVES, *(f"val.tasks.{task.main_metric}/" for task in resolved.tasks))
         live = LiveMember(context.tracker, run, len(resolved.children), curves)
         children = tuple(

@@ -21,7 +21,7 @@ from mtlv.settings.draft import Draft, Origin
 
 T = TypeVar("T")
 
-HELD_TEXTS = 0.03
+UNLABELLED_SHARE = 0.03
 """Share of texts without given labels in the validation part, and in the test part: enough for a loss."""
 
 
@@ -167,8 +167,8 @@ def surely_splits(data: DataSettings, corpus: Corpus) -> bool:
 def _fold_arguments(data: DataSettings, corpus: Corpus) -> dict[str, Any]:
     labelled = corpus.labelled
     return {
-        "test_share": data.test_share if labelled else HELD_TEXTS,
-        "validation_share": data.validation_share if labelled else HELD_TEXTS,
+        "test_share": data.test_share if labelled else UNLABELLED_SHARE,
+        "validation_share": data.validation_share if labelled else UNLABELLED_SHARE,
         "folds": data.folds,
         "scheme": data.scheme,
     }

@@ -107,7 +107,7 @@ def train_unit_by_steps(
     inputs = _add_masking(job, inputs)
     with need_room(job):
         device = device_for(job)
-        with _own_draws(job, device):
+        with _seeded_draws(job, device):
             model = _build(job, inputs, initial_weights).to(device)
             graphs = _graphs_suit(job, device)
             mixture = _mixture(job, inputs, multiple=model.multiple if graphs else 1)
@@ -165,7 +165,7 @@ def device_for(job: Job) -> torch.device:
 
 
 @contextmanager
-def _own_draws(job: Job, device: torch.device) -> Iterator[None]:
+def _seeded_draws(job: Job, device: torch.device) -> Iterator[None]:
     """Use the unit's own seed for random numbers, without affecting other generators."""
     import torch
 

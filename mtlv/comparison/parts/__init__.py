@@ -74,7 +74,7 @@ def order_shown_first(comparison: Comparison) -> list[ComparedRun]:
     return sorted(comparison.runs, key=lambda run: run.key not in first)
 
 
-def whole_runs(
+def runs_that_fit(
     comparison: Comparison, rows: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> tuple[list[Mapping[str, Any]], str]:
     """Return the rows of as many runs as fit in a figure, those shown at first before others; and a note."""

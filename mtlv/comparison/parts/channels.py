@@ -116,6 +116,6 @@ def first_panels() -> list[dict[str, Any]]:
     return [rank, {"filter": f"datum.panel <= {PANELS}"}]
 
 
-def whole_ticks(last: int, most: int) -> list[int]:
+def integer_ticks(last: int, most: int) -> list[int]:
     """Return at most `most` + 1 integers from 1 to `last` for an axis; Vega would also place halves."""
     return list(range(1, last + 1, max(1, -(-(last - 1) // most))))

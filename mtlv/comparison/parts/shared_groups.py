@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from mtlv.comparison.blocks import FigureBlock
-from mtlv.comparison.parts import of_run, whole_runs
+from mtlv.comparison.parts import of_run, runs_that_fit
 from mtlv.comparison.parts.channels import label, task_axis, tip
 from mtlv.comparison.parts.heatmap import CELL, cell_width, run_columns, text_layer
 from mtlv.comparison.ranking import control_of
@@ -18,7 +18,7 @@ from mtlv.formatting import list_first
 
 ALONE, ALL = "alone", "all"
 PLAIN = {ALONE: "#B8BDC4", ALL: "#757575"}
-APART = (
+SEPARATE_HEADS = (
     " Tasks of different kinds or corpora need separate heads; they have the same number if they "
     "share a model."
 )
@@ -60,12 +60,12 @@ def parts_of(run: ComparedRun, tasks: Mapping[str, TaskInfo]) -> Partition:
     Partition by model if its heads are separate only because their tasks are of different kinds or
     corpora, which cannot share a head.
     """
-    if all(_must_be_apart(model, tasks) for model in run.plan):
+    if all(_needs_separate_heads(model, tasks) for model in run.plan):
         return tuple(tuple(task for head in model for task in head) for model in run.plan)
     return tuple(head for model in run.plan for head in model)
 
 
-def _must_be_apart(model: Partition, tasks: Mapping[str, TaskInfo]) -> bool:
+def _needs_separate_heads(model: Partition, tasks: Mapping[str, TaskInfo]) -> bool:
     sorts = [{(tasks[name].kind, tasks[name].source) for name in head if name in tasks} for head in model]
     return all(not one & two for one, two in combinations(sorts, 2)) and all(sorts)
 
@@ -130,14 +130,14 @@ def group_shapes(labels: Sequence[str]) -> dict[str, Any]:
 
 def together(comparison: Comparison, groups: GroupNumbers) -> list[FigureBlock]:
     """Build the figure; [] if no run has a plan."""
-    rows, left = whole_runs(comparison, {run.key: _rows(run, groups) for run in comparison.runs})
+    rows, left = runs_that_fit(comparison, {run.key: _rows(run, groups) for run in comparison.runs})
     if not rows:
         return []
     several = len({(task.kind, task.source) for task in comparison.tasks}) > 1
     caption = (
         "A column is a run. Tasks with the same number (and colour) in it share a head, so they are learned "
         "and predicted together. “all”: one head for all tasks; a dot: the task has its own model or head."
-        + (APART if several else "")
+        + (SEPARATE_HEADS if several else "")
         + " Groups of different runs have the same number if they have most tasks in common. Hover to "
         "see the other tasks and those that share the encoder." + left
     )

@@ -45,7 +45,7 @@ TABLE = (
     "close to 0 and 1. Calibrated: the Brier score after that, as `mtlv predict --calibrated` gives them. "
     "The last three columns are of labels with a probability of 0.9 or more."
 )
-APART = "The runs have different documents, splits or tasks, so their scores cannot be compared."
+NOT_COMPARABLE = "The runs have different documents, splits or tasks, so their scores cannot be compared."
 FIGURE = (
     "Share of true labels over the mean probability, in ten bins of equal width with at least "
     f"{FEWEST} predictions; test scores of all tasks, folds and seeds are pooled. Bars are 95% intervals if "
@@ -102,7 +102,7 @@ def build(comparison: Comparison) -> Section | None:
     if not ranked:
         text = NOTHING
     elif not alike:
-        text = APART
+        text = NOT_COMPARABLE
     else:
         text = _finding(ranked, base if base in ranked else None, intervals)
     blocks: list[Block] = [

@@ -21,7 +21,7 @@ from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.evaluation.pairs import different_tasks
 from mtlv.figures.palette import run_colour
 from mtlv.reporting.learned_words import NOTHING
-from mtlv.reporting.metric_titles import APART, plan_title
+from mtlv.reporting.metric_titles import DIFFERENT_TASKS, plan_title
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ def build(comparison: Comparison) -> Section | None:
         return None
     intro = f"{INTRO} {describe_unit(comparison)}"
     if comparison.scored and different_tasks(comparison):
-        text = f"{APART}, so their scores cannot be compared. The overview has the cost of each run."
+        text = (
+            f"{DIFFERENT_TASKS}, so their scores cannot be compared. The overview has the cost of each run."
+        )
         return Section("cost", TITLE, intro, [TextBlock(text)])
     figure = plan_title(comparison)
     sizes = [row["millions"] for row in rows if row["millions"] is not None]

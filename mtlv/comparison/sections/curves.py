@@ -8,8 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mtlv.comparison.blocks import Block, FigureBlock, Section, TextBlock
-from mtlv.comparison.parts import STEPS, band, curves_of, of_run, open_ends, whole_runs
-from mtlv.comparison.parts.channels import PANELS, dots, number, small_multiples, tip, whole_ticks, with_value
+from mtlv.comparison.parts import STEPS, band, curves_of, of_run, open_ends, runs_that_fit
+from mtlv.comparison.parts.channels import (
+    PANELS,
+    dots,
+    integer_ticks,
+    number,
+    small_multiples,
+    tip,
+    with_value,
+)
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison, Curve
 from mtlv.figures.palette import run_lines
 from mtlv.formatting import list_first
@@ -212,7 +220,7 @@ def _multiples(
 ) -> list[FigureBlock]:
     """Build a figure with a panel per head or task and a line per run."""
     by_run = {run.key: list(_panel_rows(run, what, panels)) for run in comparison.runs}
-    rows, left = whole_runs(comparison, by_run)
+    rows, left = runs_that_fit(comparison, by_run)
     if not rows:
         return []
     lines = _lines(comparison, what.axis, what.scale, banded=False, extra=what.tips)
@@ -277,6 +285,6 @@ def _lines(
     points = {"mark": dots(30), "encoding": {"y": y, "tooltip": tips}}
     curves = (child.curves.get(LOSS, ()) for run in comparison.runs for child in run.children)
     last_epoch = max((step + 1 for curve in curves for step, _ in curve), default=0)
-    ticks = whole_ticks(last_epoch, 10 if banded else 4)
+    ticks = integer_ticks(last_epoch, 10 if banded else 4)
     x = number("epoch", title="epoch", axis={"values": ticks, "format": "d", "grid": False})
     return {"encoding": {"x": x} | colour, "layer": [line, *([bands] if banded else []), points]}

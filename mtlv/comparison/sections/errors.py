@@ -50,7 +50,7 @@ ABSTENTION = (
     "frequent, for any limit."
 )
 COMPARED = 8  # maximum number of runs compared in pairs
-PANELS_SAID = f"A panel is a task, most frequent first, at most {PANELS} at once; filter tasks to see others."
+HOW_PANELS = f"A panel is a task, most frequent first, at most {PANELS} at once; filter tasks to see others."
 
 
 def build(comparison: Comparison) -> Section | None:
@@ -109,7 +109,7 @@ def _precision_recall(comparison: Comparison, runs: Sequence[ComparedRun]) -> li
     caption = (
         "Precision over recall on the test documents at all thresholds, for each task; the scores of a run's "
         "folds and seeds are pooled. The area under the steps is the average precision. Closer to the upper "
-        f"right is better. {PANELS_SAID}"
+        f"right is better. {HOW_PANELS}"
     )
     spec = _panels(comparison, encoding, lines, points)
     figure = FigureBlock("errors_precision_recall", "Precision and recall", caption, spec, rows, wide=True)
@@ -151,7 +151,7 @@ def _thresholds(comparison: Comparison, runs: Sequence[ComparedRun]) -> list[Fig
     caption = (
         "F1 on the validation documents over the threshold, for each task; the scores of a run's folds and "
         "seeds are pooled. Dots are the fitted thresholds, one per fold and seed. A flat maximum means "
-        f"that the threshold hardly matters. {PANELS_SAID}"
+        f"that the threshold hardly matters. {HOW_PANELS}"
     )
     spec = _panels(comparison, encoding, lines, fitted, hover)
     figure = FigureBlock("errors_thresholds", "F1 over the threshold", caption, spec, rows, wide=True)

@@ -26,7 +26,7 @@ from mtlv.evaluation.scoring import tasks_with_threshold
 from mtlv.figures.palette import run_colour
 from mtlv.formatting import with_spread
 from mtlv.reporting.learned_words import NOTHING, note
-from mtlv.reporting.metric_titles import APART, SCORE_SAID, metric_title, plan_title
+from mtlv.reporting.metric_titles import DIFFERENT_TASKS, HOW_SCORE, metric_title, plan_title
 from mtlv.reporting.plan_result import describe_ensemble
 
 NAME = TableColumn("name", "run", kind="text")
@@ -43,7 +43,7 @@ BESIDE = (
 )
 DOTS = (("f1_macro", "macro F1"), ("f1_micro", "micro F1"))
 HOW_F1 = "Macro F1 (equal weight per label) and micro F1 (equal weight per decision) on the test set."
-BAG_SAID = " Bag of words: the score of TF-IDF and a linear model per task on the same documents."
+HOW_BAG_OF_WORDS = " Bag of words: the score of TF-IDF and a linear model per task on the same documents."
 THRESHOLDS = " Thresholds were fitted only on validation documents."
 
 
@@ -70,7 +70,7 @@ def describe_score(comparison: Comparison) -> str:
     them.
     """
     if different_tasks(comparison):
-        return f"{APART}, so they cannot be ranked by one score: compare them task by task."
+        return f"{DIFFERENT_TASKS}, so they cannot be ranked by one score: compare them task by task."
     runs, figure = score_runs(comparison), plan_title(comparison)
     if not runs:
         return f"No run has a {figure} on the test set yet, so the best run is not known."
@@ -117,7 +117,7 @@ def _scores_table(
         TableColumn("children", "n", digits=0),
     ]
     thresholds = THRESHOLDS if tasks_with_threshold(comparison.tasks) or not comparison.tasks else ""
-    score = f" {SCORE_SAID}" if comparison.scored else ""
+    score = f" {HOW_SCORE}" if comparison.scored else ""
     several = len(comparison.runs) > 1
     best = "; the best value of each column is bold" if several else ""
     caption = (
@@ -138,7 +138,7 @@ def _costs_table(rows: Sequence[Row], there: Collection[str]) -> TableBlock:
     ]
     caption = (
         "Means per fold and seed, for all models of a run together; memory is the peak of its largest model."
-        f"{BAG_SAID if 'bag_of_words' in there else ''}"
+        f"{HOW_BAG_OF_WORDS if 'bag_of_words' in there else ''}"
     )
     shown = [{k: row.get(k) for k in ("run", *(column.key for column in columns))} for row in rows]
     return TableBlock("overview_costs", "Models and costs", caption, columns, shown)
@@ -171,8 +171,12 @@ def _dots(comparison: Comparison) -> list[FigureBlock]:
         rows = [row for arguments in values for row in _dot(*arguments)]
     if not rows:
         return []
-    note = f" {APART}: their scores are means over different tasks." if different_tasks(comparison) else ""
-    what = f"{SCORE_SAID}{note}" if scored else HOW_F1
+    note = (
+        f" {DIFFERENT_TASKS}: their scores are means over different tasks."
+        if different_tasks(comparison)
+        else ""
+    )
+    what = f"{HOW_SCORE}{note}" if scored else HOW_F1
     caption = (
         f"{what} A dot is the mean over a run's folds and seeds, with a bar of one standard deviation to "
         "both sides; a dot without a bar was measured once. The axis does not start at 0."

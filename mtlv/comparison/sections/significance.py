@@ -15,7 +15,7 @@ from mtlv.evaluation.compared_runs import Comparison
 from mtlv.evaluation.pairs import short_names
 from mtlv.evaluation.significance import ALPHA, Interval, fewest_pairs
 from mtlv.formatting import list_first
-from mtlv.reporting.metric_titles import SCORE_SAID, metric_title, plan_title
+from mtlv.reporting.metric_titles import HOW_SCORE, metric_title, plan_title
 
 BETTER, OPEN, WORSE = "run is better", "cannot tell", "other is better"
 SIGNS = {1: BETTER, 0: OPEN, -1: WORSE}
@@ -65,7 +65,7 @@ def build(comparison: Comparison) -> Section | None:
         "significance",
         "Significance",
         f"Whether one run is better than another or only by chance: differences in {plan_title(comparison)} "
-        f"on the test set, run minus other, paired by fold and seed.{f' {SCORE_SAID}' * comparison.scored}",
+        f"on the test set, run minus other, paired by fold and seed.{f' {HOW_SCORE}' * comparison.scored}",
         blocks,
     )
 

@@ -42,7 +42,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
 }
 _DEGREES = ("mild", "severe", "chronic", "recurrent", "known", "acute")
 _FEWEST, _MOST = 2, 3  # conditions of a note
-_OWN_SHARE = 0.45  # of the conditions, beside the words that decide their label
+_CONDITION_SHARE = 0.45  # of the conditions, beside the words that decide their label
 
 
 def _label(condition: str) -> Label:
@@ -75,7 +75,7 @@ def _write(random: np.random.Generator) -> tuple[str, set[str]]:
         condition = conditions[at]
         deciding = _CONDITIONS[condition]
         others = [kind for kind in _WORDS if kind != deciding]
-        kind = deciding if random.random() < _OWN_SHARE else others[random.integers(len(others))]
+        kind = deciding if random.random() < _CONDITION_SHARE else others[random.integers(len(others))]
         if kind == deciding:
             labels.add(_label(condition).name)
         words = _WORDS[kind]

@@ -73,7 +73,7 @@ def next_sentences(corpus: Corpus, seed: int, pairs: str = NEXT_SENTENCE) -> Cor
         texts=tuple(halves[row][0] for row in first.tolist()),
         seconds=tuple(halves[row][1] for row in second.tolist()),
         groups=tuple(f"block {number}" for number in blocks.tolist()),
-        whole_digests=np.stack([exact[first], exact[second], near[first], near[second]], axis=1),
+        document_digests=np.stack([exact[first], exact[second], near[first], near[second]], axis=1),
     )
 
 

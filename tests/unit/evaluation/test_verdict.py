@@ -40,7 +40,7 @@ def test_so_are_differences_that_are_not_normal(n):
 def test_one_pair_of_values_and_equal_differences_decide_nothing():
     for differences in ([0.3], [0.1, 0.1, 0.1], [0.0] * 8):
         (found,) = of(differences)
-        assert (found.said, found.sign, found.disagree) == (frozenset(), 0, False)
+        assert (found.results, found.sign, found.disagree) == (frozenset(), 0, False)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -25,7 +25,7 @@ from mtlv.reporting.plan_result import PlanResult
 from mtlv.serving.answers import PredictionTable, write_answers
 from mtlv.serving.frame import as_columns
 from mtlv.serving.inputs import made_up_row
-from mtlv.serving.kinds import TaskPrediction, spans_found
+from mtlv.serving.kinds import TaskPrediction, describe_spans
 from mtlv.serving.model import Prediction, ServedPlan
 from mtlv.serving.texts import InputTexts
 from mtlv.settings import load_suite
@@ -221,7 +221,7 @@ def test_texts_are_split_into_words_and_spans_have_characters(kept: Kept) -> Non
     assert list(told.words[0]) == words
     assert told.outputs.tolist() == same.outputs.tolist()
     whole = replace(told, outputs=spans_column([[Span(1, 3, "Organ"), Span(3, 4, "Organ")]]))
-    assert spans_found(whole, 0) == [
+    assert describe_spans(whole, 0) == [
         {"type": "Organ", "text": "heart,", "start": 5, "end": 11, "words": ["heart", ","], "first_word": 1},
         {"type": "Organ", "text": "lung", "start": 11, "end": 15, "words": ["lung"], "first_word": 3},
     ]
@@ -279,7 +279,7 @@ UNREADABLE = (  # rows that some or all tasks cannot read, and which tasks these
 
 def outputs(prediction: TaskPrediction, row: int) -> object:
     if prediction.task.kind == "tagging":
-        return spans_found(prediction, row)
+        return describe_spans(prediction, row)
     return prediction.values[row].round(5).tolist()
 
 
@@ -414,7 +414,7 @@ def test_mlflow_gives_the_same(kept: Kept, shelf: tuple[str, str]) -> None:
     for number, name in enumerate(("none", "one", "both")):
         column = frame[f"relation probability of {name}"]
         assert column.tolist() == told["relation"].outputs[:, number].tolist()
-    assert json.loads(frame["organs spans"]["a"]) == spans_found(told["organs"], 0)
+    assert json.loads(frame["organs spans"]["a"]) == describe_spans(told["organs"], 0)
     same = model.predict([ROW, ROW], params={"columns": "decisions"})
     assert list(same) == list(TASKS)
     assert same["drugs"].tolist() == frame["drugs class"].tolist()

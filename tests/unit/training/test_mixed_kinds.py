@@ -20,7 +20,7 @@ from mtlv.data.tokens import Tokens, join_tokens, tokenise
 from mtlv.errors import DataError
 from mtlv.models.encoder import load_encoder
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import HeadSpec, Task, with_own_heads
+from mtlv.plan import HeadSpec, Task, with_separate_heads
 from mtlv.plan.spans import Span
 from mtlv.plan.tagging import BIO, Tags
 from mtlv.registries import ARCHITECTURES
@@ -58,7 +58,7 @@ def mixture_of(corpora: list[Corpus], encoder: Any, draw: Draw) -> Mixture:
 
 
 def model_of(tasks: tuple[Task, ...], encoder: Any) -> tuple[MultiTaskModel, tuple[HeadSpec, ...]]:
-    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
+    plan = with_separate_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
     (spec,) = plan.models
     module = copy.deepcopy(encoder.module)
     named = {task.name: task for task in tasks}
@@ -193,14 +193,14 @@ def test_words_that_are_cut_off_are_not_learned_and_get_a_tag(corpora: list[Corp
 
 def test_a_task_with_classes_has_a_head_of_its_own(corpora: list[Corpus]) -> None:
     tasks = join(corpora).tasks
-    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks)
+    plan = with_separate_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks)
     assert [head.tasks for head in plan.heads] == [
         ("has heart", "has lung"),
         ("relation",),
         ("similarity",),
         ("organs",),
     ]
-    assert with_own_heads(plan, tasks) == plan
+    assert with_separate_heads(plan, tasks) == plan
 
 
 def test_tags_need_words(corpora: list[Corpus], encoder: Any) -> None:

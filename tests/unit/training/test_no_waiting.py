@@ -23,7 +23,7 @@ from mtlv.data.tokens import Tokens, tokenise
 from mtlv.models.encoder import load_encoder
 from mtlv.models.fast.packing import JaggedPacking
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import with_own_heads
+from mtlv.plan import with_separate_heads
 from mtlv.registries import ARCHITECTURES, BALANCERS
 from mtlv.training.loop import train
 from mtlv.training.objective import Objective
@@ -96,7 +96,7 @@ def documents_of(corpus: Corpus, encoder: Any) -> PartDocuments:
 
 def heads_of(corpora: list[Corpus]) -> Any:
     tasks = [task for corpus in corpora for task in corpus.tasks]
-    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
+    plan = with_separate_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
     return plan.models[0].heads, {task.name: task for task in tasks}
 
 

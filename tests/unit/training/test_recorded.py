@@ -25,7 +25,7 @@ from mtlv.models.fast.graphs import Graphed
 from mtlv.models.fast.packing import JaggedPacking
 from mtlv.models.lora import LoRA
 from mtlv.models.multitask import MultiTaskModel
-from mtlv.plan import HeadSpec, Task, with_own_heads
+from mtlv.plan import HeadSpec, Task, with_separate_heads
 from mtlv.registries import ARCHITECTURES
 from mtlv.training.loop import HeadLosses, train
 from mtlv.training.objective import Objective
@@ -69,7 +69,7 @@ def trained(
     """Recorded modules, and the change of the weights; batches of all corpora in turn."""
     torch.manual_seed(0)
     tasks = [task for corpus in corpora for task in corpus.tasks]
-    plan = with_own_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
+    plan = with_separate_heads(ARCHITECTURES["mtl"].build([t.name for t in tasks], (), 1), tasks).check(tasks)
     heads = [replace(head, private=private) for head in plan.models[0].heads]
     by_name = {task.name: task for task in tasks}
     how_built = {"tasks": by_name, "features": features, "seed": 0, "lora": lora, "stack": stack}

@@ -13,7 +13,7 @@ from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds, units_of
 from mtlv.events import ignore
 from mtlv.models.encoder import load_encoder
-from mtlv.plan import Unit, with_own_heads
+from mtlv.plan import Unit, with_separate_heads
 from mtlv.registries import ARCHITECTURES
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.local import Store
@@ -52,7 +52,7 @@ def job_and_material(
     corpus = join(corpora)
     (fold,) = join_folds(corpora, [make_folds(each) for each in corpora])
     encoder = load_encoder("tiny", texts=corpus.texts)
-    plan = with_own_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
+    plan = with_separate_heads(ARCHITECTURES["mtl"].build(corpus.names, (), 1), corpus.tasks)
     unit = Unit("train", plan.models[0], 0, 0, "start", corpus.digest, {"precision": "fp32"})
     inputs = UnitInputs(corpus, tokens_of(encoder, corpus, 24), encoder)
     return Job(unit, settings, fold, "mixed"), inputs

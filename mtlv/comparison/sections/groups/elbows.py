@@ -10,13 +10,13 @@ from mtlv.comparison.parts import finite_or_none, of_run, shared_panels
 from mtlv.comparison.parts.channels import (
     GREY,
     dots,
+    integer_ticks,
     label,
     number,
     of_rows,
     run_header,
     small_multiples,
     tip,
-    whole_ticks,
 )
 from mtlv.evaluation.compared_runs import ComparedRun, Comparison
 from mtlv.figures.palette import run_colour
@@ -84,7 +84,7 @@ def _mark(k: int, chosen: int, recommended: int | None) -> str:
 def _elbow_spec(comparison: Comparison, axis: str, size: tuple[int, int]) -> dict[str, Any]:
     colour = run_colour(comparison) | {"legend": None}
     most = max((k for run in comparison.runs if run.groups for k in run.groups.elbow), default=1)
-    ticks = {"values": whole_ticks(most, 9), "format": "d", "grid": False}
+    ticks = {"values": integer_ticks(most, 9), "format": "d", "grid": False}
     x = number("k", title="number of groups k", axis=ticks, scale={"nice": False, "padding": 8})
     y = number("value", title=axis, scale={"zero": False}, axis={"tickCount": 4})
     tips = [tip("name", "run"), tip("k", "groups", "d"), tip("value", axis, ".4f")]

@@ -61,7 +61,7 @@ def a_run(
 
 def a_pair(run, other, said=(), sign=0, interval=None, n=6, mean=None):
     documents = interval and SimpleNamespace(main=SimpleNamespace(low=interval[0], high=interval[1]))
-    verdict = SimpleNamespace(said=frozenset(said), sign=sign)
+    verdict = SimpleNamespace(results=frozenset(said), sign=sign)
     values = SimpleNamespace(mean=run.mains[0] - other.mains[0] if mean is None else mean, n=n)
     return SimpleNamespace(run=run, other=other, verdict=verdict, documents=documents, values=values)
 

@@ -14,7 +14,7 @@ from looking import drawn, findings
 
 from mtlv.comparison import parts
 from mtlv.comparison.parts import channels
-from mtlv.comparison.parts.channels import whole_ticks
+from mtlv.comparison.parts.channels import integer_ticks
 from mtlv.comparison.sections.curves import build
 from mtlv.evaluation.compared_runs import Comparison
 from mtlv.plan import group_name
@@ -176,9 +176,9 @@ def test_without_curves_there_is_no_section(comparison_of: Make) -> None:
 
 
 def test_axes_of_epochs_have_whole_numbers_only():
-    assert whole_ticks(3, 10) == [1, 2, 3]
-    assert whole_ticks(100, 10) == [1, 11, 21, 31, 41, 51, 61, 71, 81, 91]
-    assert whole_ticks(1, 9) == [1]
+    assert integer_ticks(3, 10) == [1, 2, 3]
+    assert integer_ticks(100, 10) == [1, 11, 21, 31, 41, 51, 61, 71, 81, 91]
+    assert integer_ticks(1, 9) == [1]
 
 
 def of_texts(comparison: Comparison, runs: int, name: str = "pretrain notes.text") -> Comparison:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mtlv.comparison.compare import ComparisonOptions, _own_config
+from mtlv.comparison.compare import ComparisonOptions, _config_of
 from mtlv.comparison.load.select_runs import RunQuery
 from mtlv.settings import Suite, load_suite
 from mtlv.settings.identity import settings_key
@@ -28,10 +28,10 @@ def test_runs_with_equal_settings_have_their_own_documents() -> None:
     assert key == settings_key(suites[1].members[0].settings)
     by_uid = ComparisonOptions(RunQuery(suites, uids=("a", "b")))
     for uid, path in (("a", "/one"), ("b", "/two")):
-        own = _own_config(by_uid, stored(settings=key, uid=uid))
+        own = _config_of(by_uid, stored(settings=key, uid=uid))
         assert own is not None
         assert own.data.path == path
     by_settings = ComparisonOptions(RunQuery(suites[:1]))
-    found = _own_config(by_settings, stored(settings=key, uid="c"))
+    found = _config_of(by_settings, stored(settings=key, uid="c"))
     assert found is suites[0].members[0].settings
-    assert _own_config(by_settings, stored(settings="other", uid="c")) is None
+    assert _config_of(by_settings, stored(settings="other", uid="c")) is None
