@@ -15,7 +15,7 @@ from typing import Any
 
 from mtlv.errors import DataError
 
-MOST_MEMBERS = 200_000
+MOST_MEMBERS = 500_000  # EBM-NLP has over 230,000
 MOST_UNPACKED = 4_000_000_000  # maximum bytes of all members
 LARGEST_DOCUMENT = 10_000_000  # maximum bytes of a member read as text
 LARGEST_HEADER = 1_000_000  # maximum bytes of names and extended headers, which are read into memory

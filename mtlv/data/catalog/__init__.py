@@ -24,13 +24,13 @@ from mtlv.errors import MAX_ALLOWED_LETTERS, DataError, nearest, shorten
 from mtlv.plan.task import Task
 from mtlv.registries import Registry
 
-IN_CONLL_FILES = ("bc2gm", "bc5cdr_chem", "bc5cdr_disease", "conll", "ebmnlp", "jnlpba", "ncbi_disease")
+IN_CONLL_FILES = ("bc2gm", "bc5cdr_chem", "bc5cdr_disease", "conll", "jnlpba", "ncbi_disease")
 CORPORA: Registry[Any] = Registry(
     "mtlv.corpora",
     {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
     | {name: f"mtlv.data.conll.corpora:{name}" for name in IN_CONLL_FILES}
     | {name: f"mtlv.data.generated.{name}" for name in ("notes", "synthetic")}
-    | {"standoff": "mtlv.data.standoff"},
+    | {"standoff": "mtlv.data.standoff", "ebmnlp_elements": f"{__name__}.ebmnlp:elements"},
 )
 LEARNED_COLUMNS = ("labels", "target", "tags")  # keys of columns that are learned, each as it is
 

@@ -371,7 +371,7 @@ def test_openi_with_a_report_twice_keeps_one(tmp_path):
 
 
 # Archives and folders of many files, and what needs a package of its own.
-OTHER_LAYOUTS = ("hoc", "ohsumed", "i2b2_2010", "ddi2013", "ebmnlp", "huggingface")
+OTHER_LAYOUTS = ("hoc", "ohsumed", "i2b2_2010", "ddi2013", "ebmnlp", "ebmnlp_elements", "huggingface")
 RECOGNISES = "table"  # other encodings
 
 

@@ -95,6 +95,7 @@ def test_catalog_is_what_the_folder_holds():
         "bc5cdr_disease",
         "conll",
         "ebmnlp",
+        "ebmnlp_elements",
         "jnlpba",
         "ncbi_disease",
         "shareclefe",
