@@ -32,7 +32,7 @@ def write_release(folder, version="2_00", *, without=(), changes=()):
     files = {}
     for abstract, part in PARTS.items():
         files[f"documents/{abstract}.tokens"] = WORDS.replace(" ", between)
-        files |= {f"documents/{abstract}.{other}": "not read" for other in ("text", "pos")}
+        files |= {f"documents/{abstract}.{other}": "not read" for other in ("text", "txt", "pos")}
         for element, labels in LABELS.items():
             files[f"{SPANS}/{element}/{part}/{abstract}{end}"] = labels.replace(" ", comma)
             files[f"{SPANS}/{element}/test/crowd/{abstract}{end}"] = "not read"
