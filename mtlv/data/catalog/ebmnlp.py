@@ -14,7 +14,7 @@ Without a release, reads SciBERT's `train.txt`, `dev.txt` and `test.txt`: word, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -42,16 +42,14 @@ _FILE = re.compile(rf"(?:.*/)?(?:documents|{_LABELLED})/(\d+)[._](?:tokens|AGGRE
 _LISTED = re.compile(r"^-DOCSTART- \((\d+)\)", re.MULTILINE)
 
 
-def _task(source: str, name: str, classes: Iterable[str], words_on: str) -> Task:
+def _task(source: str, name: str, classes: tuple[str, ...], words_on: str) -> Task:
     text = f"Words on the {words_on} of a clinical trial."
-    return Task(
-        f"EBM-NLP {name}", "tagging", source, (*classes,), description=text, main_metric="word_f1_macro"
-    )
+    return Task(f"EBM-NLP {name}", "tagging", source, classes, description=text, main_metric="word_f1_macro")
 
 
 TASKS = tuple(_task("ebmnlp_elements", name, (class_,), name) for name, class_ in ELEMENTS.items())
 CARD = Card.of_task(
-    _task("ebmnlp", "PICO", ELEMENTS.values(), "participants, interventions and outcomes"),
+    _task("ebmnlp", "PICO", tuple(ELEMENTS.values()), "participants, interventions and outcomes"),
     title="EBM-NLP, participants, interventions and outcomes in abstracts of clinical trials",
     address="https://github.com/bepnye/EBM-NLP",
     licence="not stated for the corpus; Apache-2.0 for SciBERT's repository",
@@ -93,10 +91,8 @@ def load_elements(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
         DataError: no release, an unreadable file or archive, or no label for each word.
     """
     if (release := _release(path)) is None:
-        allowed = "ebm_nlp_2_00.tar.gz, or its folder with documents/ and annotations/"
-        raise DataError(
-            f"no release of EBM-NLP in `{path}`", allowed=allowed, then="run `mtlv data fetch ebmnlp`"
-        )
+        then = "run `mtlv data fetch ebmnlp_elements`"
+        raise DataError(f"no release of EBM-NLP in `{path}`", allowed="ebm_nlp_2_00[.tar.gz]", then=then)
     words: dict[str, list[str]] = {}
     labels: dict[str, dict[str, dict[str, tuple[str, list[str]]]]] = {"train": {}, GOLD: {}}
     for name, data in documents(release, lambda name: bool(_FILE.fullmatch(name))):
@@ -106,19 +102,15 @@ def load_elements(path: Path, options: DataOptions) -> Corpus:  # noqa: ARG001
             words[abstract] = content.split()
         else:
             labels[part].setdefault(abstract, {})[element] = (name, content.replace(",", " ").split())
-    file = release.parent / VALIDATION
-    listed = _LISTED.findall(text_of(file)) if file.is_file() else []
-    parts = dict.fromkeys(listed, "validation") | dict.fromkeys(labels[GOLD], "test")
+    listed = _LISTED.findall(text_of(file)) if (file := release.parent / VALIDATION).is_file() else []
+    part_of = dict.fromkeys(listed, "validation") | dict.fromkeys(labels[GOLD], "test")
     abstracts = labels["train"] | labels[GOLD]
     rows = [row for id_ in sorted(abstracts) for row in _rows(id_, words.get(id_, []), abstracts[id_])]
+    sentences = [sentence for sentence, _ in rows]
+    parts = tuple(part_of.get(sentence.document, "train") for sentence in sentences)
     missing = {element: sum(element not in one for one in abstracts.values()) for element in ELEMENTS}
-    corpus = corpus_of(
-        TASKS[0].source,
-        TASKS[0],
-        [sentence for sentence, _ in rows],
-        tuple(parts.get(sentence.document, "train") for sentence, _ in rows),
-        tuple(f"{many(n, 'abstract')} without labels of {element}" for element, n in missing.items() if n),
-    )
+    notes = tuple(f"{many(n, 'abstract')} without labels of {element}" for element, n in missing.items() if n)
+    corpus = corpus_of(TASKS[0].source, TASKS[0], sentences, parts, notes)
     columns = zip(*(spans for _, spans in rows), strict=True)
     targets = {task.name: spans_column(column) for task, column in zip(TASKS, columns, strict=True)}
     return replace(corpus, tasks=TASKS, targets=targets)
