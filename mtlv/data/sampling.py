@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mtlv.data.columns import DenseColumn
-from mtlv.data.targets import IGNORED
-from mtlv.plan.task import UNKNOWN
-
 if TYPE_CHECKING:
-    import torch
-
     from mtlv.data.batches import PartDocuments
 
 
@@ -91,48 +85,10 @@ def _rarity(part: PartDocuments) -> NDArray[np.float64]:
     return np.array([rarity[ids].sum() for ids in documents])
 
 
-def _loss(part: PartDocuments) -> NDArray[np.float64]:
-    """Return the loss of the teachers of each document on its true targets, summed over its tasks."""
-    losses = np.zeros(len(part.tokens))
-    dense = {name: column for name, column in part.targets.items() if isinstance(column, DenseColumn)}
-    units = {name: _variance(column.values[part.index]) for name, column in dense.items()}
-    for batch in part.inference(256):
-        for name, outputs in batch.teacher_outputs.items():
-            losses[batch.index] += _losses(outputs, batch.targets[name]).numpy() / units.get(name, 1.0)
-    return losses[part.index]
-
-
-def _variance(targets: NDArray) -> float:
-    """Return the unit of the loss of numbers, as in training; 1 for other targets."""
-    return float(np.nanvar(targets, dtype=np.float64)) or 1.0 if targets.dtype.kind == "f" else 1.0
-
-
-def _losses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Return the loss of each document [B], as in training: of words, the mean over those that are learned;
-    0 for unknown targets.
-
-    Outputs are numbers or logits of yes [B], logits of classes [B, C] or of the tags of words [B, W, C].
-    """
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    if targets.is_floating_point():
-        return torch.where(targets.isnan(), 0.0, (outputs - targets) ** 2)
-    if outputs.ndim == 1:  # the logit of no is 0
-        outputs = torch.stack([torch.zeros_like(outputs), outputs], dim=1)
-    answers, ignored = targets.long().flatten(), UNKNOWN if targets.ndim == 1 else IGNORED
-    flat = cross_entropy(outputs.flatten(0, -2), answers, reduction="none", ignore_index=ignored)
-    if targets.ndim == 1:
-        return flat
-    learned = (targets != IGNORED).sum(1).clamp(min=1)
-    return flat.view(targets.shape).sum(1) / learned
-
-
 Difficulty = Callable[["PartDocuments", int], NDArray]
 DIFFICULTIES: dict[str, Difficulty] = {
     "length": lambda part, _: part.tokens.lengths[part.index],
     "rarity": lambda part, _: _rarity(part),
-    "loss": lambda part, _: _loss(part),
     "random": lambda part, seed: np.random.default_rng(seed).random(len(part)),
 }
 """Difficulty of the documents of a part by name in a config, from the part and the unit's seed."""

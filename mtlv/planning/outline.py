@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -38,9 +38,6 @@ class _OutlineBuilder(StageBuilder):
         if clusters(settings) or clusters(earlier[0].settings):  # each may be the one, and is needed
             return replace(earlier[0], teachers=(*earlier[0].teachers, *earlier[1:]))
         return super()._start(stage, settings, model, earlier)
-
-    def _inner_folds(self, job: Job, parts: int) -> Iterator[tuple[Fold, list[str]]]:
-        return ((self.fold, []) for _ in range(parts))
 
     def _data(self, model: ModelSpec) -> str:
         return ""
@@ -134,5 +131,4 @@ def _title(stage: StageSettings) -> str:
     text = f"stage {stage.name}" + ("" if start is None else f", from stage {start.stage}")
     if teach is not None:
         text += f", taught by stage {teach.stage}"
-        text += "" if teach.crossfit is None else f" on {teach.crossfit} inner folds"
     return text

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
-
-import numpy as np
 
 from mtlv.data.joined import sources_of
 from mtlv.data.texts.lazy import pick
@@ -14,7 +12,6 @@ from mtlv.errors import PlanError
 from mtlv.formatting import many
 from mtlv.models.published_head import head_digest
 from mtlv.plan import ModelSpec, Plan, Unit, group_title
-from mtlv.planning.crossfit import inner_folds
 from mtlv.seeding import content_key
 from mtlv.training.balancing import balancer_of
 from mtlv.units.job import Job, each_once
@@ -151,31 +148,7 @@ class StageBuilder:
                 allowed=f"a stage that also learned {', '.join(alone)}",
                 then="give both stages the same `tasks`",
             )
-        teaching = each_once(of_task[task] for task in model.tasks)
-        if teach.crossfit is None:
-            return tuple(teaching)
-        return tuple(inner for job in teaching for inner in self._crossfit_jobs(job, teach.crossfit))
-
-    def _crossfit_jobs(self, job: Job, parts: int) -> Iterator[Job]:
-        """Yield the jobs of a model on inner folds, which teach documents that they have not learned."""
-        for number, (fold, left) in enumerate(self._inner_folds(job, parts)):
-            data = content_key([job.unit.data, "crossfit", parts, number, *left])
-            yield replace(
-                job,
-                unit=replace(job.unit, data=data),
-                fold=fold,
-                name=f"{job.name} · part {number + 1} of {parts}",
-                rows=self._rows(job.settings, job.unit.model, fold),
-                teaching_part="test",
-            )
-
-    def _inner_folds(self, job: Job, parts: int) -> Iterator[tuple[Fold, list[str]]]:
-        """Yield inner folds, each with the ids of the documents that it leaves out."""
-        corpus = self.cache.corpus(job.settings.data)
-        key = ("inner folds", corpus.digest, job.settings.data.model_dump_json(), self.fold.index, parts)
-        for fold in self.cache.once(key, lambda: inner_folds(corpus, self.fold, parts)):
-            kept = np.concatenate([fold.train, fold.test])
-            yield fold, [corpus.ids[row] for row in np.setdiff1d(self.fold.train, kept)]
+        return tuple(each_once(of_task[task] for task in model.tasks))
 
     def _train(self, settings: Settings, model: ModelSpec) -> dict[str, object]:
         """Return every setting and version that can change the weights of a model."""

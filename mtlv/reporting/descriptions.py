@@ -76,9 +76,8 @@ def _stage(name: str, settings: Settings) -> str:
 def _taught(teach: TeachSettings) -> str:
     """Describe the teacher of the last stage in one line."""
     rising = "a share that rises from 0 to 1" if teach.gold == "annealed" else f"a share of {teach.gold:g}"
-    inner = "" if teach.crossfit is None else f", trained on {teach.crossfit} inner folds"
     return (
-        f"Taught by stage {plain(teach.stage)}{inner}: true targets have {rising} of the loss, its outputs "
+        f"Taught by stage {plain(teach.stage)}: true targets have {rising} of the loss, its outputs "
         f"for the training documents the rest (temperature {teach.temperature:g})."
     )
 

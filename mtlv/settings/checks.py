@@ -202,15 +202,6 @@ CONTRADICTIONS = (
         "set, but only a stage has a teacher: an earlier stage; write `stages`",
     ),
     Check(
-        ("training.pace.by", "training.teach"),
-        lambda s: (
-            (s.training.pace is not None and s.training.pace.by == "loss")
-            and (s.training.teach is None or s.training.teach.crossfit is None)
-        ),
-        "loss is that of teachers that did not learn the document; give the stage cross-fitted ones, such as "
-        "`teach: {from: STAGE, crossfit: 5, gold: 1}`, where `gold: 1` learns nothing else from them",
-    ),
-    Check(
         ("training.head_weights", "training.head_loss"),
         lambda s: (
             OBJECTIVES[s.training.head_loss].weighted

@@ -102,15 +102,12 @@ class TeachSettings(SettingsSection):
         Literal["annealed"] | Fraction, Field(description="annealed, or a number from 0 to 1")
     ] = "annealed"
     temperature: Positive = 1.0
-    crossfit: Annotated[
-        int | None, Field(ge=2, le=20, description="a whole number from 2 to 20, or null")
-    ] = None
 
 
 class PaceSettings(SettingsSection):
     """A curriculum: easy documents first."""
 
-    by: Literal["length", "rarity", "loss", "random"]
+    by: Literal["length", "rarity", "random"]
     reverse: Flag = False
     start: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.01
     until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.5
@@ -187,7 +184,7 @@ class TrainingSettings(SettingsSection):
     masking: MaskingSettings
     teach: Annotated[
         TeachSettings | None,
-        Field(description="a mapping with from, gold, temperature and crossfit, or null"),
+        Field(description="a mapping with from, gold and temperature, or null"),
     ]
     average_epochs: Count
     select: Literal["last", "best"]

@@ -76,28 +76,8 @@ def _name_problems(before: Sequence[StageSettings], stage: StageSettings) -> Ite
 
 def _teacher_problems(before: Sequence[StageSettings], stage: StageSettings) -> Iterator[tuple[str, str]]:
     names, teach = [other.name for other in before], stage.training.teach
-    if teach is None:
-        return
-    if teach.stage not in names:
+    if teach is not None and teach.stage not in names:
         yield "teach", f"`from` names no earlier stage (got `{teach.stage}`; {_list_earlier(names)})"
-        return
-    teacher = before[names.index(teach.stage)]
-    learned = (
-        teacher.start.stage if teacher.start else teacher.training.teach and teacher.training.teach.stage
-    )
-    if teach.crossfit is not None and learned:
-        text = (
-            f"stage `{teacher.name}` begins with what stage `{learned}` learned of all training documents, "
-            "so none is new to it; leave `crossfit` out, or let that stage start anew without a teacher"
-        )
-        yield "teach.crossfit", text
-    pace, chosen = stage.training.pace, teacher.training.select == "best" or teacher.training.patience
-    if pace is not None and pace.by == "loss" and chosen:
-        text = (
-            f"the validation part chooses the epochs of stage `{teacher.name}`, so difficulty would follow "
-            "from its labels; set `training: {select: last, patience: null}` there"
-        )
-        yield "pace.by", text
 
 
 def _list_earlier(names: Sequence[str]) -> str:

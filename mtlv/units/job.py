@@ -26,8 +26,6 @@ class Job:
         start_job: job of an earlier stage, from whose weights it starts; None for the published encoder.
         carry: which weights it takes, one of `mtlv.models.transfer_weights.CARRY`.
         teachers: jobs of an earlier stage, from whose outputs it learns.
-        teaching_part: part of the fold for which it teaches: `train`, or `test` of an inner fold, which it
-            has not learned.
     """
 
     unit: Unit
@@ -38,7 +36,6 @@ class Job:
     start_job: Job | None = None
     carry: str = "encoder"
     teachers: tuple[Job, ...] = ()
-    teaching_part: str = "train"
 
     @property
     def precision(self) -> str:

@@ -31,7 +31,7 @@ TeacherOutputs = Mapping[str, NDArray]
 def teacher_outputs_of(
     job: Job, inputs: UnitInputs, weights: Iterable[tuple[Collection[str], Weights]]
 ) -> dict[str, NDArray]:
-    """Return the outputs of a trained unit for the documents of `job.teaching_part`.
+    """Return the outputs of a trained unit for its training documents.
 
     Args:
         job: the unit.
@@ -50,7 +50,7 @@ def teacher_outputs_of(
         for tasks, state in weights:
             heads = [head for head in job.unit.model.heads if not set(tasks).isdisjoint(head.tasks)]
             model.load_state_dict(state)
-            documents = job.fold.part(job.teaching_part)
+            documents = job.fold.train
             for part in inputs.parts([name for head in heads for name in head.tasks], documents):
                 values = predict(
                     model,
@@ -83,7 +83,7 @@ def add_teacher_outputs(
         return inputs
     columns: dict[str, DenseColumn | RaggedColumn] = {}
     for teacher, outputs in teacher_outputs:
-        for part in inputs.parts(tuple(outputs), teacher.fold.part(teacher.teaching_part)):
+        for part in inputs.parts(tuple(outputs), teacher.fold.train):
             for name in part.targets:
                 column = columns.setdefault(name, _empty(inputs, name, outputs[name].shape[1:]))
                 _fill(column, part.index, outputs[name])

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from mtlv.data.batches import PartDocuments
-from mtlv.data.columns import DenseColumn, RaggedColumn
 from mtlv.data.sampling import DIFFICULTIES, Pace, random_batches
-from mtlv.data.targets import IGNORED
 from mtlv.data.tokens import Tokens
-from mtlv.models.heads import HeadSize
-from mtlv.models.kinds import KINDS
-from mtlv.models.kinds.tagging_layers import TagHead
-from mtlv.plan.task import UNKNOWN
 
 LENGTHS = np.random.default_rng(0).permutation(np.arange(5, 105))
 ORDER = np.argsort(LENGTHS)
@@ -79,41 +71,6 @@ def test_difficulties_by_hand() -> None:
     drawn = DIFFICULTIES["random"](part, 3)
     assert drawn.tolist() == DIFFICULTIES["random"](part, 3).tolist()
     assert drawn.tolist() != DIFFICULTIES["random"](part, 4).tolist()
-
-
-@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression", "tagging"])
-def test_difficulty_by_loss_is_the_training_loss_of_each_document(kind: str) -> None:
-    rng, count = np.random.default_rng(0), 5
-    words = RaggedColumn.of([[0] * n for n in (3, 1, 0, 6, 2)], IGNORED)
-    tags = rng.integers(0, 3, 12)
-    tags[[1, 3]] = IGNORED  # a word, and all words of a document
-    targets, outputs = {
-        "binary": (DenseColumn(np.array([0, 1, UNKNOWN, 0, 1], np.int8)), DenseColumn(_normal(rng, count))),
-        "multiclass": (DenseColumn(np.array([2, 0, UNKNOWN, 1, 0])), DenseColumn(_normal(rng, count, 3))),
-        "regression": (
-            DenseColumn(np.where(np.arange(count) == 2, np.nan, _normal(rng, count)).astype(np.float32)),
-            DenseColumn(_normal(rng, count)),
-        ),
-        "tagging": (replace(words, flat=tags), replace(words, flat=_normal(rng, 12, 3), fill=0)),
-    }[kind]
-    lengths = [2, 5, 3, 4, 1]
-    tokens = Tokens(np.ones(15, np.int32), np.cumsum([0, *lengths]), pad=0, truncated=0)
-    rows = np.array([4, 0, 2, 1])
-    part = PartDocuments(tokens, {"a": targets, "b": targets}, rows, teacher_outputs={"a": outputs})
-    head = TagHead(HeadSize(8, 3, 1, 0.0)) if kind == "tagging" else KINDS[kind].head(HeadSize(8, 1, 1, 0.0))
-    head.use_targets(lambda: [targets.batch(rows)])
-    of = KINDS[kind].bind(head)
-    wanted = []
-    for row in rows:
-        logits, target = (column.batch(np.array([row])) for column in (outputs, targets))
-        wanted.append(float(of.losses(logits if logits.ndim > 1 else logits[:, None], [target])))
-    np.testing.assert_allclose(DIFFICULTIES["loss"](part, 0), wanted, rtol=1e-6, atol=1e-6)
-    both = replace(part, teacher_outputs={"a": outputs, "b": outputs})
-    np.testing.assert_allclose(DIFFICULTIES["loss"](both, 0), 2 * np.array(wanted), rtol=1e-6, atol=1e-6)
-
-
-def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return rng.standard_normal(shape).astype(np.float32)
 
 
 def test_a_part_trains_on_the_batches_of_its_pace_and_predicts_all() -> None:

@@ -68,7 +68,6 @@ TWO = f"tasks: [{NINE[0]}, {NINE[1]}]"
     [
         (f"{STL}, {{name: then, {TWO}, architecture: stl}}", 2 + 2),
         (f"{STL}, {{name: then, {TWO}, training: {{teach: {{from: first}}}}}}", 2 + 1),
-        (f"{STL}, {{name: then, {TWO}, training: {{teach: {{from: first, crossfit: 2}}}}}}", 2 * 2 + 1),
         ("{name: first}, {name: then, architecture: stl, start: null}", 9),
         ("{name: first}, {name: then, architecture: gmtl, grouping: {k: 3}}", 1 + 3),
         ("{name: first, architecture: gmtl, grouping: {k: 3}}, {name: then, architecture: stl}", 3 + 9),

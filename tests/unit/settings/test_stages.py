@@ -244,27 +244,16 @@ def test_a_share_may_vary_over_members(load) -> None:
         ("{from: a, gold: -0.1}", r"`stages\[1\].training.teach.gold`: got -0.1; allowed: annealed"),
         ("{from: a, gold: rising}", r"`stages\[1\].training.teach.gold`: got 'rising'; allowed: annealed"),
         ("{from: a, temperature: 0}", r"teach.temperature`: got 0; allowed: a number above 0"),
-        ("{from: a, crossfit: 1}", r"teach.crossfit`: got 1; allowed: a whole number from 2 to 20, or null"),
         ("{from: a, share: 0}", r"`stages\[1\].training.teach.share`: unknown key"),
         (
             "a",
-            r"`stages\[1\].training.teach`: got 'a'; allowed: a mapping of from, gold, temperature, crossfit",
+            r"`stages\[1\].training.teach`: got 'a'; allowed: a mapping of from, gold, temperature",
         ),
     ],
 )
 def test_wrong_teachers_are_named(load, teach: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(f"stages: [{{name: a}}, {{name: b, training: {{teach: {teach}}}}}]\n")
-
-
-@pytest.mark.parametrize("own", ["start: z", "training: {teach: {from: z}}"])
-def test_a_teacher_that_begins_with_all_documents_is_not_divided(load, own: str) -> None:
-    stages = f"[{{name: z}}, {{name: a, start: null, {own}}}, {{name: b, training: {{teach: TEACH}}}}]"
-    stages = stages.replace("start: null, start", "start")
-    load(f"stages: {stages.replace('TEACH', '{from: a}')}\n")
-    message = r"`stages\[2\].training.teach.crossfit`: stage `a` begins with what stage `z` learned"
-    with pytest.raises(ConfigError, match=message):
-        load(f"stages: {stages.replace('TEACH', '{from: a, crossfit: 2}')}\n")
 
 
 def test_a_teacher_needs_stages(load) -> None:

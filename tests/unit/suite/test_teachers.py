@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -315,7 +314,7 @@ def test_a_damaged_teacher_is_trained_again_first(
 def test_tracked_runs_name_the_teacher(ran: tuple) -> None:
     runs = {r.spec.name: r.spec for r in ran[3].runs.values() if r.spec.kind == "suite member"}
     assert runs["taught"].params["training.teach"] == (
-        '{"from": "experts", "gold": "annealed", "temperature": 1.0, "crossfit": null}'
+        '{"from": "experts", "gold": "annealed", "temperature": 1.0}'
     )
     assert runs["taught"].params["stages.experts.training.teach"] == "null"
     assert "training.teach" not in runs["plain"].params
@@ -343,48 +342,6 @@ def test_the_entropy_of_teachers_is_tracked_by_task(ran: tuple) -> None:
     assert {key.removeprefix(prefix): value for key, value in taught.items() if key.startswith(prefix)} == (
         pytest.approx(wanted)
     )
-
-
-# ---- Cross-fitted ------------------------------------------------------------------------------------------
-
-
-def test_nobody_teaches_what_it_has_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stages = teaching("{from: experts, crossfit: 3}", EXPERTS, ", tasks: [biosses, conll]")
-    plain = "{name: experts, architecture: stl, tasks: [conll]}"
-    changes = ("data.window=4", "execution.processes=1", "store.keep_weights=false", "training.epochs=1")
-    suite = sources_of(tmp_path, more=f"runs: [{plain}, {{name: s, {stages}}}]", changes=changes)
-    job = student_of(suite, "s")
-    assert len(job.teachers) == len({each.unit.key for each in job.teachers}) == 2 * 3
-    (expert,) = resolved_of(suite)["experts"].children[0].jobs
-    assert expert.unit.key not in job.unit.teachers
-    corpus = InputCache(Store(tmp_path / "store")).corpus(job.settings.data)
-    for each in job.teachers:
-        assert set(each.fold.train).isdisjoint(each.fold.part(each.teaching_part))
-        assert set(each.fold.part(each.teaching_part)) <= set(job.fold.train)
-        assert each.unit.draw_seed("heads") == replace(each.unit, data="").draw_seed("heads")
-        (source,) = (one for one in corpus.members if not set(each.unit.model.tasks).isdisjoint(one.names))
-        ids = [corpus.ids[row].startswith(f"{source.name}/") for row in each.fold.train]
-        assert each.rows == sum(ids) * (2 if source.name == "conll" else 1)  # six words, windows of four
-    found = check_suite(suite)
-    assert found.units == 1 + 2 * 3 + 1
-    assert "stage one, taught by stage experts on 3 inner folds" in found.members[1].lines
-    with counted(monkeypatch) as computed:
-        watcher, tracker = Watcher(), MemoryTracker()
-        assert not run_suite(suite, watcher, tracker).failed
-    assert len(watcher.trained) == found.units
-    assert sum(" of 3" in name for name in watcher.trained) == 6
-    assert {each.unit.key for each in computed} == set(job.unit.teachers)
-    (run,) = (r.spec for r in tracker.runs.values() if r.spec.name == "s")
-    assert "Taught by stage experts, trained on 3 inner folds: " in run.description
-
-
-def test_a_key_has_the_parts_of_its_teachers(tmp_path: Path) -> None:
-    def key(crossfit: str) -> str:
-        more = teaching(f"{{from: experts, crossfit: {crossfit}}}")
-        return student_of(sources_of(tmp_path, more=more)).unit.key
-
-    assert key("null") == student_of(sources_of(tmp_path, more=teaching("{from: experts}"))).unit.key
-    assert len({key(parts) for parts in ("null", "2", "3")}) == 3
 
 
 # ---- Check -------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from made_up import sources_of
 
 from mtlv.data.targets import TARGETS
 from mtlv.errors import NoRoomError, TrackingError
-from mtlv.planning.crossfit import inner_folds
 from mtlv.planning.resolve import resolve
 from mtlv.store import checkpoints as store_module
 from mtlv.store.checkpoints import TEACHER_OUTPUTS, read_teacher_outputs, write_teacher_outputs
@@ -115,8 +114,8 @@ def test_tasks_of_one_head_may_have_weights_of_their_own(suite: Callable, table:
 
 def test_teachers_of_parts_fill_the_places_of_their_own(unit: tuple[Job, UnitInputs]) -> None:
     job, inputs = unit
-    corpus = inputs.corpus
-    inner = [replace(job, fold=fold, teaching_part="test") for fold in inner_folds(corpus, job.fold, 3)]
+    thirds = [job.fold.train[number::3] for number in range(3)]  # of each source
+    inner = [replace(job, fold=replace(job.fold, train=rows)) for rows in thirds]
     states = [weights_of(job, inputs, seed) for seed in range(3)]
     given = [(job.unit.model.tasks, state) for state in states]
     found = add_teacher_outputs(
@@ -124,14 +123,14 @@ def test_teachers_of_parts_fill_the_places_of_their_own(unit: tuple[Job, UnitInp
     )
     for one, own in zip(inner, given, strict=True):
         whole = add_teacher_outputs(inputs, [(job, teacher_outputs_of(job, inputs, [own]))])
-        for part in inputs.parts(job.unit.model.tasks, one.fold.test):
+        for part in inputs.parts(job.unit.model.tasks, one.fold.train):
             for name in part.targets:
                 wanted = whole.teacher_outputs[name].batch(part.index)
                 torch.testing.assert_close(found.teacher_outputs[name].batch(part.index), wanted)
                 assert wanted.any()
     first = add_teacher_outputs(inputs, [(inner[0], teacher_outputs_of(inner[0], inputs, given[:1]))])
     for one in inner[1:]:
-        for part in inputs.parts(job.unit.model.tasks, one.fold.test):
+        for part in inputs.parts(job.unit.model.tasks, one.fold.train):
             for name in part.targets:
                 assert not first.teacher_outputs[name].batch(part.index).any(), "of the other parts"
 
@@ -157,7 +156,7 @@ def test_teacher_outputs_of_other_documents_are_refused(unit: tuple[Job, UnitInp
     job, inputs = unit
     found = teacher_outputs_of(job, inputs, [(job.unit.model.tasks, weights_of(job, inputs, 1))])
     with pytest.raises(ValueError, match=r"teacher outputs of \d+ items for \d+"):
-        add_teacher_outputs(inputs, [(replace(job, teaching_part="test"), found)])
+        add_teacher_outputs(inputs, [(replace(job, fold=replace(job.fold, train=job.fold.test)), found)])
 
 
 def test_a_full_device_is_told(unit: tuple[Job, UnitInputs], monkeypatch: pytest.MonkeyPatch) -> None:
