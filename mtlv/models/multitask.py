@@ -118,7 +118,8 @@ class MultiTaskModel(nn.Module):
         self._graphs: Graphed | None = None
         self.encoded: Any = None  # output of the encoder for the next batch, if it was computed with others
         self._above: tuple[AboveFrozen, ...] = ()
-        if below is not None and frozen_layers and self.private is None:
+        self.is_perturbed = any(kind.adversarial for kind in self.kinds.values())
+        if below is not None and frozen_layers and self.private is None and not self.is_perturbed:
             above = AboveFrozen(encoder, frozen_layers, below)
             self._above = (above,) if above.can_be_kept else ()
 

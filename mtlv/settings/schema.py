@@ -30,7 +30,7 @@ from mtlv.settings.values import (
     Text,
 )
 
-Weight = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, description="a number of 0 or more")]
 
 
 class HeadSettings(SettingsSection):
@@ -80,7 +80,9 @@ class GroupingSettings(SettingsSection):
 
 
 class MaskingSettings(SettingsSection):
-    """Masked language modelling; see `mtlv.data.masking`."""
+    """Masked language modelling; see `mtlv.data.masking` and `mtlv.training.adversarial`."""
+
+    later = {"adversarial": 0.0}  # noqa: RUF012
 
     rate: Annotated[
         Share | Annotated[tuple[Share, ...], Field(min_length=1, strict=False)],
@@ -89,6 +91,7 @@ class MaskingSettings(SettingsSection):
     whole_words: Flag
     masked: Fraction
     random: Fraction
+    adversarial: Weight
 
 
 Temperature = Annotated[float, Field(ge=1)]
@@ -160,7 +163,7 @@ class TrainingSettings(SettingsSection):
     optimizer: Annotated[str, OneOf(OPTIMIZERS)]
     schedule: Literal["linear", "cosine", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
-    weight_decay: Annotated[float, Field(ge=0, description="a number of 0 or more")]
+    weight_decay: Weight
     pace: Annotated[
         PaceSettings | None, Field(description="a mapping with by, reverse, start and until, or null")
     ]

@@ -70,7 +70,8 @@ def _kind(job: Job) -> str:
     settings, training = job.settings, job.settings.training
     copies = len(job.unit.model.heads) * settings.architecture.private_layers
     steps = (training.batch_size, training.accumulation, training.gradient_checkpointing)
-    return content_key([settings.encoder.model_dump(), job.precision, copies, steps, training.objective.name])
+    passes = training.objective.name, training.masking.adversarial
+    return content_key([settings.encoder.model_dump(), job.precision, copies, steps, passes])
 
 
 def time_lines(started: SuiteStarted, left: Sequence[Job], resolved: Sequence[ResolvedMember]) -> list[str]:

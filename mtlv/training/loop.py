@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from mtlv.data.batches import Batch
 from mtlv.models.multitask import MultiTaskModel
+from mtlv.training.adversarial import adversarial_losses
 from mtlv.training.gramian import gramian_of, vectors_of
 from mtlv.training.hooks import EpochLosses, Hook
 from mtlv.training.memory import keep_gradients
@@ -150,9 +152,12 @@ class HeadLosses(nn.Module):
     def forward(self, batch: Batch, here: Sequence[int], row: int | None = None) -> torch.Tensor:
         """Return the loss of each of the terms `here` on a batch [here]; see `MultiTaskModel.row`."""
         names = [self.objective.names[number] for number in here]
+        logits, added = adversarial_losses(self.model, partial(self._logits, batch, names, row))
+        return self.objective.losses(self.model, logits, batch.targets, here, batch.teacher_outputs, added)
+
+    def _logits(self, batch: Batch, names: Sequence[str], row: int | None) -> dict[str, torch.Tensor]:
         with autocast(batch.input_ids.device, self.precision):
-            logits = logits_of(self.model, batch, names, row)
-        return self.objective.losses(self.model, logits, batch.targets, here, batch.teacher_outputs)
+            return logits_of(self.model, batch, names, row)
 
 
 @dataclass

@@ -18,7 +18,7 @@ Heads = tuple[int, ...]
 """Indices of heads of a model."""
 Terms = tuple[int, ...]
 """Indices of terms: the losses that are weighted, of each head, or of each task if tasks are balanced."""
-NO_TEACHER_OUTPUTS: Mapping[str, torch.Tensor] = MappingProxyType({})
+NO_TENSORS: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 def looks_ahead(combine: Combine, balancer: Balancer | type[Balancer]) -> bool:
@@ -93,7 +93,8 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
         here: Sequence[int],
-        teacher_outputs: Mapping[str, torch.Tensor] = NO_TEACHER_OUTPUTS,
+        teacher_outputs: Mapping[str, torch.Tensor] = NO_TENSORS,
+        added: Mapping[str, torch.Tensor] = NO_TENSORS,
     ) -> torch.Tensor:
         """Return the losses of some terms [here]: means over documents, or over words.
 
@@ -103,9 +104,10 @@ class Objective:
             targets: targets by task.
             here: the terms, all those of a head.
             teacher_outputs: raw outputs of teachers by task.
+            added: further losses by head, see `mtlv.training.adversarial`.
         """
         heads = self._heads(here)
-        by_head = [self._of_tasks(model, number, logits, targets, teacher_outputs) for number in heads]
+        by_head = [self._of_tasks(model, number, logits, targets, teacher_outputs, added) for number in heads]
         return torch.cat(by_head) if self.per_task else torch.stack([losses.mean() for losses in by_head])
 
     def factors(self, losses: torch.Tensor, sources: Mapping[Terms, float]) -> torch.Tensor:
@@ -209,11 +211,14 @@ class Objective:
         logits: Mapping[str, torch.Tensor],
         targets: Mapping[str, torch.Tensor],
         teacher_outputs: Mapping[str, torch.Tensor],
+        added: Mapping[str, torch.Tensor],
     ) -> torch.Tensor:
         """Return the losses [T] of the tasks of a head, with their weights."""
         name, tasks = self.heads[number].name, self.heads[number].tasks
         kind, task_targets = model.kinds[name], [targets[task] for task in tasks]
         per_task = kind.losses(logits[name], task_targets)  # [T]
+        if name in added:
+            per_task = per_task + added[name]
         if self._gold != FULL_SHARE:
             outputs = [teacher_outputs[task] for task in tasks]
             taught = kind.distillation_losses(

@@ -38,6 +38,7 @@ def model_of(job: Job, inputs: UnitInputs) -> MultiTaskModel:
         features=job.settings.encoder.features,
         choices=job.settings.heads,
         class_weights=job.settings.training.class_weights,
+        adversarial=job.settings.training.masking.adversarial,
         marked=marked_entities(inputs.corpus),
         seed=job.unit.draw_seed("heads"),
         dropout=job.settings.encoder.dropout,
@@ -68,6 +69,7 @@ def build_model(
     marked: Mapping[str, int],
     seed: int,
     class_weights: str | None = None,
+    adversarial: float = 0.0,
     **more: Any,
 ) -> MultiTaskModel:
     """Build a model with new heads.
@@ -81,6 +83,7 @@ def build_model(
         marked: maximum number of marked entities per relation task; see `marked_entities`.
         seed: seed of the heads' initial weights.
         class_weights: the setting `training.class_weights`, for training.
+        adversarial: the setting `training.masking.adversarial`, for training.
         more: further arguments of `MultiTaskModel`.
 
     Raises:
@@ -101,6 +104,7 @@ def build_model(
             tagging_scheme=choices.tagging_scheme,
             tagging_layer=choices.tagging_layer,
             class_weights=class_weights,
+            adversarial=adversarial,
         ),
         relations=_relations(choices.relation_features, marked),
         **more,

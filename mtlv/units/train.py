@@ -109,7 +109,7 @@ def train_unit_by_steps(
         device = device_for(job)
         with _seeded_draws(job, device):
             model = _build(job, inputs, initial_weights).to(device)
-            graphs = _graphs_suit(job, device)
+            graphs = _graphs_suit(job, model, device)
             mixture = _mixture(job, inputs, multiple=model.multiple if graphs else 1)
             trained, objective = _optimisation(job, model, inputs, mixture)
             validation = ValidationHook(job, model, inputs, callbacks)
@@ -270,18 +270,18 @@ def _train(
         checkpointing.checkpoints.close()
 
 
-def _graphs_suit(job: Job, device: torch.device) -> bool:
+def _graphs_suit(job: Job, model: Any, device: torch.device) -> bool:
     """Whether the steps of a unit are recorded as CUDA graphs: on a GPU.
 
-    Not if a pass is repeated with the same dropout masks, which was not tested with graphs, and with pooled
-    windows, whose number differs from batch to batch.
+    Not if a pass is repeated, with the same dropout masks or other embeddings, which was not tested with
+    graphs, and with pooled windows, whose number differs from batch to batch.
     """
     from mtlv.training.objective import looks_ahead
 
     settings = job.settings.training
     balancer = BALANCERS[settings.objective.name]
     repeated = settings.gradient_checkpointing or looks_ahead(OBJECTIVES[settings.head_loss], balancer)
-    fixed = not repeated and job.settings.data.window_pooling is None
+    fixed = not repeated and not model.is_perturbed and job.settings.data.window_pooling is None
     return settings.cuda_graphs and fixed and device.type == "cuda"
 
 
@@ -297,7 +297,7 @@ def _add_masking(job: Job, inputs: UnitInputs) -> UnitInputs:
 
     pieces = Pieces.of(inputs.encoder.tokenizer, len(inputs.encoder.module.get_input_embeddings().weight))
     settings = job.settings.training
-    masking = Masking(pieces, epochs=settings.epochs, **settings.masking.model_dump())
+    masking = Masking(pieces, epochs=settings.epochs, **settings.masking.model_dump(exclude={"adversarial"}))
     return replace(inputs, masking=masking)
 
 

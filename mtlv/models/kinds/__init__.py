@@ -24,9 +24,11 @@ KINDS: dict[str, Kind] = {
 
 
 def kinds_with(
-    *, tagging_scheme: str, tagging_layer: str, class_weights: str | None = None
+    *, tagging_scheme: str, tagging_layer: str, class_weights: str | None = None, adversarial: float = 0.0
 ) -> dict[str, Kind]:
     """Return `KINDS`, with one of `SCHEMES` and one of `LAYERS` for tagging, and one of `CLASS_WEIGHTS`.
+
+    `adversarial` is a weight for masked words; see `Kind`.
 
     Raises:
         KeyError: an unknown scheme or layer.
@@ -36,4 +38,5 @@ def kinds_with(
         "binary": Binary(class_weights),
         "multiclass": Multiclass(class_weights),
         "tagging": Tagging(SCHEMES[tagging_scheme], LAYERS[tagging_layer]),
+        "mlm": MaskedPieces(adversarial),
     }

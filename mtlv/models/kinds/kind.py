@@ -22,12 +22,14 @@ class Kind:
     Args:
         by_word: whether a head reads one vector per word [B, W, H] instead of per document [B, H].
         scored_by_word: whether there is a score per word.
+        adversarial: weight in `mtlv.training.adversarial`.
         version: part of the keys of units with such tasks, unless 0. Increase it when the same settings give
             different weights, so that old units are not used for new ones.
     """
 
     by_word = False
     scored_by_word = False
+    adversarial = 0.0
     version = 0
 
     def outputs(self, tasks: Sequence[Task]) -> int:

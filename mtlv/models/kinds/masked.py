@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -54,6 +54,7 @@ class MaskedHead(Head):
         return functional.linear(hidden, self._encoder[0].get_input_embeddings().weight, self.bias)
 
 
+@dataclass(frozen=True)
 class MaskedPieces(Kind):
     """Scores of all V pieces for each masked one, cross-entropy.
 
@@ -62,6 +63,7 @@ class MaskedPieces(Kind):
     """
 
     by_word = True
+    adversarial: float = 0.0
 
     def outputs(self, tasks: Sequence[Task]) -> int:
         the_only(tasks)
