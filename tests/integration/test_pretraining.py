@@ -121,6 +121,7 @@ def test_the_encoder_of_a_stage_is_a_folder_of_transformers(
     [
         ("training.masking.rate=1", "`training.masking.rate`: got 1; allowed: a number above 0 and below 1"),
         ("training.masking={masked: 0.9, random: 0.2}", "together at most 1"),
+        ("training.masking.adversarial=-1", "`training.masking.adversarial`: got -1; allowed: a number of 0"),
         ("data.text_only=true", "`data.sources` names the data sets; write it in the list"),
     ],
 )

@@ -19,10 +19,12 @@ from mtlv.reporting.metrics import text_metrics
 from mtlv.settings import load_suite
 from mtlv.store.checkpoints import Checkpoints
 from mtlv.store.records import EpochRecord
+from mtlv.suite.estimate import _kind
 from mtlv.training.state import EpochProgress
 from mtlv.units.checkpointing import CheckpointHook
 from mtlv.units.input_cache import InputCache
-from mtlv.units.train import _add_masking, train_unit
+from mtlv.units.model import model_of
+from mtlv.units.train import _add_masking, _graphs_suit, train_unit
 from mtlv.units.validation import UnitCallbacks
 
 TEXTS = ("heart large shadow", "lung hazy air", "old rib fracture", "no acute disease", "liver is clear")
@@ -84,6 +86,24 @@ def test_settings_of_masking_are_in_the_key_of_what_they_shape(member: Callable)
     assert keys[0][0] != keys[1][0]
 
 
+def test_adversarial_losses_are_of_texts_only_and_left_out_of_keys_without_them(member: Callable) -> None:
+    found = []
+    for weight in (0, 10):
+        cache, resolved = member(f"masking: {{adversarial: {weight}}}, cuda_graphs: true")
+        (child,) = resolved.children
+        (pretrain,), (tune,) = child.earlier, child.jobs
+        models = [model_of(job, cache.inputs(job.settings)) for job in (pretrain, tune)]
+        assert [model.is_perturbed for model in models] == [weight > 0, False]
+        gpu = torch.device("cuda")
+        suits = [_graphs_suit(job, model, gpu) for job, model in zip((pretrain, tune), models, strict=True)]
+        assert suits == [weight == 0, True]
+        assert pretrain.unit.train["masking"].get("adversarial", 0) == weight
+        found.append((_kind(pretrain), pretrain.unit.key))
+    assert len({kind for kind, _ in found}) == 2, "one takes longer than the other"
+    _, plain = member()
+    assert found[0][1] == plain.children[0].earlier[0].unit.key != found[1][1]
+
+
 def test_the_same_pieces_are_hidden_wherever_the_source_stands(member: Callable, tmp_path: Path) -> None:
     member()
     config = (tmp_path / "c.yml").read_text()
@@ -138,16 +158,17 @@ def test_texts_are_learned_and_the_next_stage_starts_from_them(member: Callable,
     assert list(later.test.tasks) == ["heart"]
 
 
-def test_rising_rates_are_the_same_after_a_restart(
-    member: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("masking", ["rate: [0.1, 0.3, 0.5]", "adversarial: 10"])
+def test_training_is_the_same_after_a_restart(
+    masking: str, member: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache, resolved = member("masking: {rate: [0.1, 0.3, 0.5]}")
+    cache, resolved = member(f"masking: {{{masking}}}")
     expected, weights = trained(cache, resolved, tmp_path / "undisturbed", 0)
     real = CheckpointHook.on_step
 
     def on_step(hook: CheckpointHook, progress: EpochProgress) -> None:
         real(hook, progress)
-        if progress.step == 12:  # of several epochs, with the second rate
+        if progress.step == 12:  # of several epochs, with the second of the rates
             hook.checkpoints.wait()
             assert hook.checkpoints.newest(lambda _: None) is not None
             raise InterruptedError

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -598,9 +599,9 @@ def test_steps_are_recorded_on_one_gpu_unless_passes_are_repeated(
     suite: Callable, table: Callable, change: str, suits: bool
 ) -> None:
     job = unit_of(suite(table("t"), *MATTER, "architecture=gmhl", change)).job
-    gpu = torch.device("cuda")
-    assert module._graphs_suit(job, gpu) == suits
-    assert not module._graphs_suit(job, torch.device("cpu"))
+    model, gpu = SimpleNamespace(is_perturbed=False), torch.device("cuda")
+    assert module._graphs_suit(job, model, gpu) == suits
+    assert not module._graphs_suit(job, model, torch.device("cpu"))
 
 
 def test_frozen_layers_are_as_they_were_published(suite: Callable, table: Callable, tmp_path: Path) -> None:
