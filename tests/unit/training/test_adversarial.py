@@ -73,7 +73,7 @@ def divergence(logits: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
 
 
 class Seen:
-    """The word embeddings [passes, B, L, H] that an encoder reads, and the model's scores of masked pieces."""
+    """The embeddings [B, L, H] that an encoder reads in each pass, and the scores of masked pieces."""
 
     def __init__(self, model: MultiTaskModel, monkeypatch: pytest.MonkeyPatch) -> None:
         self.embeddings: list[torch.Tensor] = []
