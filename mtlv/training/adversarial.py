@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,66 +13,48 @@ from mtlv.training.state import put_back_random, random_state
 
 STEP = 1e-3  # largest coordinate of the perturbation of a token
 NOISE = 1e-5  # standard deviation of the perturbation at which the gradient is taken
-Logits = Mapping[str, torch.Tensor]
-"""Logits by head."""
+Logits = dict[str, torch.Tensor]
 
 
-def adversarial_losses(
-    model: MultiTaskModel, compute: Callable[[], Logits]
-) -> tuple[Logits, dict[str, torch.Tensor]]:
-    """Return the logits of a batch, and what is added to the loss of each head by `Kind.adversarial`.
+def adversarial_losses(model: MultiTaskModel, compute: Callable[[], Logits]) -> tuple[Logits, Logits]:
+    """Return the logits of `compute`, and what is added to the loss of the head of masked words, if any.
 
-    For word embeddings x [B, L, H], predictions f(x) for the masked pieces, and a weight α, it is
+    For word embeddings x [B, L, H], predictions f(x) for the masked pieces, and α = `Kind.adversarial`, it is
 
         α (KL(f(x) || f(x + δ)) + KL(f(x + δ) || f(x))),   δ = STEP g / ‖g‖∞ for each token,
         g = ∇ KL(f(x) || f(x + δ₀)) at δ₀ ~ N(0, NOISE²),
 
-    as means over the pieces. The first argument of each KL and δ are constants. Padding has no gradient, so
-    no perturbation. Dropout has the same masks in all three passes.
-
-    Source: ALUM (Liu et al. 2020, arXiv:2004.08994), with one step. δ, STEP and NOISE are those of its code
-    for fine-tuning (`mt_dnn/perturbation.py`). Its code differs in two ways: each pass has its own masks, so
-    the divergence is mostly that of dropout; and for pretraining (`alum/adv_masked_lm.py`) x + STEP g,
-    instead of g, is divided by its largest coordinate, which makes x itself larger.
-
-    Args:
-        model: the model, in training.
-        compute: computes the logits of a batch.
+    as means over the pieces; first arguments and δ are constants. Padding has no gradient, so no δ. Dropout
+    has the same masks in all passes: else the divergence is mostly that of dropout. Source: ALUM (Liu et al.
+    2020, arXiv:2004.08994), with δ as in the authors' `mt_dnn/perturbation.py`.
     """
-    if not model.is_perturbed:
-        return compute(), {}
     embeddings = model.encoder.get_input_embeddings()
     device, delta, states = embeddings.weight.device, list[torch.Tensor](), list[dict[str, torch.Tensor]]()
 
     def add(_: Any, __: Any, vectors: torch.Tensor) -> torch.Tensor:
         if not torch.is_grad_enabled():  # the encoder is tried, see `packs`
             return vectors
-        if not delta:
-            delta.append((NOISE * torch.randn_like(vectors)).requires_grad_())
-            states.append(random_state(device))
-            return vectors
-        put_back_random(states[0], device)
-        return vectors + delta[0]
+        if delta:
+            put_back_random(states[0], device)
+            return vectors + delta[0]
+        delta.append((NOISE * torch.randn_like(vectors)).requires_grad_())
+        states.append(random_state(device))
+        return vectors
 
     handle = embeddings.register_forward_hook(add)
     try:
         with torch.enable_grad():
-            clean = compute()
-            names = [name for name in clean if model.kinds[name].adversarial]
-            if not names:
-                return clean, {}
-            first = compute()
-            divergence = torch.stack([_divergence(first[name], clean[name]) for name in names]).sum()
-            (gradient,) = torch.autograd.grad(divergence, delta)
-            largest = gradient.abs().amax(-1, keepdim=True)
-            delta[0] = STEP * gradient / largest.clamp(min=torch.finfo(largest.dtype).tiny)
-            other = compute()
+            logits = compute()
+            name = next((name for name in logits if model.kinds[name].adversarial), None)
+            if name is None:
+                return logits, {}
+            (gradient,) = torch.autograd.grad(_divergence(compute()[name], logits[name]), delta)
+            delta[0] = STEP * functional.normalize(gradient, p=torch.inf, dim=-1, eps=1e-30)
+            other = compute()[name]
     finally:
         handle.remove()
-    both = {
-        name: _divergence(other[name], clean[name]) + _divergence(clean[name], other[name]) for name in names
-    }
-    return clean, {name: model.kinds[name].adversarial * both[name] for name in names}
+    both = _divergence(other, logits[name]) + _divergence(logits[name], other)
+    return logits, {name: model.kinds[name].adversarial * both}
 
 
 def _divergence(logits: torch.Tensor, constant: torch.Tensor) -> torch.Tensor:

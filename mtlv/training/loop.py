@@ -152,12 +152,11 @@ class HeadLosses(nn.Module):
     def forward(self, batch: Batch, here: Sequence[int], row: int | None = None) -> torch.Tensor:
         """Return the loss of each of the terms `here` on a batch [here]; see `MultiTaskModel.row`."""
         names = [self.objective.names[number] for number in here]
-        logits, added = adversarial_losses(self.model, partial(self._logits, batch, names, row))
-        return self.objective.losses(self.model, logits, batch.targets, here, batch.teacher_outputs, added)
-
-    def _logits(self, batch: Batch, names: Sequence[str], row: int | None) -> dict[str, torch.Tensor]:
         with autocast(batch.input_ids.device, self.precision):
-            return logits_of(self.model, batch, names, row)
+            compute = partial(logits_of, self.model, batch, names, row)
+            is_plain = not self.model.is_perturbed
+            logits, added = (compute(), {}) if is_plain else adversarial_losses(self.model, compute)
+        return self.objective.losses(self.model, logits, batch.targets, here, batch.teacher_outputs, added)
 
 
 @dataclass

@@ -26,9 +26,7 @@ KINDS: dict[str, Kind] = {
 def kinds_with(
     *, tagging_scheme: str, tagging_layer: str, class_weights: str | None = None, adversarial: float = 0.0
 ) -> dict[str, Kind]:
-    """Return `KINDS`, with one of `SCHEMES` and one of `LAYERS` for tagging, and one of `CLASS_WEIGHTS`.
-
-    `adversarial` is a weight for masked words; see `Kind`.
+    """Return `KINDS` with one of `SCHEMES`, of `LAYERS` and of `CLASS_WEIGHTS`, and a weight of `Kind`.
 
     Raises:
         KeyError: an unknown scheme or layer.
