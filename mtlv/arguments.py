@@ -345,6 +345,10 @@ def _add_data(commands: Any) -> None:
     check = _add(parts, "data check", "count documents, labels, lengths and duplicates")
     check.add_argument("name", metavar="CONFIG_OR_NAME", help="a config file, or a name from the catalog")
     check.add_argument("--path", type=Path, help="file or folder to read")
+    check.add_argument(
+        "--figures", type=Path, metavar="FOLDER", help="also draw lengths, labels and a map of the documents"
+    )
+    check.add_argument("--no-texts", action="store_true", help="leave texts out of the figures")
     _with_overrides(check)
 
 

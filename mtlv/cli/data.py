@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mtlv.cli.configs import is_config, quote_yaml
 from mtlv.cli.terminal import OK, complain, console, say
 from mtlv.errors import MtlvError
+
+if TYPE_CHECKING:
+    from mtlv.data.report import CorpusCheck
 
 
 def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
@@ -52,13 +55,18 @@ def check(args: argparse.Namespace) -> int:
         suite = load_overrides([f"data.name={quote_yaml(args.name)}", *overrides])
     problem: MtlvError | None = None
     different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
-    shown: list[tuple[str, ...]] = []
+    shown: dict[tuple[str, ...], CorpusCheck] = {}  # by their lines
     for settings in different.values():
         for report in check_data(settings.data, lengths=partial(_lengths, settings)):
             if report.lines not in shown:  # other members may have the same source
                 say(*([""] if shown else []), *report.lines)
-                shown.append(report.lines)
+                shown[report.lines] = report
             problem = problem or report.problem
+    if args.figures is not None:
+        from mtlv.comparison.data_page import write_data_page
+
+        page = write_data_page(args.figures, list(shown.values()), with_texts=not args.no_texts)
+        say("", f"Open {page} in a browser")
     if problem is not None:
         raise problem
     return OK

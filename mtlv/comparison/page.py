@@ -69,9 +69,8 @@ def _note(markdown: str) -> str:
 
 def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, Any]:
     """Return the data read by the page's script."""
-    base = comparison.run(comparison.baseline)
     unranked = {run.key for run in learned_nothing(comparison)}
-    scored = {run.key for run in comparison.runs if comparable(run, base)} - unranked
+    scored = {run.key for run in comparison.runs if comparable(run, comparison.run(comparison.baseline))}
     return {
         "title": comparison.title,
         "score": plan_title(comparison),
@@ -86,7 +85,7 @@ def page_data(comparison: Comparison, sections: Sequence[Section]) -> dict[str, 
                 "name": run.name,
                 "link": run.link or "",
                 "children": len(run.children),
-                "score": finite_mean(run.mains) if run.key in scored else None,
+                "score": finite_mean(run.mains) if run.key in scored - unranked else None,
                 "colour": RUNS[at % len(RUNS)],
                 "dash": DASHES[(at // len(RUNS)) % len(DASHES)],
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,31 @@ from numpy.typing import NDArray
 from mtlv.data.folds import Fold
 from mtlv.data.repeats import repeats_of
 from mtlv.data.source import PARTS, Corpus
+from mtlv.errors import DataError
 
 # Texts -> their lengths in tokens, special tokens included.
 Lengths = Callable[[Sequence[str]], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class CorpusCheck:
+    """Result of `mtlv data check` for a corpus of N documents.
+
+    Args:
+        lines: lines to print.
+        corpus: the corpus.
+        fold: its first split; None if it could not be split.
+        lengths: tokens of each document [N]; None if no tokenizer is available.
+        max_length: in tokens.
+        problem: error if the corpus could not be split; else None.
+    """
+
+    lines: tuple[str, ...]
+    corpus: Corpus
+    fold: Fold | None
+    lengths: NDArray[np.int64] | None
+    max_length: int
+    problem: DataError | None = None
 
 
 def report_lines(
@@ -21,7 +44,7 @@ def report_lines(
     folds: Sequence[Fold],
     *,
     wanted_folds: int = 1,
-    lengths: Lengths | None = None,
+    lengths: NDArray[np.int64] | None = None,
     max_length: int = 128,
     pooled: bool = False,
 ) -> list[str]:
@@ -31,7 +54,7 @@ def report_lines(
         corpus: the corpus.
         folds: its folds; empty if they could not be made.
         wanted_folds: number of folds in the settings.
-        lengths: counts the tokens of texts; None if no tokenizer is available.
+        lengths: tokens of each document [N]; None if no tokenizer is available.
         max_length: in tokens.
         pooled: whether longer single texts are cut into windows instead of truncated.
     """
@@ -49,7 +72,7 @@ def report_lines(
         "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
         f"labels      {len(labels)}",
         _repeats_line(corpus),
-        _length_line(corpus, lengths, max_length, pooled=pooled and corpus.is_of_single_texts),
+        _length_line(lengths, max_length, pooled=pooled and corpus.is_of_single_texts),
         *(
             f"fold {fold.index}      " + ", ".join(f"{part} {len(fold.part(part)):,}" for part in PARTS)
             for fold in folds
@@ -74,10 +97,9 @@ def _repeats_line(corpus: Corpus) -> str:
     )
 
 
-def _length_line(corpus: Corpus, lengths: Lengths | None, max_length: int, *, pooled: bool) -> str:
-    if lengths is None:
+def _length_line(values: NDArray[np.int64] | None, max_length: int, *, pooled: bool) -> str:
+    if values is None:
         return "tokens      not counted: no tokenizer available"
-    values = np.asarray(_lengths(corpus, lengths))
     beyond = np.maximum(values - max_length, 0)
     lost = f" ({beyond.sum():,} tokens, {beyond.sum() / values.sum():.0%})" if beyond.any() else ""
     cut = "cut into windows of" if pooled else "truncated at"
@@ -101,10 +123,10 @@ def _table(strata: Mapping[str, NDArray[np.bool_]], folds: Sequence[Fold]) -> li
     return [head + ("  (fold 0)" if parts else ""), *rows]
 
 
-def _lengths(corpus: Corpus, lengths: Lengths) -> Sequence[int]:
-    """Return the tokens of each document; for a pair, as it is given to the encoder."""
-    first = lengths(corpus.texts)
+def document_lengths(corpus: Corpus, lengths: Lengths) -> NDArray[np.int64]:
+    """Return the tokens of each document [N]; of a pair, as it is given to the encoder."""
+    first = np.asarray(lengths(corpus.texts))
     if corpus.seconds is None:
         return first
     # Both counts include the special tokens around a text; a pair has only one at its beginning.
-    return [a + b - 1 for a, b in zip(first, lengths(corpus.seconds), strict=True)]
+    return first + np.asarray(lengths(corpus.seconds)) - 1

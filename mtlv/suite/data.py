@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from mtlv.data import catalog
 from mtlv.data.fetch import fetch
 from mtlv.data.joined import fold_of_source, sources_of
 from mtlv.data.options import DataOptions
-from mtlv.data.report import report_lines
+from mtlv.data.report import CorpusCheck, document_lengths, report_lines
 from mtlv.errors import DataError
 from mtlv.models.aliases import TINY
 from mtlv.models.encoder import load_encoder
@@ -25,19 +24,6 @@ if TYPE_CHECKING:
     from mtlv.data.source import Card, Corpus
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
-
-
-@dataclass(frozen=True)
-class CorpusCheck:
-    """Result of `mtlv data check`.
-
-    Args:
-        lines: lines to print.
-        problem: error if the corpus could not be split; else None.
-    """
-
-    lines: tuple[str, ...]
-    problem: DataError | None = None
 
 
 def list_lines() -> tuple[str, ...]:
@@ -110,17 +96,22 @@ def check_data(
     except DataError as error:
         problem = error
     for source, (corpus_of_source, first, end) in zip(data.each_source, sources_of(corpus), strict=True):
+        if corpus.members:
+            splits = [fold_of_source(fold, corpus_of_source.name, first, end) for fold in folds]
+        else:
+            splits = [*folds]
+        count = None if lengths is None else lengths(corpus_of_source)
+        tokens = None if count is None else document_lengths(corpus_of_source, count)
         lines = report_lines(
             corpus_of_source,
-            [fold_of_source(fold, corpus_of_source.name, first, end) for fold in folds]
-            if corpus.members
-            else folds,
+            splits,
             wanted_folds=data.folds,
-            lengths=None if lengths is None else lengths(corpus_of_source),
+            lengths=tokens,
             max_length=source.max_length,
             pooled=source.window_pooling is not None,
         )
-        yield CorpusCheck(tuple(lines), problem)
+        fold = splits[0] if splits else None
+        yield CorpusCheck(tuple(lines), corpus_of_source, fold, tokens, source.max_length, problem)
 
 
 def token_lengths(settings: Settings, corpus: Corpus) -> Lengths:

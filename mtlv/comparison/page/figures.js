@@ -141,15 +141,18 @@ function embedding(spec, config) {
   };
 }
 
-/** The specification with its rows and its width, on narrow screens with legends of one column. */
+/** The specification with its rows and its width; on narrow screens with legends of one column, and as many panels
+ * beside each other as fit. */
 function specFor(spec, width, rows) {
   const narrow = (key, value) => (key === "legend" && value?.columns ? { ...value, columns: 1 } : value);
   const fitting = width < NARROW ? JSON.parse(JSON.stringify(spec, narrow)) : spec;
+  const panels = Math.max(1, Math.floor((width + GAP) / (spec.spec?.width + GAP)));
+  const columns = spec.columns > panels && width < NARROW ? { columns: panels } : {};
   const params = spec.params?.map((param) => ({ ...param, value: state.k }));
-  return { ...fitting, ...(params ? { params } : {}), ...(fluid(spec) ? { width } : {}), data: { name: "rows", values: rows } };
+  return { ...fitting, ...columns, ...(params ? { params } : {}), ...(fluid(spec) ? { width } : {}), data: { name: "rows", values: rows } };
 }
 
-const NARROW = 600; // CSS pixels
+const [NARROW, GAP] = [600, 20]; // CSS pixels
 
 /** The figure's numbers as a table, for keyboards and screen readers. */
 function numbers(block) {

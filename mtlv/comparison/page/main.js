@@ -74,7 +74,7 @@ function counts() {
 
 function header() {
   const line = [...counts(), page.created, `mtlv\u00a0${page.version}`].filter(Boolean).join("  ·  ");
-  const link = SEVERAL ? null : trackerLink(page.runs[0]);
+  const link = page.runs.length === 1 ? trackerLink(page.runs[0]) : null;
   return el("header", {}, el("h1", {}, page.title), el("p", { class: "facts" }, line, link));
 }
 
