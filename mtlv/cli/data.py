@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mtlv.cli.configs import is_config, quote_yaml
 from mtlv.cli.terminal import OK, complain, console, say
 from mtlv.errors import MtlvError
-
-if TYPE_CHECKING:
-    from mtlv.data.report import CorpusCheck
 
 
 def list_all(args: argparse.Namespace) -> int:  # noqa: ARG001
@@ -55,7 +52,7 @@ def check(args: argparse.Namespace) -> int:
         suite = load_overrides([f"data.name={quote_yaml(args.name)}", *overrides])
     problem: MtlvError | None = None
     different = {member.settings.data.model_dump_json(): member.settings for member in suite.members}
-    shown: dict[tuple[str, ...], CorpusCheck] = {}  # by their lines
+    shown: dict[tuple[str, ...], Any] = {}
     for settings in different.values():
         for report in check_data(settings.data, lengths=partial(_lengths, settings)):
             if report.lines not in shown:  # other members may have the same source

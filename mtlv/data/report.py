@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,41 +15,10 @@ from mtlv.data.repeats import repeats_of
 from mtlv.data.source import PARTS, Corpus
 from mtlv.errors import DataError
 
-# Texts -> their lengths in tokens, special tokens included.
-Lengths = Callable[[Sequence[str]], Sequence[int]]
-
 
 @dataclass(frozen=True)
 class CorpusCheck:
-    """Result of `mtlv data check` for a corpus of N documents.
-
-    Args:
-        lines: lines to print.
-        corpus: the corpus.
-        fold: its first split; None if it could not be split.
-        lengths: tokens of each document [N]; None if no tokenizer is available.
-        max_length: in tokens.
-        problem: error if the corpus could not be split; else None.
-    """
-
-    lines: tuple[str, ...]
-    corpus: Corpus
-    fold: Fold | None
-    lengths: NDArray[np.int64] | None
-    max_length: int
-    problem: DataError | None = None
-
-
-def report_lines(
-    corpus: Corpus,
-    folds: Sequence[Fold],
-    *,
-    wanted_folds: int = 1,
-    lengths: NDArray[np.int64] | None = None,
-    max_length: int = 128,
-    pooled: bool = False,
-) -> list[str]:
-    """Return lines with statistics of a corpus and its folds, before training.
+    """Statistics of a corpus of N documents and its folds, before training.
 
     Args:
         corpus: the corpus.
@@ -57,31 +27,45 @@ def report_lines(
         lengths: tokens of each document [N]; None if no tokenizer is available.
         max_length: in tokens.
         pooled: whether longer single texts are cut into windows instead of truncated.
+        problem: error if the corpus could not be split; else None.
     """
-    strata = corpus.strata()
-    counts = {name: int(flags.sum()) for name, flags in strata.items()}
-    labels = [*corpus.strata(absent=False).values()]
-    unlabelled = int((~np.any(labels, axis=0)).sum())
-    kinds = Counter(task.kind for task in corpus.tasks)
-    made_up = " (generated: no document is real)" if corpus.generated else ""
-    rare = [name for name, count in counts.items() if count < wanted_folds]
-    notes = dict.fromkeys((*corpus.notes, *(folds[0].notes if folds else ())))
-    return [
-        f"corpus      {corpus.name}{made_up}",
-        f"documents   {len(corpus):,}, {unlabelled:,} with no label set",
-        "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
-        f"labels      {len(labels)}",
-        _repeats_line(corpus),
-        _length_line(lengths, max_length, pooled=pooled and corpus.is_of_single_texts),
-        *(
-            f"fold {fold.index}      " + ", ".join(f"{part} {len(fold.part(part)):,}" for part in PARTS)
-            for fold in folds
-        ),
-        f"rare        labels in fewer documents than folds: {', '.join(rare) or 'none'}",
-        *(f"note        {note}" for note in notes),
-        "",
-        *_table(strata, folds),
-    ]
+
+    corpus: Corpus
+    folds: Sequence[Fold] = ()
+    wanted_folds: int = 1
+    lengths: NDArray[np.int64] | None = None
+    max_length: int = 128
+    pooled: bool = False
+    problem: DataError | None = None
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines to print."""
+        corpus, folds = self.corpus, self.folds
+        strata = corpus.strata()
+        counts = {name: int(flags.sum()) for name, flags in strata.items()}
+        labels = [*corpus.strata(absent=False).values()]
+        unlabelled = int((~np.any(labels, axis=0)).sum())
+        kinds = Counter(task.kind for task in corpus.tasks)
+        made_up = " (generated: no document is real)" if corpus.generated else ""
+        rare = [name for name, count in counts.items() if count < self.wanted_folds]
+        notes = dict.fromkeys((*corpus.notes, *(folds[0].notes if folds else ())))
+        return (
+            f"corpus      {corpus.name}{made_up}",
+            f"documents   {len(corpus):,}, {unlabelled:,} with no label set",
+            "tasks       " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
+            f"labels      {len(labels)}",
+            _repeats_line(corpus),
+            _length_line(self.lengths, self.max_length, pooled=self.pooled and corpus.is_of_single_texts),
+            *(
+                f"fold {fold.index}      " + ", ".join(f"{part} {len(fold.part(part)):,}" for part in PARTS)
+                for fold in folds
+            ),
+            f"rare        labels in fewer documents than folds: {', '.join(rare) or 'none'}",
+            *(f"note        {note}" for note in notes),
+            "",
+            *_table(strata, folds),
+        )
 
 
 def _repeats_line(corpus: Corpus) -> str:
@@ -121,12 +105,3 @@ def _table(strata: Mapping[str, NDArray[np.bool_]], folds: Sequence[Fold]) -> li
         for name, flags in strata.items()
     ]
     return [head + ("  (fold 0)" if parts else ""), *rows]
-
-
-def document_lengths(corpus: Corpus, lengths: Lengths) -> NDArray[np.int64]:
-    """Return the tokens of each document [N]; of a pair, as it is given to the encoder."""
-    first = np.asarray(lengths(corpus.texts))
-    if corpus.seconds is None:
-        return first
-    # Both counts include the special tokens around a text; a pair has only one at its beginning.
-    return first + np.asarray(lengths(corpus.seconds)) - 1

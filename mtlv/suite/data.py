@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mtlv.data import catalog
 from mtlv.data.fetch import fetch
 from mtlv.data.joined import fold_of_source, sources_of
 from mtlv.data.options import DataOptions
-from mtlv.data.report import CorpusCheck, document_lengths, report_lines
+from mtlv.data.report import CorpusCheck
 from mtlv.errors import DataError
 from mtlv.models.aliases import TINY
 from mtlv.models.encoder import load_encoder
@@ -20,7 +23,6 @@ from mtlv.units.corpora import read_corpus, read_folds
 if TYPE_CHECKING:
     from mtlv.data.fetch import Progress
     from mtlv.data.folds import Fold
-    from mtlv.data.report import Lengths
     from mtlv.data.source import Card, Corpus
     from mtlv.settings import Settings
     from mtlv.settings.data_schema import DataSettings
@@ -76,13 +78,13 @@ def fetch_lines(
 
 
 def check_data(
-    data: DataSettings, *, lengths: Callable[[Corpus], Lengths | None] | None = None
+    data: DataSettings, *, lengths: Callable[[Corpus], NDArray[np.int64] | None] | None = None
 ) -> Iterator[CorpusCheck]:
     """Read and split the data, and describe each source.
 
     Args:
         data: the `data` settings.
-        lengths: given a source, returns a function that counts tokens (None without a tokenizer).
+        lengths: given a source, returns the tokens of each document [N] (None without a tokenizer).
 
     Raises:
         DataError: a corpus cannot be read. An error in splitting is part of the results, because the counts
@@ -96,40 +98,33 @@ def check_data(
     except DataError as error:
         problem = error
     for source, (corpus_of_source, first, end) in zip(data.each_source, sources_of(corpus), strict=True):
+        splits = folds
         if corpus.members:
-            splits = [fold_of_source(fold, corpus_of_source.name, first, end) for fold in folds]
-        else:
-            splits = [*folds]
-        count = None if lengths is None else lengths(corpus_of_source)
-        tokens = None if count is None else document_lengths(corpus_of_source, count)
-        lines = report_lines(
+            splits = tuple(fold_of_source(fold, corpus_of_source.name, first, end) for fold in folds)
+        yield CorpusCheck(
             corpus_of_source,
             splits,
             wanted_folds=data.folds,
-            lengths=tokens,
+            lengths=None if lengths is None else lengths(corpus_of_source),
             max_length=source.max_length,
             pooled=source.window_pooling is not None,
+            problem=problem,
         )
-        fold = splits[0] if splits else None
-        yield CorpusCheck(tuple(lines), corpus_of_source, fold, tokens, source.max_length, problem)
 
 
-def token_lengths(settings: Settings, corpus: Corpus) -> Lengths:
-    """Return a function that counts the tokens of texts, with special ones, without truncation.
+def token_lengths(settings: Settings, corpus: Corpus) -> NDArray[np.int64]:
+    """Return the tokens of each document [N], with special ones, without truncation.
 
     Raises:
         EncoderError: the encoder is not available.
     """
     texts = corpus.texts if settings.encoder.name == TINY else ()
     tokenizer = load_encoder(settings.encoder.name, texts=texts, revision=settings.encoder.revision).tokenizer
-
-    def lengths(batch: Sequence[str]) -> Sequence[int]:
-        encoded = tokenizer(
-            list(batch), return_attention_mask=False, return_token_type_ids=False, verbose=False
-        )
-        return [len(ids) for ids in encoded["input_ids"]]
-
-    return lengths
+    columns = [corpus.texts, *filter(None, [corpus.seconds])]
+    quick = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+    encoded = [tokenizer(list(column), **quick)["input_ids"] for column in columns]
+    # Counts include the special tokens around a text; a pair has only one at its beginning.
+    return np.array([sum(map(len, ids)) - len(ids) + 1 for ids in zip(*encoded, strict=True)])
 
 
 def _state(card: Card) -> str:

@@ -141,8 +141,7 @@ function embedding(spec, config) {
   };
 }
 
-/** The specification with its rows and its width; on narrow screens with legends of one column, and as many panels
- * beside each other as fit. */
+/** The specification with its rows and its width, on narrow screens with legends of one column and panels that fit. */
 function specFor(spec, width, rows) {
   const narrow = (key, value) => (key === "legend" && value?.columns ? { ...value, columns: 1 } : value);
   const fitting = width < NARROW ? JSON.parse(JSON.stringify(spec, narrow)) : spec;

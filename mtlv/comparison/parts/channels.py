@@ -100,7 +100,9 @@ def small_multiples(
 ) -> dict[str, Any]:
     """Return a chart with a panel (`size` in pixels) for each value of a field, in the order of `order`."""
     width, height = size
+    rows = f"replace(datum.label, regexp('(.{{1,{int(width / LETTER)}}})( |$)', 'g'), '$1\\n')"
     line = {"title": None, "labelLimit": width + 20, "labelAnchor": "start"}
+    line["labelExpr"] = f"split(trim({rows}), '\\n')"
     return {
         "columns": columns,
         "transform": first_panels(),

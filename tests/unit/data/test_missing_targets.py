@@ -12,7 +12,7 @@ import pytest
 from mtlv.data import catalog
 from mtlv.data.joined import join, merge
 from mtlv.data.options import Columns, DataOptions
-from mtlv.data.report import report_lines
+from mtlv.data.report import CorpusCheck
 from mtlv.data.source import PARTS, Corpus
 from mtlv.data.splits import make_folds
 from mtlv.data.targets import TARGETS, UnknownSpans, spans_column
@@ -97,7 +97,7 @@ def test_a_report_counts_documents_without_a_label(kind: str, without: int) -> N
     corpus = corpus_of(kind)
     labels = {"binary": 1, "multiclass": 3, "tagging": 2}[kind]
     for each in (corpus, join([corpus])):
-        lines = report_lines(each, [])
+        lines = CorpusCheck(each).lines
         assert f"documents   60, {without} with no label set" in lines
         assert f"labels      {labels}" in lines
 

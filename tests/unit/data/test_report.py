@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mtlv.data.joined import join
-from mtlv.data.report import report_lines
+from mtlv.data.report import CorpusCheck
 from mtlv.data.source import Corpus
 from mtlv.data.splits import make_folds
 from mtlv.data.targets import spans_column
@@ -56,7 +56,7 @@ def said(lines, start):
 def test_counts_of_every_kind(kind):
     made = corpus(kind)
     _, _, counts, unlabelled = KINDS[kind]
-    lines = report_lines(made, make_folds(made), wanted_folds=1)
+    lines = CorpusCheck(made, make_folds(made)).lines
     for name, count in counts.items():
         total, *parts = map(int, said(lines, name + "  ").split())
         assert (total, sum(parts), len(parts)) == (count, count, 3)
@@ -66,7 +66,7 @@ def test_counts_of_every_kind(kind):
 
 
 def test_without_folds_only_all_is_counted():
-    lines = report_lines(corpus("multiclass"), ())
+    lines = CorpusCheck(corpus("multiclass")).lines
     assert [line.split() for line in lines[-3:]] == [
         ["label", "all"],
         ["m:", "no", "20"],
@@ -74,26 +74,15 @@ def test_without_folds_only_all_is_counted():
     ]
 
 
-def test_a_pair_is_as_long_as_both_texts():
-    def tokens(texts):
-        return [len(text.split()) + 2 for text in texts]
-
-    paired = corpus("regression", seconds=("one two three",) * N)
-    assert said(report_lines(paired, (), lengths=tokens), "tokens ").startswith("8 to 8,")
-    assert said(report_lines(corpus("regression"), (), lengths=tokens), "tokens ").startswith("4 to 4,")
-
-
 def test_lengths_are_counts_that_documents_have():
-    texts = tuple("x" * length for length in range(1, N + 1))
-    made = replace(corpus("binary"), texts=texts)
-    lines = report_lines(made, (), lengths=lambda own: list(map(len, own)), max_length=30)
+    lines = CorpusCheck(corpus("binary"), lengths=np.arange(1, N + 1), max_length=30).lines
     wanted = "1 to 40, median 21, 95 % up to 39; 10 documents are truncated at 30 (55 tokens, 7%)"
     assert said(lines, "tokens ") == wanted
 
 
 def repeats(made):
     """Return the numbers of exact and of near repeats."""
-    words = said(report_lines(made, ()), "duplicates ").split()
+    words = said(CorpusCheck(made).lines, "duplicates ").split()
     return int(words[0]), int(words[7])
 
 
@@ -110,7 +99,7 @@ def test_a_text_with_another_second_is_no_duplicate():
 def test_near_repeats_are_counted_apart():
     made = corpus("binary")
     texts = ("Document 1.", "document 2", *made.texts[2:38], "DOCUMENT 1", " document 1")
-    lines = report_lines(replace(made, texts=texts), ())
+    lines = CorpusCheck(replace(made, texts=texts)).lines
     assert said(lines, "duplicates ") == (
         "1 documents repeat an earlier one exactly; 2 texts differ from an earlier one only in case, spaces "
         "or punctuation"
@@ -130,7 +119,7 @@ def test_documents_that_are_known_to_lack_a_label_are_no_label_set() -> None:
     made = corpus("binary")
     values = made.targets["a"].copy()
     values[1:6] = UNKNOWN  # one of them was yes
-    lines = report_lines(replace(made, targets={"a": values}), [])
+    lines = CorpusCheck(replace(made, targets={"a": values})).lines
     assert "documents   40, 31 with no label set" in lines
     assert "labels      1" in lines
     assert [line.split() for line in lines[-2:]] == [["a", "9"], ["a:", "no", "26"]]
