@@ -100,7 +100,8 @@ def _section(check: CorpusCheck, place: int, excerpt: int) -> Section:
 
 def _lengths(id: str, lengths: NDArray[np.int64], limit: int) -> FigureBlock:
     """Return the histogram of the tokens of each document [N]."""
-    last, beyond = max(limit, int(np.percentile(lengths, TAIL))), int((lengths > limit).sum())
+    last = max(limit, int(np.percentile(lengths, TAIL, method="higher")))
+    beyond = int((lengths > limit).sum())
     tokens, counts = np.unique(np.minimum(lengths, last), return_counts=True)
     rows = [
         {"tokens": at, "documents": count, "length": LONG if at > limit else SHORT}
@@ -168,7 +169,7 @@ def project_documents(texts: Sequence[str]) -> NDArray[np.float64] | None:
 
     TF-IDF, truncated singular value decomposition (latent semantic analysis: Deerwester et al., JASIS 41,
     1990), then t-SNE (van der Maaten and Hinton, JMLR 9, 2008). The result is deterministic. None for fewer
-    than 4 texts, or words, that are shared.
+    than 4 different texts, or words that two texts share.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -181,6 +182,8 @@ def project_documents(texts: Sequence[str]) -> NDArray[np.float64] | None:
     if min(words.shape) < 4:
         return None
     topics = TruncatedSVD(min(TOPICS, *words.shape), random_state=0).fit_transform(words)
+    if len(np.unique(topics.round(6), axis=0)) < 4:  # t-SNE fails if all are equal
+        return None
     nearest = min(30, (len(texts) - 1) / 3)
     points = TSNE(metric="cosine", perplexity=nearest, random_state=0).fit_transform(topics)
     low = points.min(axis=0)

@@ -348,6 +348,17 @@ def test_data_check_of_a_name_and_of_a_config(capsys: Captured) -> None:
     assert "`data.path`: not set" in capsys.readouterr().err
 
 
+def test_data_check_draws_figures_where_asked(tmp_path: Path, capsys: Captured) -> None:
+    path = str(ROOT / "config" / "example.csv")
+    check = ["data", "check", "table", "--path", path, "data.columns.text=report", "encoder=tiny"]
+    check += ["data.columns.labels=[urgent]", "--figures", str(tmp_path / "figures")]
+    assert main([*check, "--no-texts"]) == 0
+    assert f"Open {tmp_path / 'figures' / 'data.html'} in a browser" in capsys.readouterr().out
+    hidden = (tmp_path / "figures" / "data.html").read_bytes()
+    assert main(check) == 0
+    assert (tmp_path / "figures" / "data.html").stat().st_size > len(hidden)
+
+
 def test_data_check_goes_on_without_the_encoder(config: str, capsys: Captured) -> None:
     assert main(["data", "check", "synthetic", "encoder=./none"]) == 0
     captured = capsys.readouterr()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mtlv.data import catalog
 from mtlv.errors import DataError
+from mtlv.settings import load_suite
 from mtlv.settings.data_schema import DataSettings
 from mtlv.settings.draft import defaults
-from mtlv.suite.data import check_data, fetch_lines, list_lines, show_lines
+from mtlv.suite.data import check_data, fetch_lines, list_lines, show_lines, token_lengths
 from mtlv.units.corpora import read_corpus, read_folds
 
 
@@ -95,6 +98,15 @@ def test_check_counts_add_up():
     row = next(line for line in found.lines if line.startswith("Enlarged heart"))
     everything, *parts = [int(cell.replace(",", "")) for cell in row.split()[2:]]
     assert sum(parts) == everything > 50
+
+
+def test_a_pair_is_as_long_as_both_texts():
+    tiny = load_suite({}, {"encoder": "tiny"}).members[0].settings
+    single = read_corpus(settings()).take(range(5))
+    pairs = replace(single, seconds=single.texts)
+    of_one, of_both = token_lengths(tiny, single), token_lengths(tiny, pairs)
+    assert min(of_one) > 3
+    assert of_both.tolist() == (2 * of_one - 1).tolist()  # both begin with a special token, a pair with one
 
 
 def test_check_without_a_tokenizer_says_so():
