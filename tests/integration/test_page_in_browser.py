@@ -11,12 +11,17 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mtlv
 from mtlv.comparison.blocks import Baseline, FigureBlock, GroupsBlock, Section
+from mtlv.comparison.data_page import write_data_page
 from mtlv.comparison.files import visible
 from mtlv.comparison.page import page_data, page_html
 from mtlv.comparison.sections import each_section
+from mtlv.data.report import CorpusCheck
+from mtlv.data.splits import make_folds
 from mtlv.evaluation.compared_runs import Comparison, mean_and_sd
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "unit" / "helpers"))
@@ -149,6 +154,25 @@ def test_texts_of_documents_are_read_on_a_phone_and_on_paper(open_page, page_fil
         "(button) => [button, button.closest('thead')].map((node) => getComputedStyle(node)).map("
         "(style) => style.display === 'contents' || style.breakInside === 'avoid').every(Boolean)"
     ), "the head of a table is repeated on each sheet"
+
+
+def test_the_page_of_a_corpus_fits_a_phone(open_page, tmp_path: Path):
+    corpus = mtlv.load("synthetic", documents=90).documents
+    checked = CorpusCheck(corpus, make_folds(corpus), lengths=np.full(90, 20))
+    page = open_page(write_data_page(tmp_path, [checked]), viewport={"width": 390, "height": 800})
+    assert page.locator("h1").inner_text() == "Data: synthetic"
+    assert page.locator("figure h3").all_inner_texts() == [
+        "Tokens of the documents",
+        "Documents of each label",
+        "Map of the documents",
+    ]
+    for box in page.locator("figure svg:visible").all():
+        assert box.bounding_box()["width"] <= 390
+    panels = page.locator("#figure-documents_1 svg .mark-symbol.role-mark:not(:empty)")
+    assert panels.count() == len(corpus.tasks)
+    page.locator("[data-menu=tasks]").click()
+    page.get_by_role("checkbox", name=corpus.names[0]).uncheck()
+    expect(panels).to_have_count(len(corpus.tasks) - 1)
 
 
 def test_sorting_by_mouse_and_by_keyboard(open_page, page_file: Path):
