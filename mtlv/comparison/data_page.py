@@ -21,6 +21,7 @@ from mtlv.figures.palette import RUNS
 PAGE = "data.html"
 SAMPLE = 2_000  # maximum documents of the map
 EXCERPT = 200  # maximum characters of a text
+WORD = r"\w+"  # also of one letter
 TOPICS = 50  # dimensions that the map is made of
 TAIL = 99.5  # percent of the documents whose lengths have bars of their own
 PANEL = 160, 160  # width and height of a panel in pixels
@@ -94,14 +95,13 @@ def _section(check: CorpusCheck, place: int, excerpt: int) -> Section:
         ]
         of_sample = [(fields, flags[sample]) for fields, flags in labels]
         blocks.append(_map(f"documents_{place}", documents, of_sample, present))
-    intro = f"{len(corpus):,} documents. Their parts are those of the first fold."
+    intro = f"{len(corpus):,} documents" + (", in the parts of the first fold." if check.folds else ".")
     return Section(f"data_{place}", corpus.name, intro, blocks)
 
 
 def _lengths(id: str, lengths: NDArray[np.int64], limit: int) -> FigureBlock:
     """Return the histogram of the tokens of each document [N]."""
-    last = max(limit, int(np.percentile(lengths, TAIL, method="higher")))
-    beyond = int((lengths > limit).sum())
+    last, is_longer = max(limit, int(np.percentile(lengths, TAIL, method="higher"))), lengths > limit
     tokens, counts = np.unique(np.minimum(lengths, last), return_counts=True)
     rows = [
         {"tokens": at, "documents": count, "length": LONG if at > limit else SHORT}
@@ -121,7 +121,7 @@ def _lengths(id: str, lengths: NDArray[np.int64], limit: int) -> FigureBlock:
         "encoding": {"x": {"datum": limit + 0.5, "type": "quantitative"}},
     }
     spec = {"width": "container", "height": 240, "layer": [{"mark": "bar", "encoding": bars}, line]}
-    caption = LENGTHS.format(beyond / len(lengths), beyond, len(lengths), limit)
+    caption = LENGTHS.format(is_longer.mean(), is_longer.sum(), len(lengths), limit)
     return FigureBlock(id, "Tokens of the documents", caption, spec, rows)
 
 
@@ -134,14 +134,13 @@ def _counts(id: str, labels: Sequence[Label], parts: NDArray[Any], present: Sequ
     ]
     most = max([1, *(int(flags.sum()) for _, flags in labels)])
     total = number("documents", aggregate="sum", title=f"documents (of {len(parts):,})")
-    y = label("label", sort={"field": "order", "op": "min"}, axis=task_axis())
     x = total | {"scale": {"domainMax": 1.25 * most}}  # with room for the numbers
     tips = [tip("label"), tip("part"), tip("documents", "", ",d")]
     bars = {"mark": "bar", "encoding": {"color": _colours("part", present), "tooltip": tips}}
     text = {"type": "text", "align": "left", "dx": 4, "fontSize": 11}
     totals = {"mark": text, "encoding": {"text": total | {"format": ",d"}}}
-    layers = {"encoding": {"x": x, "y": y}, "layer": [bars, totals]}
-    spec = {"width": "container", "height": {"step": 20}, **layers}
+    axes = {"x": x, "y": label("label", sort={"field": "order", "op": "min"}, axis=task_axis())}
+    spec = {"width": "container", "height": {"step": 20}, "encoding": axes, "layer": [bars, totals]}
     return FigureBlock(id, "Documents of each label", COUNTS, spec, rows)
 
 
@@ -176,7 +175,7 @@ def project_documents(texts: Sequence[str]) -> NDArray[np.float64] | None:
     from sklearn.manifold import TSNE
 
     try:
-        words = TfidfVectorizer(sublinear_tf=True, min_df=2, token_pattern=r"\w+").fit_transform(texts)
+        words = TfidfVectorizer(sublinear_tf=True, min_df=2, token_pattern=WORD).fit_transform(texts)
     except ValueError:  # no word is in two texts
         return None
     if min(words.shape) < 4:

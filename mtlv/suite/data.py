@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,8 +122,8 @@ def token_lengths(settings: Settings, corpus: Corpus) -> NDArray[np.int64]:
     texts = corpus.texts if settings.encoder.name == TINY else ()
     tokenizer = load_encoder(settings.encoder.name, texts=texts, revision=settings.encoder.revision).tokenizer
     columns = [corpus.texts, *filter(None, [corpus.seconds])]
-    quick = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
-    encoded = [tokenizer(list(column), **quick)["input_ids"] for column in columns]
+    encode = partial(tokenizer, return_attention_mask=False, return_token_type_ids=False, verbose=False)
+    encoded = [encode(list(column))["input_ids"] for column in columns]
     # Counts include the special tokens around a text; a pair has only one at its beginning.
     return np.array([sum(map(len, ids)) - len(ids) + 1 for ids in zip(*encoded, strict=True)])
 

@@ -164,7 +164,9 @@ def test_repeated_and_empty_texts_have_points():
 
 def test_a_large_corpus_is_sampled_once_and_for_all(tmp_path, monkeypatch):
     monkeypatch.setattr("mtlv.comparison.data_page.SAMPLE", 30)
-    figures = blocks_of(write_data_page(tmp_path, [check()]))
+    page = write_data_page(tmp_path, [check()])
+    assert write_data_page(tmp_path / "again", [check()]).read_bytes() == page.read_bytes()
+    figures = blocks_of(page)
     assert figures["documents_1"]["caption"].startswith("30 documents")
     assert len({row["document"] for row in figures["documents_1"]["rows"]}) == 30
     assert sum(row["documents"] for row in figures["labels_1"]["rows"] if row["label"] == "heart") == 20
