@@ -134,7 +134,7 @@ def _counts(id: str, labels: Sequence[Label], parts: NDArray[Any], present: Sequ
     ]
     most = max([1, *(int(flags.sum()) for _, flags in labels)])
     total = number("documents", aggregate="sum", title=f"documents (of {len(parts):,})")
-    x = total | {"scale": {"domainMax": 1.25 * most}}  # with room for the numbers
+    x = total | {"axis": {"tickCount": 6}, "scale": {"domainMax": 1.25 * most}}  # room for the numbers
     tips = [tip("label"), tip("part"), tip("documents", "", ",d")]
     bars = {"mark": "bar", "encoding": {"color": _colours("part", present), "tooltip": tips}}
     text = {"type": "text", "align": "left", "dx": 4, "fontSize": 11}
