@@ -16,7 +16,7 @@ from mtlv.data.parts import absent, first_lines, part_files
 from mtlv.data.source import Card, Corpus
 from mtlv.data.standoff import exports, pubtator
 from mtlv.data.standoff.bioc import SUFFIXES as OF_BIOC
-from mtlv.data.standoff.bioc import is_bioc, read_bioc
+from mtlv.data.standoff.bioc import form_of, read_bioc
 from mtlv.data.standoff.brat import annotation_files, read_brat
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, documents
@@ -86,7 +86,7 @@ def standoff_path(path: Path) -> Path | None:
         if _is_brat(path):
             return path
         file = next(iter(part_files(path, SUFFIXES).values()))
-        of_bioc = file.suffix.lower() in OF_BIOC and is_bioc(file)
+        of_bioc = file.suffix.lower() in OF_BIOC and form_of(file)
         of_pubtator = file.suffix.lower() in pubtator.SUFFIXES and TEXT.match(first_lines(file))
         return path if of_bioc or of_pubtator or exports.is_export(file) else None
     except (DataError, OSError, ValueError):
@@ -107,7 +107,7 @@ def _read(file: Path, losses: Losses) -> Iterator[MarkedText]:
     if suffix in pubtator.SUFFIXES:
         return read_pubtator(file, losses)
     is_other = suffix == ".jsonl" or exports.is_export(file)
-    return exports.read_export(file, losses) if is_other and not is_bioc(file) else read_bioc(file, losses)
+    return exports.read_export(file, losses) if is_other and not form_of(file) else read_bioc(file, losses)
 
 
 def _is_brat(path: Path) -> bool:

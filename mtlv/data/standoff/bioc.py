@@ -39,28 +39,22 @@ Node = Mapping[str, Any]
 """A document, passage, sentence, annotation or relation as in BioC JSON."""
 
 
-def is_bioc(file: Path) -> bool:
-    """Whether a file begins as BioC does, or is of BigBio.
+def form_of(file: Path) -> str:
+    """Return `bigbio` or `bioc` for a file that begins so; empty for any other.
 
     Raises:
         OSError, ValueError: it cannot be opened, or is no Parquet.
     """
-    if is_bigbio(file):
-        return True
-    begin = first_lines(file)
-    return bool(re.search(r"<collection[\s>].*<(source|document)\b", begin, re.DOTALL)) or bool(
-        re.search(r'"passages"\s*:', begin) and re.search(r'"offset"\s*:', begin)
-    )
-
-
-def is_bigbio(file: Path) -> bool:
-    """Whether a file has records of BigBio; errors as for `is_bioc`."""
     if file.suffix.lower() == ".parquet":
         from pyarrow.parquet import read_schema
 
-        return set(read_schema(file).names) >= OF_BIGBIO
+        return "bigbio" if set(read_schema(file).names) >= OF_BIGBIO else ""
     begin = first_lines(file)
-    return all(f'"{name}"' in begin for name in OF_BIGBIO)
+    if all(f'"{name}"' in begin for name in OF_BIGBIO):
+        return "bigbio"
+    is_xml = re.search(r"<collection[\s>].*<(source|document)\b", begin, re.DOTALL)
+    is_json = re.search(r'"passages"\s*:', begin) and re.search(r'"offset"\s*:', begin)
+    return "bioc" if is_xml or is_json else ""
 
 
 def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
@@ -72,7 +66,7 @@ def read_bioc(file: Path, losses: Losses) -> Iterator[MarkedText]:
         DataError: invalid XML or JSON, declarations in XML, or no collection of documents.
     """
     try:
-        if is_bigbio(file):
+        if form_of(file) == "bigbio":
             nodes = [_of_bigbio(record, losses) for _, record in read_table(file).rows]
         elif file.suffix.lower() == ".xml":
             data, then = _DOCTYPE.sub(b"", text_of(file).encode(), count=1), "save it as BioC XML again"
