@@ -49,13 +49,11 @@ def read_predictions(settings: Settings, tasks: Sequence[Task], ids: Sequence[st
     wrong = dict.fromkeys((rows_of.keys() - {*ids}) if ids else (), "is of no document")
     wrong |= {id_: "is there twice" for id_, count in rows_of.items() if count > 1}
     allowed = f"one row of each document{', with ids such as ' if ids else ''}{list_first(ids[:2])}"
-    checks = [
-        ColumnCheck("predictions", id_column, lambda row: wrong.get(str(row.get(id_column)), ""), allowed)
-    ]
+    checks = [ColumnCheck("predictions", id_column, lambda id_: wrong.get(str(id_), ""), allowed)]
     readers = {task.name: partial(CELLS[task.kind][0], task) for task in tasks}
     for task in tasks:
         allowed = ", ".join(task.classes) or CELLS[task.kind][1]
-        fault = readable(task.name, readers[task.name], "cannot be read")
+        fault = readable(readers[task.name], "cannot be read")
         checks.append(ColumnCheck("predictions", task.name, fault, allowed))
     if faults := [fault for check in checks for fault in check.bad_cells(table, table.rows)]:
         raise DataError.all_of(faults)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from mtlv.data.tables.cells import is_missing
 from mtlv.data.tables.rows import Table, also
@@ -14,8 +14,8 @@ Cells = Mapping[str, Any]
 """Cells of one row by column."""
 Rows = Sequence[tuple[int, Cells]]
 """(line or row number from 1, cells) of N rows."""
-Fault = Callable[[Cells], str]
-"""Function from a row to the error in one of its cells; empty for a valid one."""
+Fault = Callable[..., str]
+"""Function from a cell (and cells beside it) to its error; empty for a valid one."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,19 @@ class ColumnCheck:
 
     setting: str  # setting with the column's name
     column: str
-    # function from a row to the error in its cell; empty for a valid one
-    fault: Fault = lambda row: ""  # noqa: ARG005
+    fault: Fault = lambda cell: ""  # noqa: ARG005
     allowed: str = ""  # description of valid cells
     if_missing: str = "fill it, or leave the row out"  # next step for an empty cell
     # function from the filled cells that are invalid, if these are most, to the next step; empty for none
     if_most: Callable[[Sequence[Any]], str] = lambda cells: ""  # noqa: ARG005
+    beside: tuple[str, ...] = ()  # columns whose cells `fault` takes, too
+    can_be_empty: bool = False  # whether empty cells are valid
 
-    def or_empty(self) -> Self:
-        """Return the same check, which accepts empty cells."""
-        return replace(self, fault=lambda row: "" if is_missing(row.get(self.column)) else self.fault(row))
+    def fault_in(self, row: Cells) -> str:
+        """Return the error in the cell of a row; empty for a valid one."""
+        if self.can_be_empty and is_missing(row.get(self.column)):
+            return ""
+        return self.fault(*(row.get(name) for name in (self.column, *self.beside)))
 
     def absence(self, table: Table) -> Iterator[DataError]:
         """Yield an error if the table does not have the column."""
@@ -43,7 +46,7 @@ class ColumnCheck:
         """Yield an error with the first invalid cell, and the positions of the others."""
         if self.column not in table.columns:
             return
-        bad = [(line, row.get(self.column), text) for line, row in rows if (text := self.fault(row))]
+        bad = [(line, row.get(self.column), text) for line, row in rows if (text := self.fault_in(row))]
         if bad:
             wrong = [cell for _, cell, _ in bad if not is_missing(cell)]
             filled = sum(not is_missing(row.get(self.column)) for _, row in rows)
@@ -61,14 +64,14 @@ class ColumnCheck:
         return DataError(f"{place} {text}", got=repr(value), allowed=self.allowed, then=then)
 
 
-def readable(column: str, read: Callable[[Any], object], fault: str) -> Fault:
+def readable(read: Callable[[Any], object], fault: str) -> Fault:
     """Return a check for cells for which `read` raises a `ValueError`."""
 
-    def find(row: Cells) -> str:
+    def find(cell: object) -> str:
         try:
-            read(row.get(column))
+            read(cell)
         except ValueError:
-            return "is empty" if is_missing(row.get(column)) else fault
+            return "is empty" if is_missing(cell) else fault
         return ""
 
     return find

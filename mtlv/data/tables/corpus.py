@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -177,7 +178,7 @@ def _faults(table: Table, columns: Columns, kind: TableKind) -> Iterator[DataErr
     """Yield all errors of a table: per column, its first invalid cell and the positions of the others."""
     of_targets = [*kind.checks(columns)]
     if columns.missing_labels != "error":
-        of_targets = [check.or_empty() for check in of_targets]
+        of_targets = [replace(check, can_be_empty=True) for check in of_targets]
     checks = [*document_checks(columns, kind), *of_targets]
     for check in checks:
         yield from check.absence(table)
@@ -200,48 +201,40 @@ def document_checks(columns: Columns, kind: TableKind) -> Iterator[ColumnCheck]:
     if kind.by_word:
         name, setting = _text_column(columns), "text" if columns.words is None else "words"
         allowed = 'words separated by spaces, or a JSON list: ["The", "heart"]'
-        yield ColumnCheck(setting, name, readable(name, list_of, "is not a list of words"), allowed)
+        yield ColumnCheck(setting, name, readable(list_of, "is not a list of words"), allowed)
     else:
-        yield _text_check("text", columns.text, can_be_words=can_be_words)
+        fault = partial(_text_fault, can_be_words=can_be_words)
+        yield ColumnCheck("text", columns.text, fault, "text")
     if columns.text_pair is not None:
-        yield _text_check("text_pair", columns.text_pair)
+        yield ColumnCheck("text_pair", columns.text_pair, _text_fault, "text")
     if columns.mentions is not None:
-        yield _mentions_check(columns.mentions, columns.text)
+        allowed = 'first character, the one after the last, role: [[0, 7, "DRUG"], [12, 19, "DRUG"]]'
+        yield ColumnCheck("mentions", columns.mentions, _mentions_fault, allowed, beside=(columns.text,))
     if columns.id is not None:
         yield ColumnCheck("id", columns.id)
     yield from (ColumnCheck("subgroups", name) for name in columns.subgroups or ())
     if columns.group is not None:
-        name = columns.group
         yield ColumnCheck(
-            "group", name, lambda row: "is empty" if is_missing(row.get(name)) else "", "a name or number"
+            "group", columns.group, lambda cell: "is empty" if is_missing(cell) else "", "a name or number"
         )
     if columns.part is not None:
-        where = columns.part
         yield ColumnCheck(
-            "part", where, lambda row: "" if part_of(row.get(where)) else "is not a part", ", ".join(PARTS)
+            "part", columns.part, lambda cell: "" if part_of(cell) else "is not a part", ", ".join(PARTS)
         )
 
 
-def _text_check(setting: str, name: str, *, can_be_words: bool = False) -> ColumnCheck:
-    def fault(row: Cells) -> str:
-        cell = text_or_joined(row.get(name)) if can_be_words else row.get(name)
-        return "is empty" if is_blank(cell) else "" if is_text(cell) else "is not text"
-
-    return ColumnCheck(setting, name, fault, "text")
+def _text_fault(cell: object, *, can_be_words: bool = False) -> str:
+    text = text_or_joined(cell) if can_be_words else cell
+    return "is empty" if is_blank(text) else "" if is_text(text) else "is not text"
 
 
-def _mentions_check(name: str, text: str) -> ColumnCheck:
-    def fault(row: Cells) -> str:
-        if is_missing(row.get(name)):
-            return "is empty"
-        try:
-            spans = mentions_of(row.get(name))
-        except ValueError:
-            return "has no marked entities"
-        known = row.get(text)
-        if not isinstance(known, str) or all(0 <= span.start < span.end <= len(known) for span in spans):
-            return ""
-        return f"has an entity outside its text of {len(known)} characters"
-
-    allowed = 'first character, the one after the last, role: [[0, 7, "DRUG"], [12, 19, "DRUG"]]'
-    return ColumnCheck("mentions", name, fault, allowed)
+def _mentions_fault(cell: object, text: object) -> str:
+    if is_missing(cell):
+        return "is empty"
+    try:
+        spans = mentions_of(cell)
+    except ValueError:
+        return "has no marked entities"
+    if not isinstance(text, str) or all(0 <= span.start < span.end <= len(text) for span in spans):
+        return ""
+    return f"has an entity outside its text of {len(text)} characters"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.options import Columns
 from mtlv.data.source import targets_of, text_task
-from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Fault, Rows, readable
+from mtlv.data.tables.bad_cells import ColumnCheck, Rows, readable
 from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of, tags_of
 from mtlv.data.tables.labels import (
     MEANINGS,
@@ -100,13 +100,11 @@ class LabelColumns(TableKind):
         for name in columns.labels or ():
             kind = partial(_other_kind, name, alone=columns.labels == (name,))
             allowed = "0, 1, true, false, yes, no"
-            yield ColumnCheck("labels", name, _flag_fault(name), allowed, NO_ANSWER, kind)
+            yield ColumnCheck("labels", name, _flag_fault, allowed, NO_ANSWER, kind)
         if columns.label_list is not None:
             lists = f'a JSON list such as ["a", "b"], or names joined by `{columns.separator}`'
             name = columns.label_list
-            yield ColumnCheck(
-                "label_list", name, lambda row: labels_of(row.get(name), columns.separator)[1], lists
-            )
+            yield ColumnCheck("label_list", name, lambda cell: labels_of(cell, columns.separator)[1], lists)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         read = _flags if columns.label_list is None else _of_lists
@@ -127,11 +125,8 @@ class ClassColumn(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        fault = readable(name, class_of, "is not a class")
-        yield ColumnCheck("target", name, fault, "a name or a whole number", NO_TARGET)
-        if columns.classes is not None:
-            known = ", ".join(columns.classes)
-            yield ColumnCheck("target", name, _class_fault(name, columns.classes), known)
+        allowed = ", ".join(columns.classes or ()) or "a name or a whole number"
+        yield ColumnCheck("target", name, partial(_class_fault, columns.classes), allowed, NO_TARGET)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         answers = _column(rows, str(columns.target), class_of, None)
@@ -157,7 +152,7 @@ class NumberColumn(TableKind):
 
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name = str(columns.target)
-        fault = readable(name, number_of, "is not a number")
+        fault = readable(number_of, "is not a number")
         yield ColumnCheck("target", name, fault, "a number such as 1234.5", NO_TARGET)
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
@@ -180,11 +175,8 @@ class WordTagColumn(TableKind):
     def checks(self, columns: Columns) -> Iterator[ColumnCheck]:
         name, words = str(columns.tags), columns.words or columns.text
         form = 'as many tags as words: "B-Drug O", or ["B-Drug", "O"]; O, or B, I, E, L, U, S with a type'
-
-        def fault(row: Cells) -> str:
-            return _tags_fault(row.get(name), row.get(words), named=columns.classes is not None)
-
-        yield ColumnCheck("tags", name, fault, form, NO_TARGET, _names_of_numbers)
+        fault = partial(_tags_fault, named=columns.classes is not None)
+        yield ColumnCheck("tags", name, fault, form, NO_TARGET, _names_of_numbers, beside=(words,))
 
     def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
         cells = _column(rows, str(columns.tags), tags_of, None)
@@ -295,13 +287,10 @@ def _column(rows: Rows, name: str, read: Callable[[Any], Any], unknown: object) 
     return [unknown if is_missing(cell) else read(cell) for cell in cells]
 
 
-def _flag_fault(name: str) -> Fault:
-    def find(row: Cells) -> str:
-        if flag_of(row.get(name)) is not None:
-            return ""
-        return "is empty" if is_missing(row.get(name)) else "is not 0 or 1"
-
-    return find
+def _flag_fault(cell: object) -> str:
+    if flag_of(cell) is not None:
+        return ""
+    return "is empty" if is_missing(cell) else "is not 0 or 1"
 
 
 def _flags(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
@@ -378,14 +367,12 @@ def _all_are(read: Callable[[object], object], cells: Sequence[object]) -> bool:
         return False
 
 
-def _class_fault(name: str, classes: Collection[str]) -> Fault:
-    def find(row: Cells) -> str:
-        try:
-            return "" if class_of(row.get(name)) in classes else "is an unknown class"
-        except ValueError:
-            return ""  # already reported
-
-    return find
+def _class_fault(classes: Collection[str] | None, cell: object) -> str:
+    try:
+        name = class_of(cell)
+    except ValueError:
+        return "is empty" if is_missing(cell) else "is not a class"
+    return "" if classes is None or name in classes else "is an unknown class"
 
 
 def _names_of_numbers(cells: Sequence[object]) -> str:

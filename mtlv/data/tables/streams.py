@@ -69,7 +69,7 @@ class _File:
             self.starts.append(at)
             self.numbers.append(number)
             for place, check in enumerate(checks):
-                fault = check.fault(row)
+                fault = check.fault_in(row)
                 if fault and place in self.bad:
                     self.bad[place][1].append(number)
                 elif fault:
