@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,11 +12,10 @@ from mtlv.errors import DataError
 
 ROW_BYTES, CELL_BYTES = 200, 64  # what rows and cells take besides their content, roughly
 NO_CLASS = -1  # value of `datasets` for a missing class
-Batches = Callable[[], Iterator[Any]]
 
 
 def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Read a Parquet, Feather or Arrow file, whose size in memory is counted before it is unfolded.
+    """Read a Parquet, Feather or Arrow file, whose size in memory is limited.
 
     Returns the names of its columns, and its rows. Classes that Hugging Face's `datasets` wrote as numbers
     have their names.
@@ -29,15 +28,13 @@ def arrow_rows(path: Path, suffix: str) -> tuple[tuple[str, ...], list[dict[str,
     try:
         schema, batches = _parquet(path) if suffix == ".parquet" else _feather(path)
         columns, classes = tuple(schema.names), _classes(schema)
+        rows: list[dict[str, Any]] = []
         size, most = 0, most_unpacked(path)
-        for batch in batches():
+        for batch in batches:
             size += batch.num_rows * ROW_BYTES + sum(map(_size, batch.columns))
-            need_size(path, size, most)
-        rows = [
-            dict(zip(columns, cells, strict=True))
-            for batch in batches()
-            for cells in zip(*map(_cells, batch.columns), strict=True)
-        ]
+            need_size(path, size, most)  # before its cells are Python values
+            cells_of_rows = zip(*map(_cells, batch.columns), strict=True)
+            rows += [dict(zip(columns, cells, strict=True)) for cells in cells_of_rows]
         for name, names in classes.items():
             for row in rows:
                 row[name] = class_name(row[name], names)
@@ -73,7 +70,7 @@ def _classes(schema: Any) -> dict[str, Sequence[str]]:
     return classes
 
 
-def _parquet(path: Path) -> tuple[Any, Batches]:
+def _parquet(path: Path) -> tuple[Any, Iterator[Any]]:
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
@@ -86,10 +83,10 @@ def _parquet(path: Path) -> tuple[Any, Batches]:
         if pyarrow.types.is_string(f.type) or pyarrow.types.is_large_string(f.type)
     ]
     # Equal texts are read once, also where millions of rows have them.
-    return about.schema_arrow, lambda: ParquetFile(path, read_dictionary=texts).iter_batches(4096)
+    return about.schema_arrow, ParquetFile(path, read_dictionary=texts).iter_batches(4096)
 
 
-def _feather(path: Path) -> tuple[Any, Batches]:
+def _feather(path: Path) -> tuple[Any, Iterator[Any]]:
     import pyarrow
 
     def reader(file: IO[bytes]) -> Any:
@@ -104,7 +101,7 @@ def _feather(path: Path) -> tuple[Any, Batches]:
             yield from read if count is None else map(read.get_batch, range(count))
 
     with path.open("rb") as file:
-        return reader(file).schema, batches
+        return reader(file).schema, batches()
 
 
 def _size(column: Any) -> int:
