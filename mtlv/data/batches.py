@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,17 +107,14 @@ class Batch:
         return self._map(lambda _: next(copies))
 
     def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
-        return replace(
-            self,
-            input_ids=change(self.input_ids),
-            attention_mask=change(self.attention_mask),
-            targets={name: change(target) for name, target in self.targets.items()},
-            teacher_outputs={name: change(outputs) for name, outputs in self.teacher_outputs.items()},
-            segments=None if self.segments is None else change(self.segments),
-            words=None if self.words is None else change(self.words),
-            mentions=None if self.mentions is None else change(self.mentions),
-            windows=None if self.windows is None else change(self.windows),
-        )
+        """Return the batch with changed tensors; those of its mappings too."""
+        changed: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                changed[name] = {key: change(tensor) for key, tensor in value.items()}
+            elif value is not None and name not in ("index", "tokens"):
+                changed[name] = change(value)
+        return replace(self, **changed)
 
 
 ALIGNED = 16  # bytes: more than the size of any element
