@@ -75,7 +75,7 @@ class _Files:
         try:
             return read_json(path)
         except (OSError, ValueError) as error:
-            raise _broken(run, name, error) from error
+            raise _broken(run, f"the artifact `{name}`", error) from error
 
     def scores(self, run: StoredRun, name: str, figures: Figures, tasks: Sequence[Task]) -> Scores | None:
         path = self._known.get((run.id, name))
@@ -86,7 +86,7 @@ class _Files:
         try:
             return scores_of(path, Path(name).stem, figures, tasks)
         except (OSError, MemoryError, RecursionError, ArrowException, *NOT_OURS) as error:
-            raise _broken(run, name, error) from error
+            raise _broken(run, f"the artifact `{name}`", error) from error
 
 
 NOT_OURS = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
@@ -98,18 +98,13 @@ def _as_written(run: StoredRun) -> Iterator[None]:
     try:
         yield
     except NOT_OURS as error:
-        raise TrackingError(
-            f"run `{shorten(run.name)}` ({run.id}) has params or artifacts that "
-            "`mtlv` did not write in this form",
-            got=f"{type(error).__name__}: {error}",
-            then="leave out that run, or run its config again",
-        ) from error
+        raise _broken(run, "params or artifacts", error) from error
 
 
-def _broken(run: StoredRun, name: str, error: Exception) -> TrackingError:
+def _broken(run: StoredRun, what: str, error: Exception) -> TrackingError:
     return TrackingError(
-        f"the artifact `{name}` of run `{shorten(run.name)}` ({run.id}) cannot be read",
-        got=str(error) or type(error).__name__,
+        f"{what} of run `{shorten(run.name)}` ({run.id}) cannot be read",
+        got=f"{type(error).__name__}: {error}",
         then="leave out that run, or run its config again",
     )
 

@@ -239,7 +239,7 @@ def test_an_artifact_that_is_no_json(tmp_path: Path, content: str) -> None:
 def test_params_that_are_no_numbers(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, {}, "FINISHED")
     shelf.folds["m0"][0].params["fold"] = "first"  # type: ignore[index]
-    with pytest.raises(TrackingError, match=r"run `f0` .*`mtlv` did not write in this form .got ValueError"):
+    with pytest.raises(TrackingError, match=r"params .*of run `f0` .* cannot be read .got ValueError"):
         read_runs(shelf, shelf.members)  # type: ignore[arg-type]
 
 
@@ -362,7 +362,8 @@ def test_an_artifact_that_is_no_utf_8(tmp_path: Path, name: str, content: bytes)
 
     shelf = Encoded(tmp_path, {"m0": (name,), "f0": (name,)}, "FINISHED")
     with pytest.raises(
-        TrackingError, match=rf"`{name}` of run `(m|f)0` .* cannot be read .got 'utf-8' codec"
+        TrackingError,
+        match=rf"`{name}` of run `(m|f)0` .* cannot be read .got UnicodeDecodeError: 'utf-8' codec",
     ):
         read_runs(shelf, shelf.members)  # type: ignore[arg-type]
 
