@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from mtlv.data.options import Columns
 from mtlv.data.parts import part_of, title_of
 from mtlv.data.source import PARTS, Corpus
-from mtlv.data.tables.bad_cells import Cells, ColumnCheck, Rows, readable
+from mtlv.data.tables.bad_cells import Cells, ColumnCheck, readable
 from mtlv.data.tables.cells import (
     are_words,
     is_missing,
@@ -31,15 +31,6 @@ EVERY_KIND = ("text", "id", "part", "group", "kind", "names", "encoding")
 """Keys of `data.columns` that all kinds support."""
 
 
-@dataclass(frozen=True)
-class _Document:
-    """A row with text, and its position."""
-
-    id: str
-    part: str
-    cells: Cells
-
-
 def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *notes: str) -> Corpus:
     """Build the corpus of one table ("", whose rows may have a part), or of a table for each part.
 
@@ -53,31 +44,29 @@ def table_corpus(name: str, tables: Mapping[str, Table], columns: Columns, *note
         faults = [fault for table in tables.values() for fault in _faults(table, columns, kind)]
     if faults:
         raise DataError.all_of(faults)
-    documents = list(_documents(tables, columns))
+    ids, parts, rows = zip(*_documents(tables, columns), strict=True)
     notes = (*(note for table in tables.values() for note in table.notes), *notes)
-    dropped = sum(len(table.rows) for table in tables.values()) - len(documents)
-    rows = [(number, document.cells) for number, document in enumerate(documents)]
+    dropped = sum(len(table.rows) for table in tables.values()) - len(rows)
     tasks, targets = kind.learned(rows, columns, name)
     words = None
     if kind.by_word:
-        words = tuple(tuple(list_of(cells.get(_text_column(columns)))) for _, cells in rows)
-    divided = any(document.part for document in documents)
+        words = tuple(tuple(list_of(row.get(_text_column(columns)))) for row in rows)
     if dropped:
         notes = (*notes, f"{many(dropped, 'row')} without text dropped")
     corpus = Corpus(
         name=name,
         tasks=tasks,
-        ids=tuple(document.id for document in documents),
+        ids=ids,
         texts=tuple(" ".join(row) for row in words) if words else _texts(rows, columns),
         targets=targets,
-        parts=tuple(document.part for document in documents) if divided else None,
+        parts=parts if any(parts) else None,
         seconds=_column(rows, columns.text_pair, lambda cell: cell.strip()),
         words=words,
         rule=_rule(rows, columns) if kind.by_word else "",
         prose=_prose(rows, columns) if kind.by_word else None,
         mentions=_column(rows, columns.mentions, mentions_of),
         groups=_column(rows, columns.group, str),
-        subgroups={name: [plain_value(row.get(name)) for _, row in rows] for name in columns.subgroups or ()},
+        subgroups={name: [plain_value(row.get(name)) for row in rows] for name in columns.subgroups or ()},
         notes=tuple(filter(None, notes)),
     )
     note = _missing_note(corpus)
@@ -102,13 +91,14 @@ def columns_of(columns: Columns) -> tuple[str, ...]:
     return (*(name for name in named if name is not None), *chain.from_iterable(several))
 
 
-def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[_Document]:
+def _documents(tables: Mapping[str, Table], columns: Columns) -> Iterator[tuple[str, str, Cells]]:
+    """Yield id, part and cells of each row with text."""
     for part, table in tables.items():
         start = f"{title_of(table.path)}." if len(tables) > 1 else ""
         for line, row in _with_text(table, columns):
             id_ = f"{start}{line}" if columns.id is None else str(row.get(columns.id))
             part_of_row = part if columns.part is None else part_of(row.get(columns.part))
-            yield _Document(id_, part_of_row, row)
+            yield id_, part_of_row, row
 
 
 def _text_column(columns: Columns) -> str:
@@ -126,30 +116,30 @@ def is_blank(cell: object) -> bool:
     return cell is None or (isinstance(cell, str | list) and is_missing(cell))
 
 
-def _texts(rows: Rows, columns: Columns) -> tuple[str, ...]:
+def _texts(rows: Sequence[Cells], columns: Columns) -> tuple[str, ...]:
     """Return the texts, stripped unless positions in them are used; words are joined by spaces."""
-    texts = (row[columns.text] for _, row in rows)
+    texts = (row[columns.text] for row in rows)
     if columns.mentions is not None:
         return tuple(texts)
     return tuple(str(text_or_joined(text)).strip() for text in texts)
 
 
-def _rule(rows: Rows, columns: Columns) -> str:
+def _rule(rows: Sequence[Cells], columns: Columns) -> str:
     """Return how the words were made: texts are split at white space, lists of words were given."""
-    cells = (row.get(_text_column(columns)) for _, row in rows)
+    cells = (row.get(_text_column(columns)) for row in rows)
     is_split = columns.words is None and all(isinstance(cell, str) and not are_words(cell) for cell in cells)
     return WHITESPACE if is_split else ""
 
 
-def _prose(rows: Rows, columns: Columns) -> tuple[str, ...] | None:
+def _prose(rows: Sequence[Cells], columns: Columns) -> tuple[str, ...] | None:
     """Return the texts of given words, if the table has them as well."""
-    texts = [row.get(columns.text) for _, row in rows]
+    texts = [row.get(columns.text) for row in rows]
     is_known = columns.words is not None and all(isinstance(text, str) for text in texts)
     return tuple(map(str, texts)) if is_known else None
 
 
-def _column(rows: Rows, name: str | None, read: Any) -> tuple[Any, ...] | None:
-    return None if name is None else tuple(read(row.get(name)) for _, row in rows)
+def _column(rows: Sequence[Cells], name: str | None, read: Any) -> tuple[Any, ...] | None:
+    return None if name is None else tuple(read(row.get(name)) for row in rows)
 
 
 # ---- Faults ----------------------------------------------------------------------------------------------

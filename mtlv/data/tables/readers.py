@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.options import Columns
 from mtlv.data.source import targets_of, text_task
-from mtlv.data.tables.bad_cells import ColumnCheck, Rows, readable
+from mtlv.data.tables.bad_cells import Cells, ColumnCheck, readable
 from mtlv.data.tables.cells import class_of, is_missing, list_of, number_of, tags_of
 from mtlv.data.tables.labels import (
     MEANINGS,
@@ -65,7 +65,7 @@ class TableKind(Protocol):
         """Yield the checks of target columns, if there are no errors in the settings."""
         yield from ()
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+    def learned(self, rows: Sequence[Cells], columns: Columns, source: str) -> Learned:
         """Return tasks and targets of N valid rows.
 
         Raises:
@@ -106,7 +106,7 @@ class LabelColumns(TableKind):
             name = columns.label_list
             yield ColumnCheck("label_list", name, lambda cell: labels_of(cell, columns.separator)[1], lists)
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+    def learned(self, rows: Sequence[Cells], columns: Columns, source: str) -> Learned:
         read = _flags if columns.label_list is None else _of_lists
         targets = read(rows, columns)
         then = "check `data.columns.label_list` and `data.columns.separator`"
@@ -128,7 +128,7 @@ class ClassColumn(TableKind):
         allowed = ", ".join(columns.classes or ()) or "a name or a whole number"
         yield ColumnCheck("target", name, partial(_class_fault, columns.classes), allowed, NO_TARGET)
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+    def learned(self, rows: Sequence[Cells], columns: Columns, source: str) -> Learned:
         answers = _column(rows, str(columns.target), class_of, None)
         classes = _classes(columns, set(answers) - {None}, "target")
         metric = self._metrics(columns)[0]
@@ -155,7 +155,7 @@ class NumberColumn(TableKind):
         fault = readable(number_of, "is not a number")
         yield ColumnCheck("target", name, fault, "a number such as 1234.5", NO_TARGET)
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+    def learned(self, rows: Sequence[Cells], columns: Columns, source: str) -> Learned:
         task = _task(columns, "regression", source, str(columns.target), self.metrics[0])
         values = _column(rows, str(columns.target), number_of, np.nan)
         return (task,), {task.name: np.array(values, np.float32)}
@@ -178,7 +178,7 @@ class WordTagColumn(TableKind):
         fault = partial(_tags_fault, named=columns.classes is not None)
         yield ColumnCheck("tags", name, fault, form, NO_TARGET, _names_of_numbers, beside=(words,))
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+    def learned(self, rows: Sequence[Cells], columns: Columns, source: str) -> Learned:
         cells = _column(rows, str(columns.tags), tags_of, None)
         tags, are_numbers = named_tags([row for row in cells if row is not None], columns.classes)
         known = iter(spans_of_rows(tags, UNTYPED))
@@ -197,7 +197,7 @@ class TextColumn(TableKind):
     text_keys = ()
     streamed = True
 
-    def learned(self, rows: Rows, columns: Columns, source: str) -> Learned:
+    def learned(self, rows: Sequence[Cells], columns: Columns, source: str) -> Learned:
         task = text_task(f"{source}.text", source)
         return (task,), {task.name: TARGETS[task.kind].none(len(rows))}
 
@@ -281,9 +281,9 @@ def _need_few(what: str, names: Collection[str], column: str | None, then: str) 
 # ---- Cells -----------------------------------------------------------------------------------------------
 
 
-def _column(rows: Rows, name: str, read: Callable[[Any], Any], unknown: object) -> list[Any]:
+def _column(rows: Sequence[Cells], name: str, read: Callable[[Any], Any], unknown: object) -> list[Any]:
     """Return what is read from the cells of a column [N]; `unknown` for empty ones."""
-    cells = (row.get(name) for _, row in rows)
+    cells = (row.get(name) for row in rows)
     return [unknown if is_missing(cell) else read(cell) for cell in cells]
 
 
@@ -293,14 +293,14 @@ def _flag_fault(cell: object) -> str:
     return "is empty" if is_missing(cell) else "is not 0 or 1"
 
 
-def _flags(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
+def _flags(rows: Sequence[Cells], columns: Columns) -> dict[str, NDArray[np.int8]]:
     """Return for each column of labels 0, 1 or `UNKNOWN` for each row [N].
 
     Raises:
         DataError: cells are neither yes nor no, such as -1, and no setting says what that means.
     """
     names = columns.labels or ()
-    flags = {name: [flag_of(row.get(name)) for _, row in rows] for name in names}
+    flags = {name: [flag_of(row.get(name)) for row in rows] for name in names}
     if columns.uncertain == "error" and any(UNKNOWN in column for column in flags.values()):
         counts = {name: column.count(UNKNOWN) for name, column in flags.items()}
         raise DataError(
@@ -317,14 +317,14 @@ def _flags(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
     }
 
 
-def _of_lists(rows: Rows, columns: Columns) -> dict[str, NDArray[np.int8]]:
+def _of_lists(rows: Sequence[Cells], columns: Columns) -> dict[str, NDArray[np.int8]]:
     """Return 0 or 1 of each label for each row [N], from lists of labels or of 0 and 1 by position.
 
     Raises:
         DataError: `columns.classes` are not as many as the positions or numbers, or a name is none of them.
     """
     name, classes = str(columns.label_list), columns.classes
-    lists = [labels_of(row.get(name), columns.separator)[0] for _, row in rows]
+    lists = [labels_of(row.get(name), columns.separator)[0] for row in rows]
     positions = positions_of(lists)
     if positions is not None:
         names = classes or position_names(name, len(positions[0]))
