@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mtlv.data.source import PARTS, Download
-from mtlv.data.tables.rows import need_size, read_text
+from mtlv.data.tables.decoding import decode, need_size
 from mtlv.errors import DataError
 
 MOST_BYTES = 1_000_000_000  # maximum bytes of a text file, which needs several times this in memory
@@ -109,10 +109,13 @@ def text_of(path: Path) -> str:
     """Return the text of a file of limited size.
 
     Raises:
-        DataError: the file is too large, or as for `read_text`.
+        DataError: it is too large, cannot be opened, or is not valid UTF-8; with line and offset.
     """
-    need_size(path, path.stat().st_size, MOST_BYTES)
-    return read_text(path)
+    try:
+        need_size(path, path.stat().st_size, MOST_BYTES)
+        return decode(path.read_bytes(), path.name)
+    except OSError as error:
+        raise DataError(f"`{path}` cannot be read", got=error.strerror) from error
 
 
 def first_lines(path: Path) -> str:

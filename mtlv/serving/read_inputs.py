@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mtlv.data.relations import INPUTS
 from mtlv.data.source import Corpus
 from mtlv.data.tables.cells import is_missing, is_text, list_of, mentions_of, second_of
-from mtlv.data.tables.rows import also
+from mtlv.data.tables.delimited import also
 from mtlv.data.targets import TARGETS
 from mtlv.data.words import RUNS, Words, place_words, split_words
 from mtlv.errors import DataError

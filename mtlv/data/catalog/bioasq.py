@@ -14,7 +14,7 @@ from typing import Any
 from mtlv.data.examples import Example, by_parts, tab_rows
 from mtlv.data.parts import text_of
 from mtlv.data.source import Card
-from mtlv.data.tables.rows import json_at
+from mtlv.data.tables.json_rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from mtlv.data.examples import Example, by_parts
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card
-from mtlv.data.tables.rows import json_at
+from mtlv.data.tables.json_rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.spans import Span
 from mtlv.plan.task import Task

@@ -14,7 +14,7 @@ from mtlv.data.archives import documents
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import read_split_lists
 from mtlv.data.source import Card, Corpus, Download, Label, targets_of
-from mtlv.data.tables.rows import decode
+from mtlv.data.tables.decoding import decode
 from mtlv.errors import DataError
 
 ARCHIVE = "hoc.tar.gz"

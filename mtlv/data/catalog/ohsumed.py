@@ -11,7 +11,7 @@ from pathlib import Path
 from mtlv.data.archives import documents
 from mtlv.data.options import DataOptions
 from mtlv.data.source import Card, Corpus, Label, targets_of
-from mtlv.data.tables.rows import decode
+from mtlv.data.tables.decoding import decode
 from mtlv.errors import DataError
 
 _PARTS = {"training": "train", "test": "test"}

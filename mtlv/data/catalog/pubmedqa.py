@@ -17,7 +17,7 @@ from mtlv.data.examples import Example, answers_corpus
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card, Corpus
-from mtlv.data.tables.rows import json_at
+from mtlv.data.tables.json_rows import json_at
 from mtlv.errors import DataError
 from mtlv.plan.task import Task
 

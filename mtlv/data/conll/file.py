@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mtlv.data.options import Columns
 from mtlv.data.parts import title_of
-from mtlv.data.tables.rows import also
+from mtlv.data.tables.delimited import also
 from mtlv.errors import DataError, nearest, shorten
 from mtlv.plan.spans import Span
 from mtlv.plan.word_tags import ALLOWED, unknown_tags

@@ -18,7 +18,8 @@ from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import Mark, MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, place_marks
 from mtlv.data.standoff.pubtator import identifiers
-from mtlv.data.tables.rows import json_lines, read_json, read_table
+from mtlv.data.tables.json_rows import json_lines, read_json
+from mtlv.data.tables.rows import read_table
 from mtlv.errors import DataError
 
 if TYPE_CHECKING:

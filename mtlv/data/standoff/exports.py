@@ -16,7 +16,7 @@ from mtlv.data.parts import first_lines, text_of, title_of
 from mtlv.data.standoff.losses import Losses
 from mtlv.data.standoff.marks import MarkedText, Relation
 from mtlv.data.standoff.offsets import WrittenEntity, place_marks
-from mtlv.data.tables.rows import json_lines, read_json
+from mtlv.data.tables.json_rows import json_lines, read_json
 from mtlv.errors import DataError
 
 SUFFIXES = (".jsonl", ".json")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mtlv.data.tables.cells import is_missing
-from mtlv.data.tables.rows import Table, also
+from mtlv.data.tables.delimited import also
+from mtlv.data.tables.rows import Table
 from mtlv.errors import DataError, shorten
 
 Cells = Mapping[str, Any]

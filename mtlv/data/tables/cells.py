@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.json_rows import read_json
 from mtlv.plan.spans import Span
 
 QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # without escapes

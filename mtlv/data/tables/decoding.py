@@ -253,3 +253,18 @@ def _guess_encoding(path: Path, error: _Invalid) -> str:
         then = f"save the file as UTF-8, or set {ENCODING}: it may be {names}"
         raise error.as_error(path, "", then)
     return first.encoding
+
+
+def decode(data: bytes, name: str) -> str:
+    """Decode `data` as UTF-8; `name` is used in messages."""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        start = error.start
+        line = error.object[:start].count(b"\n") + 1
+        raise DataError(
+            f"`{name}` has unreadable bytes at line {line}, offset {start}",
+            got=f"0x{error.object[start]:02x}",
+            allowed="UTF-8",
+            then="save the file as UTF-8",
+        ) from error

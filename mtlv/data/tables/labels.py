@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from mtlv.data.tables.cells import is_missing, python_list
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.json_rows import read_json
 from mtlv.plan.task import UNKNOWN
 
 NO_YES = """

@@ -19,9 +19,10 @@ from mtlv.data.tables.column_kinds import (
     list_in,
     of_kind,
 )
+from mtlv.data.tables.delimited import also
 from mtlv.data.tables.labels import FLAGS, flag_of
 from mtlv.data.tables.places import ABOUT, is_record, words_of_name
-from mtlv.data.tables.rows import Table, also
+from mtlv.data.tables.rows import Table
 from mtlv.data.tables.tag_columns import (
     NO_PIECES,
     list_or_empty,

@@ -14,21 +14,8 @@ from mtlv.data.tables.arrow import arrow_rows
 from mtlv.data.tables.decoding import PACKED, TextFile, most_unpacked, need_size, text_file
 from mtlv.data.tables.delimited import Record, also, records_of
 from mtlv.data.tables.header import looks_like_data, unique_names
-from mtlv.data.tables.json_rows import json_at, json_lines, json_row, json_rows, read_json
+from mtlv.data.tables.json_rows import json_rows
 from mtlv.errors import DataError, nearest, shorten
-
-__all__ = [
-    "Table",
-    "also",
-    "decode",
-    "json_at",
-    "json_lines",
-    "json_row",
-    "need_size",
-    "read_json",
-    "read_table",
-    "read_text",
-]
 
 MOST_COLUMNS = 10_000
 LINES = (".csv", ".tsv", ".jsonl", ".ndjson", ".txt")
@@ -248,33 +235,6 @@ def need_header(path: Path, header: Sequence[str]) -> None:
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise DataError(f"`{path.name}` has a duplicate column", got=", ".join(twice), then="rename one")
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, with or without a byte order mark.
-
-    Raises:
-        DataError: it cannot be opened, or is not valid UTF-8; with line and offset.
-    """
-    try:
-        return decode(path.read_bytes(), path.name)
-    except OSError as error:
-        raise DataError(f"`{path}` cannot be read", got=error.strerror) from error
-
-
-def decode(data: bytes, name: str) -> str:
-    """Decode `data` as UTF-8; `name` is used in messages."""
-    try:
-        return data.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        start = error.start
-        line = error.object[:start].count(b"\n") + 1
-        raise DataError(
-            f"`{name}` has unreadable bytes at line {line}, offset {start}",
-            got=f"0x{error.object[start]:02x}",
-            allowed="UTF-8",
-            then="save the file as UTF-8",
-        ) from error
 
 
 def _nearest(name: str, columns: Sequence[str]) -> str:

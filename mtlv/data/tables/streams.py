@@ -23,8 +23,10 @@ from mtlv.data.tables.corpus import (
     no_documents,
     settings_faults,
 )
+from mtlv.data.tables.delimited import also
+from mtlv.data.tables.json_rows import json_row
 from mtlv.data.tables.readers import KINDS
-from mtlv.data.tables.rows import MOST_COLUMNS, TEXT, Table, also, json_row, need_header, need_rows
+from mtlv.data.tables.rows import MOST_COLUMNS, TEXT, Table, need_header, need_rows
 from mtlv.data.targets import TARGETS
 from mtlv.data.texts.files import JsonText, Lines, Version, line_text, lines, open_unchanged
 from mtlv.data.texts.lazy import Made, chain_lazily

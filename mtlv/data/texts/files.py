@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from numpy.typing import NDArray
 
-from mtlv.data.tables.rows import read_json
+from mtlv.data.tables.json_rows import read_json
 from mtlv.data.texts.lazy import Lazy
 from mtlv.errors import DataError
 
