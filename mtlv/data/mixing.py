@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,77 +12,53 @@ from mtlv.data.batches import Batch, PartDocuments
 from mtlv.seeding import seed_from
 
 
-class Draw(Protocol):
+@dataclass(frozen=True)
+class Draw:
     """Order of the batches of several sources.
 
     Args:
+        order: (batches of each of S sources in which all its documents are seen once, generator, epoch from
+            0) -> the source of each batch of the epoch; their number is that of every epoch.
         together: whether an optimizer step takes a batch of every source instead of one.
     """
 
+    order: Callable[[Sequence[int], np.random.Generator, int], NDArray[np.int64]]
     together: bool = False
 
-    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
-        """Return the source of each batch of an epoch (from 0); their number is that of every epoch.
 
-        `batches` is the number of batches of each of S sources in which all its documents are seen once.
-        """
+def by_temperature(temperature: float | tuple[float, float], epochs: int = 1) -> Draw:
+    """Draw source s with probability n_s^(1/T) over their sum, of its batches n_s.
 
-
-class InProportion(Draw):
-    """Every document once: large sources have more weight (MT-DNN; Liu et al. 2019)."""
-
-    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
-        return rng.permutation(np.repeat(np.arange(len(batches)), batches))
-
-
-@dataclass(frozen=True)
-class ByTemperature(Draw):
-    """The same number of batches, with source s drawn with probability n_s^(1/T) over their sum.
-
-    T = 1 draws in proportion to the batches n_s, a large T draws all sources equally (jiant; Phang et al.
-    2020). Sources that are exhausted start again, in another order.
+    T = 1 draws in proportion to the batches, a large T draws all sources equally (jiant; Phang et al. 2020).
+    Sources that are exhausted start again, in another order.
 
     Args:
         temperature: T of 1 or more, or that of the first and that of the last epoch, between which 1/T
             changes by equal steps (from 1 to 5: annealed sampling, Stickland and Murray 2019).
         epochs: number of epochs.
     """
+    first, last = temperature if isinstance(temperature, tuple) else (temperature, temperature)
 
-    temperature: float | tuple[float, float]
-    epochs: int = 1
-
-    def exponent(self, epoch: int) -> float:
-        """Return 1/T of an epoch."""
-        temperature = self.temperature
-        first, last = temperature if isinstance(temperature, tuple) else (temperature, temperature)
-        return 1 / first + (1 / last - 1 / first) * epoch / max(self.epochs - 1, 1)
-
-    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
-        shares = np.asarray(batches, np.float64) ** self.exponent(epoch)
+    def order(batches: Sequence[int], rng: np.random.Generator, epoch: int) -> NDArray[np.int64]:
+        exponent = 1 / first + (1 / last - 1 / first) * epoch / max(epochs - 1, 1)
+        shares = np.asarray(batches, np.float64) ** exponent
         return rng.choice(len(batches), size=sum(batches), p=shares / shares.sum())
 
-
-class Uniform(Draw):
-    """The same number of batches, each source drawn with equal probability."""
-
-    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
-        return rng.integers(len(batches), size=sum(batches))
+    return Draw(order)
 
 
-class Rounds(Draw):
-    """A batch of every source per step, until the longest one ends; shorter ones start again (LibMTL)."""
-
-    together = True
-
-    def order(self, batches: Sequence[int], rng: np.random.Generator, epoch: int = 0) -> NDArray[np.int64]:
-        return np.tile(np.arange(len(batches)), max(batches))
-
+# Every document once: large sources have more weight (MT-DNN; Liu et al. 2019).
+IN_PROPORTION = Draw(lambda batches, rng, _: rng.permutation(np.repeat(np.arange(len(batches)), batches)))
+# As many batches, each source drawn with equal probability.
+UNIFORM = Draw(lambda batches, rng, _: rng.integers(len(batches), size=sum(batches)))
+# A batch of every source per step, until the longest one ends; shorter ones start again (LibMTL).
+ROUNDS = Draw(lambda batches, *_: np.tile(np.arange(len(batches)), max(batches)), together=True)
 
 DRAWS: dict[str, Callable[..., Draw]] = {
-    "in_proportion": lambda *_: InProportion(),
-    "uniform": lambda *_: Uniform(),
-    "temperature": ByTemperature,
-    "rounds": lambda *_: Rounds(),
+    "in_proportion": lambda *_: IN_PROPORTION,
+    "uniform": lambda *_: UNIFORM,
+    "temperature": by_temperature,
+    "rounds": lambda *_: ROUNDS,
 }
 """Draws by name in a config; each takes the temperature and the number of epochs."""
 

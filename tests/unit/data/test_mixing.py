@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mtlv.data.batches import PartDocuments
-from mtlv.data.mixing import DRAWS, ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
+from mtlv.data.mixing import DRAWS, IN_PROPORTION, ROUNDS, UNIFORM, Draw, Mixture, by_temperature
 from mtlv.data.tokens import Tokens
 
 COUNTS = (40, 12, 9)
@@ -36,13 +36,13 @@ def epoch_of(mix: Mixture, *, seed: int = 1, epoch: int = 0) -> list[tuple[int, 
 
 
 def shares(draw: Draw, batches: tuple[int, ...]) -> list[float]:
-    order = draw.order(batches, np.random.default_rng(0))
+    order = draw.order(batches, np.random.default_rng(0), 0)
     assert len(order) == sum(batches)
     return (np.bincount(order, minlength=len(batches)) / len(order)).tolist()
 
 
 def test_in_proportion_every_document_comes_once() -> None:
-    found = epoch_of(mixture(InProportion()))
+    found = epoch_of(mixture(IN_PROPORTION))
     assert sorted(row for _, rows in found for row in rows) == list(range(sum(COUNTS)))
     assert Counter(source for source, _ in found) == dict(enumerate(BATCHES))
     assert [source for source, _ in found] != sorted(source for source, _ in found), "they are mixed"
@@ -52,8 +52,8 @@ def test_in_proportion_every_document_comes_once() -> None:
 def test_by_temperature_the_roots_of_sizes_are_shares(temperature: float) -> None:
     batches = (64_000, 8_000, 1_000)
     roots = np.array(batches) ** (1 / temperature)
-    assert shares(ByTemperature(temperature), batches) == pytest.approx(roots / roots.sum(), abs=0.01)
-    assert shares(DRAWS["temperature"](temperature), batches) == shares(ByTemperature(temperature), batches)
+    assert shares(by_temperature(temperature), batches) == pytest.approx(roots / roots.sum(), abs=0.01)
+    assert shares(DRAWS["temperature"](temperature), batches) == shares(by_temperature(temperature), batches)
 
 
 def test_a_temperature_may_change_over_the_epochs() -> None:
@@ -66,24 +66,26 @@ def test_a_temperature_may_change_over_the_epochs() -> None:
         wanted = np.array(batches) ** exponent
         found = np.bincount(order, minlength=3) / len(order)
         assert found.tolist() == pytest.approx(wanted / wanted.sum(), abs=0.01)
-    assert ByTemperature((1.0, 5.0), 1).exponent(0) == 1.0
-    still = [ByTemperature(2.0, epochs).exponent(epoch) for epoch in range(epochs)]
-    assert still == [0.5] * epochs
+    alone, first = by_temperature((1.0, 5.0), 1), by_temperature(1.0)
+    assert shares(alone, batches) == shares(first, batches), "the only epoch has the first temperature"
+    still = by_temperature(2.0, epochs)
+    orders = [still.order(batches, np.random.default_rng(0), epoch).tolist() for epoch in range(epochs)]
+    assert orders == [orders[0]] * epochs
 
 
 def test_an_epoch_of_a_mixture_has_its_own_shares() -> None:
-    mix = mixture(ByTemperature((1.0, 1e6), 40), counts=(400, 4), sizes=(4, 4))
+    mix = mixture(by_temperature((1.0, 1e6), 40), counts=(400, 4), sizes=(4, 4))
     first, last = ([source for source, _ in epoch_of(mix, epoch=epoch)] for epoch in (0, 39))
     assert len(first) == len(last) == mix.batches
     assert np.mean(first) < 0.1 < 0.3 < np.mean(last)
 
 
 def test_uniformly_all_sources_have_the_same_share() -> None:
-    assert shares(Uniform(), (9_000, 900, 100)) == pytest.approx([1 / 3] * 3, abs=0.02)
+    assert shares(UNIFORM, (9_000, 900, 100)) == pytest.approx([1 / 3] * 3, abs=0.02)
 
 
 def test_a_round_has_a_batch_of_each_source_until_the_longest_ends() -> None:
-    mix = mixture(Rounds())
+    mix = mixture(ROUNDS)
     found = epoch_of(mix)
     assert len(found) == mix.batches == max(BATCHES) * len(BATCHES)
     for step in range(max(BATCHES)):
@@ -112,7 +114,7 @@ def laps(found: list[tuple[int, list[int]]], source: int) -> list[list[list[int]
 
 
 def test_a_source_that_begins_again_has_all_its_documents_in_another_order() -> None:
-    found = epoch_of(mixture(Rounds()))
+    found = epoch_of(mixture(ROUNDS))
     for source in (1, 2):
         first, second, *_ = laps(found, source)
         start = sum(COUNTS[:source])
@@ -136,13 +138,13 @@ def test_an_epoch_is_the_same_whenever_it_is_asked_and_unlike_others(name: str) 
 
 
 def test_sources_of_the_same_length_have_orders_of_their_own() -> None:
-    found = epoch_of(mixture(InProportion(), (24, 24), (4, 4)))
+    found = epoch_of(mixture(IN_PROPORTION, (24, 24), (4, 4)))
     first, second = ([[row - 24 * s for row in rows] for s, rows in found if s == n] for n in (0, 1))
     assert first != second
     assert {frozenset(rows) for rows in first} != {frozenset(rows) for rows in second}
 
 
 def test_one_source_has_the_batches_that_it_has_alone() -> None:
-    mix = mixture(InProportion(), (40,), (4,))
+    mix = mixture(IN_PROPORTION, (40,), (4,))
     alone = [batch.index.tolist() for batch in mix.parts[0].training(4, seed=1, epoch=2)]
     assert [rows for _, rows in epoch_of(mix, epoch=2)] == alone

@@ -13,7 +13,7 @@ from objectives import on_batch
 
 from mtlv.data.batches import PartDocuments
 from mtlv.data.joined import begins, join
-from mtlv.data.mixing import ByTemperature, Draw, InProportion, Mixture, Rounds, Uniform
+from mtlv.data.mixing import IN_PROPORTION, ROUNDS, UNIFORM, Draw, Mixture, by_temperature
 from mtlv.data.source import Corpus
 from mtlv.data.targets import TARGETS
 from mtlv.data.tokens import Tokens, join_tokens, tokenise
@@ -94,7 +94,7 @@ def trained(corpora: list[Corpus], encoder: Any, draw: Draw, epochs: int) -> tup
 
 
 def test_all_kinds_are_learned_together(corpora: list[Corpus], encoder: Any) -> None:
-    model, mixture, losses = trained(corpora, encoder, InProportion(), 25)
+    model, mixture, losses = trained(corpora, encoder, IN_PROPORTION, 25)
     for head, first in losses.heads[0].items():
         assert losses.heads[-1][head] < 0.5 * first, head
     found: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def test_all_kinds_are_learned_together(corpora: list[Corpus], encoder: Any) -> 
     assert np.mean([a == b for a, b in zip(spans, ner.targets["organs"], strict=True)]) > 0.9
 
 
-@pytest.mark.parametrize("draw", [InProportion(), Uniform(), ByTemperature(2.0), Rounds()])
+@pytest.mark.parametrize("draw", [IN_PROPORTION, UNIFORM, by_temperature(2.0), ROUNDS])
 def test_every_draw_trains_every_source(draw: Draw, corpora: list[Corpus], encoder: Any) -> None:
     model, _, losses = trained(corpora, encoder, draw, 8)
     fresh, heads = model_of(join(corpora).tasks, encoder)
@@ -125,7 +125,7 @@ def test_every_draw_trains_every_source(draw: Draw, corpora: list[Corpus], encod
 
 
 def test_a_batch_is_of_one_source_and_teaches_its_heads_only(corpora: list[Corpus], encoder: Any) -> None:
-    mixture = mixture_of(corpora, encoder, InProportion())
+    mixture = mixture_of(corpora, encoder, IN_PROPORTION)
     starts = begins(corpora)
     model, heads = model_of(join(corpora).tasks, encoder)
     named = {task.name: task for task in join(corpora).tasks}
@@ -143,7 +143,7 @@ def test_a_batch_is_of_one_source_and_teaches_its_heads_only(corpora: list[Corpu
 def test_weights_of_tasks_count(corpora: list[Corpus], encoder: Any) -> None:
     tasks = join(corpora).tasks
     model, heads = model_of(tasks, encoder)
-    mixture = mixture_of(corpora, encoder, InProportion())
+    mixture = mixture_of(corpora, encoder, IN_PROPORTION)
     batch = next(mixture.parts[1].inference(8))
     logits = model(batch.input_ids, batch.attention_mask, heads=["relation"])
 
@@ -156,7 +156,7 @@ def test_weights_of_tasks_count(corpora: list[Corpus], encoder: Any) -> None:
 
 
 def test_pieces_of_a_batch_add_up_whatever_its_kind(corpora: list[Corpus], encoder: Any) -> None:
-    mixture = mixture_of(corpora, encoder, InProportion())
+    mixture = mixture_of(corpora, encoder, IN_PROPORTION)
     model, heads = model_of(join(corpora).tasks, encoder)
     model.eval()
     named = {task.name: task for task in join(corpora).tasks}
