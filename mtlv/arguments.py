@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -106,7 +107,7 @@ def _add_init(commands: Any) -> None:
     )
     init.add_argument(
         "--minutes",
-        type=_count,
+        type=_whole,
         metavar="N",
         default=15,
         help="minutes of training on this machine that the config may take, for a table (default: 15)",
@@ -210,7 +211,9 @@ def _add_export(commands: Any) -> None:
 def _add_ui(commands: Any) -> None:
     page = _add(commands, "ui", "open the MLflow UI on the runs")
     _with_config(page, required=False)
-    page.add_argument("--port", type=_port, default=5000, help="port to listen on (default: 5000)")
+    page.add_argument(
+        "--port", type=partial(_whole, most=65535), default=5000, help="port to listen on (default: 5000)"
+    )
     page.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     page.add_argument("--no-browser", dest="browser", action="store_false", help="do not open a browser")
     page.add_argument(
@@ -242,6 +245,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _whole(text: str, *, most: int = 10**6) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+    return int(text)
+
+
 def _add_compare(commands: Any) -> None:
     compare = _add(commands, "compare", "compare runs on one page, with figures and tables")
     compare.add_argument(
@@ -254,7 +263,7 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument(
         "--experiment", metavar="NAME", help="all runs of this experiment, or the named ones in it"
     )
-    compare.add_argument("--last", type=_count, metavar="N", help="only the newest N runs")
+    compare.add_argument("--last", type=_whole, metavar="N", help="only the newest N runs")
     compare.add_argument(
         "--baseline", metavar="RUN", help="run that differences refer to (default: the STL run)"
     )
@@ -275,18 +284,6 @@ def _add_compare(commands: Any) -> None:
     compare.add_argument(
         "--no-log", action="store_true", help="write files only, log nothing to the tracking store"
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a whole number from 1 to 65535")
-    return int(text)
 
 
 def _add_predict(commands: Any) -> None:
