@@ -26,7 +26,7 @@ from mtlv.data.conll.file import Sentence
 from mtlv.data.options import DataOptions
 from mtlv.data.parts import from_github, text_of
 from mtlv.data.source import Card, Corpus
-from mtlv.data.tables.rows import decode
+from mtlv.data.tables.decoding import decode
 from mtlv.data.targets import spans_column
 from mtlv.errors import DataError
 from mtlv.formatting import many

@@ -44,15 +44,19 @@ class ColumnCheck:
         return table.missing([self.column], f"`data.columns.{self.setting}`")
 
     def bad_cells(self, table: Table, rows: Rows) -> Iterator[DataError]:
-        """Yield an error with the first invalid cell, and the positions of the others."""
+        """Yield an error with the first empty cell, if it must not be, and with the first other invalid one.
+
+        Each has the positions of the others.
+        """
         if self.column not in table.columns:
             return
         bad = [(line, row.get(self.column), text) for line, row in rows if (text := self.fault_in(row))]
-        if bad:
-            wrong = [cell for _, cell, _ in bad if not is_missing(cell)]
-            filled = sum(not is_missing(row.get(self.column)) for _, row in rows)
-            step = self.if_most(wrong) if len(wrong) > filled / 2 else ""
-            yield self.error(table, bad[0], [line for line, *_ in bad[1:]], step)
+        empty, wrong = [x for x in bad if is_missing(x[1])], [x for x in bad if not is_missing(x[1])]
+        filled = sum(not is_missing(row.get(self.column)) for _, row in rows)
+        step = self.if_most([cell for _, cell, _ in wrong]) if len(wrong) > filled / 2 else ""
+        for cells, then in ((empty, ""), (wrong, step)):
+            if cells:
+                yield self.error(table, cells[0], [line for line, *_ in cells[1:]], then)
 
     def error(
         self, table: Table, first: tuple[int, Any, str], others: Sequence[int], step: str = ""

@@ -181,7 +181,7 @@ FAULTS = [
         WIDE,
         "line 3, column `a` is empty .got ''.; allowed: 0, 1, true, false, yes, no; a label must not be "
         "missing: fill it, such as with 0 for no, or set `data.columns.missing_labels: unknown` if "
-        "empty cells mean that it is not known; also at line 5, 6",
+        "empty cells mean that it is not known.\n.*line 5, column `a` is not 0 or 1 .got '-'.; .*at line 6",
     ),
     ("id,text,a,b\n1,x,1,0\n2,y\n3,z\n", WIDE, "invalid row at line 3 .*; also at line 4"),
     ("id,txt,aa,b\n1,x,1,2\n", WIDE, "no column `text`(.|\n)*no column `a`(.|\n)*line 2, column `b`"),
