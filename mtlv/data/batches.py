@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mtlv.data.columns import TargetColumn
 from mtlv.data.masking import Masking
-from mtlv.data.sampling import Batching, longest_first, random_batches
+from mtlv.data.sampling import longest_first, random_batches
 from mtlv.data.tokens import NO_WORD, Tokens
 
 if TYPE_CHECKING:
@@ -156,7 +156,6 @@ class PartDocuments:
             targets.
         targeted: tasks with targets of their own, if pieces are masked.
         teacher_outputs: raw outputs of teachers by task name.
-        batching: batches of an epoch of training.
         first: first index of the documents' source, from which masks count, so that they do not depend on
             other sources.
     """
@@ -167,7 +166,6 @@ class PartDocuments:
     multiple: int = 1
     masking: Masking | None = None
     teacher_outputs: Mapping[str, TargetColumn] = field(default_factory=dict)
-    batching: Batching = random_batches
     first: int = 0
     targeted: Sequence[str] = ()
 
@@ -175,8 +173,8 @@ class PartDocuments:
         return len(self.index)
 
     def training(self, batch_size: int, *, seed: int, epoch: int) -> Iterator[Batch]:
-        """Yield every document once, in random batches that differ in each epoch; or as `batching` says."""
-        order = self.batching(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
+        """Yield every document once, in random batches that differ in each epoch."""
+        order = random_batches(self.tokens.lengths[self.index], batch_size, seed=seed, epoch=epoch)
         return self._batches(order, (seed, epoch + 1), epoch)
 
     def inference(self, batch_size: int, *, tokens: int | None = None) -> Iterator[Batch]:

@@ -107,15 +107,6 @@ class TeachSettings(SettingsSection):
     temperature: Positive = 1.0
 
 
-class PaceSettings(SettingsSection):
-    """A curriculum: easy documents first."""
-
-    by: Literal["length", "rarity", "random"]
-    reverse: Flag = False
-    start: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.01
-    until: Annotated[float, Field(gt=0, le=1, description="a number above 0, at most 1")] = 0.5
-
-
 FACTOR_RATE = 0.01
 """Default of `training.objective.learning_rate`."""
 
@@ -143,7 +134,6 @@ class TrainingSettings(SettingsSection):
         "optimizer": "adamw",
         "rates": {"heads": 1.0, "layers": 1.0},
         "teach": None,
-        "pace": None,
         "objective": {"name": "sum", "per": "task", "learning_rate": FACTOR_RATE},
         "masking": {"rate": 0.15, "whole_words": True, "masked": 0.8, "random": 0.1},
     }
@@ -164,9 +154,6 @@ class TrainingSettings(SettingsSection):
     schedule: Literal["linear", "cosine", "constant"]
     warmup: Annotated[float, Field(ge=0, lt=1, description="a number of 0 or more and below 1")]
     weight_decay: Weight
-    pace: Annotated[
-        PaceSettings | None, Field(description="a mapping with by, reverse, start and until, or null")
-    ]
     draw: Literal["in_proportion", "uniform", "temperature", "rounds"]
     temperature: Annotated[
         Temperature | Annotated[tuple[Temperature, Temperature], Field(strict=False)],

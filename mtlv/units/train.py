@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from mtlv.data.batches import PartDocuments
     from mtlv.data.mixing import Mixture
-    from mtlv.data.sampling import Pace
     from mtlv.plan import HeadSpec, Scores, Task
-    from mtlv.settings.schema import PaceSettings
     from mtlv.training.loop import DueStep
     from mtlv.training.state import TrainingState
 
@@ -317,18 +314,7 @@ def _mixture(job: Job, inputs: UnitInputs, *, multiple: int = 1) -> Mixture:
         )
         for part in parts
     )
-    if settings.pace is not None:
-        epochs, seed = settings.epochs, job.unit.draw_seed("pace")
-        parts = tuple(replace(part, batching=_pace(settings.pace, part, epochs, seed)) for part in parts)
     return Mixture(parts, sizes, DRAWS[settings.draw](settings.temperature, settings.epochs))
-
-
-def _pace(settings: PaceSettings, part: PartDocuments, epochs: int, seed: int) -> Pace:
-    from mtlv.data.sampling import DIFFICULTIES, Pace
-
-    hard = DIFFICULTIES[settings.by](part, seed)
-    order = np.argsort(-hard if settings.reverse else hard, kind="stable")
-    return Pace(order, settings.until * epochs, settings.start)
 
 
 def _build(job: Job, inputs: UnitInputs, initial_weights: Mapping[str, torch.Tensor] | None) -> Any:

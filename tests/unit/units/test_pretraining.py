@@ -286,6 +286,6 @@ def test_settings_that_came_later_are_left_out_at_their_defaults(member: Callabl
     dumped = resolved.member.settings.model_dump(mode="json")
     assert not {"weights", "vocabulary"} & dumped["encoder"].keys()
     assert "text_only" not in dumped["data"]
-    assert not {"masking", "teach", "pace"} & dumped["training"].keys()
+    assert not {"masking", "teach"} & dumped["training"].keys()
     _, other = member("masking: {rate: 0.3}")
     assert other.member.settings.stages[0].model_dump(mode="json")["training"]["masking"]["rate"] == 0.3
