@@ -141,12 +141,12 @@ def test_problems_of_the_file_are_found_by_the_check(
     rows[0]["heart"], rows[1]["heart"], rows[2]["lung"] = 1.5, "", "perhaps"
     with pytest.raises(ConfigError) as error:
         check_suite(suite(data, f"predictions={written(tmp_path, [*rows, rows[3]])}"))
-    doubled, heart, lung = error.value.problems
+    doubled, empty, heart, lung = error.value.problems
     assert "line 5, column `id`" in doubled
     assert "line 62" in doubled
     assert "line 2, column `heart`" in heart
     assert "'1.5'" in heart
-    assert "line 3" in heart
+    assert "line 3, column `heart` is empty" in empty
     assert "'perhaps'" in lung
     for row in rows:
         del row["bone"]
